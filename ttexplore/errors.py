@@ -1,0 +1,55 @@
+"""Every error that a user can meet: one base class and a handful of kinds.
+
+An error says what is wrong, at which kernel line, with which number, and what would make it work.
+"""
+
+from __future__ import annotations
+
+from ttexplore.record import ErrorRecord, Span
+
+
+class TTExploreError(Exception):
+    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line."""
+
+    def __init__(self, message: str, *, hint: str = "", span: Span | None = None) -> None:
+        super().__init__(message, hint, span)
+        self.message = message
+        self.hint = hint
+        self.span = span
+
+    def at(self, span: Span | None) -> TTExploreError:
+        """This error with `span` filled in, if it has none yet."""
+        if self.span is None:
+            self.span = span
+        return self
+
+    def record(self) -> ErrorRecord:
+        return ErrorRecord(type(self).__name__, self.message, self.hint, self.span)
+
+    def __str__(self) -> str:
+        where = f"{self.span}: " if self.span else ""
+        return f"{where}{self.message}" + (f"\n  hint: {self.hint}" if self.hint else "")
+
+
+class UsageError(TTExploreError):
+    """Wrong use of the API or the command: an unknown name, a missing argument, a bad option."""
+
+
+class KernelError(TTExploreError):
+    """The kernel is wrong: shapes that do not match, a region outside a tensor, a name that does not exist."""
+
+
+class Unsupported(TTExploreError):
+    """The kernel may be right, but no rule lowers this construct."""
+
+
+class ResourceError(TTExploreError):
+    """The kernel does not fit the target: L1, circular buffers, DST, arguments, cores."""
+
+
+class VerifyError(TTExploreError):
+    """A law of the lowering is broken: an internal fault, shown with the step that caused it."""
+
+
+class BackendError(TTExploreError):
+    """A backend is missing, failed, ran out of time or found a fault in the program as it ran."""

@@ -1,0 +1,104 @@
+"""Moving tiles between circular buffers and DST: copy, pack, transpose, broadcast, fill."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, scalar, tile
+
+
+def _same(source: Tile) -> Tile:
+    return source
+
+
+def _transposed(source: Tile) -> Tile:
+    return source.T
+
+
+def _first_row(source: Tile) -> Tile:
+    return np.broadcast_to(source[0], (32, 32))
+
+
+def _filled(value: float) -> Tile:
+    return np.full((32, 32), value, np.float32)
+
+
+COPY_TILE = Op(
+    "copy_tile",
+    (circular_buffer("source"), tile("index", "source"), dst("out")),
+    "copy_tile({source}, {index}, {out})",
+    "api/compute/tile_move_copy.h",
+    "fpu",
+    init="copy_init({source})",
+    init_operands=("source",),
+    meaning=_same,
+    source_a="source",
+    cycles=32,
+    exact_fp32=True,
+    note="exact for a Float32 buffer that is unpacked to DST, else cut to TF32",
+)
+
+TRANSPOSE_TILE = Op(
+    "transpose_tile",
+    (circular_buffer("source"), tile("index", "source"), dst("out")),
+    "transpose_tile({source}, {index}, {out})",
+    "api/compute/transpose.h",
+    "fpu",
+    init="transpose_init({source})",
+    init_operands=("source",),
+    meaning=_transposed,
+    source_a="source",
+    cycles=32,
+)
+
+UNARY_BCAST_ROW = Op(
+    "unary_bcast_row",
+    (circular_buffer("source"), tile("index", "source"), dst("out")),
+    "unary_bcast<BroadcastType::ROW>({source}, {index}, {out})",
+    "api/compute/bcast.h",
+    "fpu",
+    init="unary_bcast_init<BroadcastType::ROW>({source})",
+    init_operands=("source",),
+    uninit="unary_bcast_uninit<BroadcastType::ROW>({source})",
+    uninit_operands=("source",),
+    meaning=_first_row,
+    source_a="source",
+    cycles=32,
+    exact_fp32=True,
+    note="wrong on the chip for a bf16 buffer with 32-bit DST (op-truth.md, trap 11): use it for Float32 buffers only",
+)
+
+PACK_TILE = Op(
+    "pack_tile",
+    (dst("source", "read"), circular_buffer("out", "write"), tile("index", "out")),
+    "pack_tile<true>({source}, {out}, {index})",
+    "api/compute/pack.h",
+    "pack",
+    meaning=_same,
+    packs="out",
+    cycles=36,
+    exact_fp32=True,
+)
+
+FILL_TILE = Op(
+    "fill_tile",
+    (dst("out"), scalar("value")),
+    "fill_tile_bitcast({out}, {value})",
+    "api/compute/eltwise_unary/fill.h",
+    "sfpu",
+    init="fill_tile_init()",
+    meaning=_filled,
+    cycles=32,
+    exact_fp32=True,
+)
+
+PACK_L1_ACCUMULATE = Op(
+    "pack_l1_accumulate",
+    (flag("enable"),),
+    "pack_reconfig_l1_acc({enable})",
+    "api/compute/pack.h",
+    "config",
+    note="while enabled, pack_tile adds to the tile in L1; wolfpine 2.2 ignores it silently",
+)
+
+MOVE_OPS = (COPY_TILE, TRANSPOSE_TILE, UNARY_BCAST_ROW, PACK_TILE, FILL_TILE, PACK_L1_ACCUMULATE)

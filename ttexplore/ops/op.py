@@ -1,0 +1,115 @@
+"""What a device operation is: one value that the interpreter, the printer, the init pass and the verifier all read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Tile = NDArray[np.float32]
+
+OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
+Engine = Literal["fpu", "sfpu", "pack", "sync", "noc", "config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of a device operation.
+
+    `cb`: a circular buffer (an IR buffer of scope tt.cb); `tile`: a tile index in the CB operand `of`, counted from
+    the front of what has been waited for (or, for packing, from the start of what has been reserved); `slot`: the
+    same, which C++ wants as a byte offset; `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index
+    in it; in C++ one index); `int`: a count; `flag`: a bool; `float`: a scalar; `tensor`: a kernel parameter;
+    `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used.
+    """
+
+    name: str
+    kind: OperandKind
+    access: Literal["", "read", "write", "update"] = ""
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A device operation.
+
+    `name` is its name in the IR, after ``tt.``. `cpp`, `init` and `uninit` are format templates over the operand
+    names: ``{in0}`` prints a cb as its id, ``{in0.buffer}`` as its DataflowBuffer, ``{in0.page_bytes}`` as its page
+    size; a `float` prints as the bits of its float32. `init_operands` are the operands that the init takes, in order:
+    the init is the IR operation ``tt.<name>_init`` with these arguments, `uninit` is ``tt.<name>_uninit`` likewise.
+    An operation must run under its own init: no other init of its engine in between. `header` is the SDK header below
+    ``api/``. `source_a` and `source_b` name the cb operands whose data format the unpacker must be set to, `packs` the
+    cb operand whose format the packer must be set to.
+
+    `meaning` computes the result tile, float32 of shape (32, 32), from the tiles that are read (cb and dst operands of
+    access read or update) and the scalars, in operand order. `accumulates` says that the result is added to what DST
+    holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
+    at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
+    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `note` is shown to the user.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    cpp: str
+    header: str
+    engine: Engine
+    init: str = ""
+    init_operands: tuple[str, ...] = ()
+    uninit: str = ""
+    uninit_operands: tuple[str, ...] = ()
+    meaning: Callable[..., Tile] | None = None
+    source_a: str = ""
+    source_b: str = ""
+    packs: str = ""
+    accumulates: bool = False
+    cycles: int = 0
+    exact_fp32: bool = False
+    note: str = ""
+
+    @property
+    def ir_name(self) -> str:
+        return f"tt.{self.name}"
+
+    @property
+    def arity(self) -> int:
+        """The number of IR arguments: a DST operand takes two."""
+        return sum(2 if operand.kind == "dst" else 1 for operand in self.operands)
+
+
+def circular_buffer(name: str, access: Literal["read", "write", "update"] = "read") -> Operand:
+    return Operand(name, "cb", access)
+
+
+def tile(name: str, of: str) -> Operand:
+    return Operand(name, "tile", of=of)
+
+
+def slot(name: str, of: str) -> Operand:
+    return Operand(name, "slot", of=of)
+
+
+def dst(name: str, access: Literal["read", "write", "update"] = "write") -> Operand:
+    return Operand(name, "dst", access)
+
+
+def integer(name: str) -> Operand:
+    return Operand(name, "int")
+
+
+def flag(name: str) -> Operand:
+    return Operand(name, "flag")
+
+
+def scalar(name: str) -> Operand:
+    return Operand(name, "float")
+
+
+def tensor(name: str, access: Literal["read", "write"]) -> Operand:
+    return Operand(name, "tensor", access)
+
+
+def page(name: str, of: str) -> Operand:
+    return Operand(name, "page", of=of)

@@ -1,0 +1,107 @@
+"""The protocols: circular buffers, NoC transfers, DST sections, start-up and data-format changes."""
+
+from __future__ import annotations
+
+from ttexplore.ops.op import Op, circular_buffer, integer, page, slot, tensor
+
+_DATAFLOW_BUFFER = "api/dataflow/dataflow_buffer.h"
+_REGISTERS = "api/compute/reg_api.h"
+_RECONFIG = "api/compute/reconfig_data_format.h"
+
+
+def _buffer_call(name: str, method: str) -> Op:
+    return Op(
+        name,
+        (circular_buffer("cb", "update"), integer("count")),
+        f"{{cb.buffer}}.{method}({{count}})",
+        _DATAFLOW_BUFFER,
+        "sync",
+    )
+
+
+CB_RESERVE_BACK = _buffer_call("cb_reserve_back", "reserve_back")
+CB_PUSH_BACK = _buffer_call("cb_push_back", "push_back")
+CB_WAIT_FRONT = _buffer_call("cb_wait_front", "wait_front")
+CB_POP_FRONT = _buffer_call("cb_pop_front", "pop_front")
+
+NOC_READ_TILE = Op(
+    "noc_read_tile",
+    (tensor("source", "read"), page("page", "source"), circular_buffer("cb", "write"), slot("slot", "cb")),
+    "noc.async_read({source}, {cb.buffer}, {cb.page_bytes}, {{.page_id = {page}}}, {{.offset_bytes = {slot}}})",
+    "api/tensor/noc_traits.h",
+    "noc",
+)
+NOC_WRITE_TILE = Op(
+    "noc_write_tile",
+    (circular_buffer("cb"), slot("slot", "cb"), tensor("target", "write"), page("page", "target")),
+    "noc.async_write({cb.buffer}, {target}, {cb.page_bytes}, {{.offset_bytes = {slot}}}, {{.page_id = {page}}})",
+    "api/tensor/noc_traits.h",
+    "noc",
+)
+NOC_READ_BARRIER = Op("noc_read_barrier", (), "noc.async_read_barrier()", "api/dataflow/noc.h", "noc")
+NOC_WRITES_FLUSHED = Op("noc_writes_flushed", (), "noc.async_writes_flushed()", "api/dataflow/noc.h", "noc")
+NOC_WRITE_BARRIER = Op("noc_write_barrier", (), "noc.async_write_barrier()", "api/dataflow/noc.h", "noc")
+
+TILE_REGS_ACQUIRE = Op("tile_regs_acquire", (), "tile_regs_acquire()", _REGISTERS, "sync")
+TILE_REGS_COMMIT = Op("tile_regs_commit", (), "tile_regs_commit()", _REGISTERS, "sync")
+TILE_REGS_WAIT = Op("tile_regs_wait", (), "tile_regs_wait()", _REGISTERS, "sync")
+TILE_REGS_RELEASE = Op("tile_regs_release", (), "tile_regs_release()", _REGISTERS, "sync")
+
+COMPUTE_STARTUP = Op(
+    "compute_startup",
+    (circular_buffer("in0"), circular_buffer("in1"), circular_buffer("out")),
+    "compute_kernel_hw_startup({in0}, {in1}, {out})",
+    "api/compute/compute_kernel_hw_startup.h",
+    "config",
+    note="once, first; sets the formats of SrcA (in0), SrcB (in1) and the packer",
+)
+COMPUTE_STARTUP_MATMUL = Op(
+    "compute_startup_matmul",
+    (circular_buffer("in0"), circular_buffer("in1"), circular_buffer("out")),
+    "compute_kernel_hw_startup<SrcOrder::Reverse>({in0}, {in1}, {out})",
+    "api/compute/compute_kernel_hw_startup.h",
+    "config",
+    note="the form for a matmul first: in0 goes to SrcB, in1 to SrcA",
+)
+RECONFIG_SOURCE_A = Op(
+    "reconfig_source_a",
+    (circular_buffer("old"), circular_buffer("new")),
+    "reconfig_data_format_srca({old}, {new})",
+    _RECONFIG,
+    "config",
+)
+RECONFIG_SOURCE_B = Op(
+    "reconfig_source_b",
+    (circular_buffer("old"), circular_buffer("new")),
+    "reconfig_data_format_srcb({old}, {new})",
+    _RECONFIG,
+    "config",
+)
+RECONFIG_PACK = Op(
+    "reconfig_pack",
+    (circular_buffer("old"), circular_buffer("new")),
+    "pack_reconfig_data_format({old}, {new})",
+    "api/compute/pack.h",
+    "config",
+)
+
+PROTOCOL_OPS = (
+    CB_RESERVE_BACK,
+    CB_PUSH_BACK,
+    CB_WAIT_FRONT,
+    CB_POP_FRONT,
+    NOC_READ_TILE,
+    NOC_WRITE_TILE,
+    NOC_READ_BARRIER,
+    NOC_WRITES_FLUSHED,
+    NOC_WRITE_BARRIER,
+    TILE_REGS_ACQUIRE,
+    TILE_REGS_COMMIT,
+    TILE_REGS_WAIT,
+    TILE_REGS_RELEASE,
+    COMPUTE_STARTUP,
+    COMPUTE_STARTUP_MATMUL,
+    RECONFIG_SOURCE_A,
+    RECONFIG_SOURCE_B,
+    RECONFIG_PACK,
+)

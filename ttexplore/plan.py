@@ -1,0 +1,269 @@
+"""The facts that passes decide, typed and frozen. `tt.plan.json` is this module's values in JSON form.
+
+Half of the passes only decide: they return the program with a plan that says more. Everything that the emitted files,
+the backends and the views need stands here, so they work without the IR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ttexplore.record import Span
+
+TILE_ROWS = 32
+TILE_COLUMNS = 32
+
+KernelRole = Literal["reader", "compute", "writer"]
+KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFormat:
+    """A tile format. `name` is the SDK's name in C++, `ttnn` its name in Python, `dtype` the NumPy (or ml_dtypes) name.
+
+    `tile_bytes` is the size of a 32x32 tile in L1 and DRAM (source: reference page sizes of tt-metal formats).
+    """
+
+    name: str
+    ttnn: str
+    dtype: str
+    tile_bytes: int
+
+
+DATA_FORMATS: dict[str, DataFormat] = {
+    "Float16_b": DataFormat("Float16_b", "bfloat16", "bfloat16", 2048),
+    "Float32": DataFormat("Float32", "float32", "float32", 4096),
+}
+
+FORMAT_OF_DTYPE: dict[str, str] = {
+    "bfloat16": "Float16_b",
+    "float32": "Float32",
+    # ttnn 0.81.1 has no float16 tensors: they are held, and computed with, as bfloat16.
+    "float16": "Float16_b",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorLayout:
+    """How a kernel parameter lies in memory (decided by A1).
+
+    `position` is the parameter's index, `dtype` the kernel's own dtype, `padded_shape` counts elements with the last
+    two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n].
+    """
+
+    name: str
+    position: int
+    role: Literal["input", "output", "inout"]
+    shape: tuple[int, ...]
+    dtype: str
+    data_format: str
+    padded_shape: tuple[int, ...]
+    memory: Literal["dram"] = "dram"
+    arrangement: Literal["interleaved"] = "interleaved"
+    tile_shape: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CircularBuffer:
+    """A circular buffer in the L1 of each core (decided by A2, numbered by C3, final after D5).
+
+    It holds `block_pages` x `stages` pages of one tile each. `producer` and `consumer` are the kernels that push and
+    pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST, exactly, instead of cut to TF32.
+    `origin` is the kernel line of the allocation it stands for.
+    """
+
+    name: str
+    block_pages: int
+    stages: int
+    data_format: str
+    producer: KernelRole
+    consumer: KernelRole
+    index: int | None = None
+    unpack_to_dest: bool = False
+    origin: Span | None = None
+    reason: str = ""
+
+    @property
+    def page_bytes(self) -> int:
+        return DATA_FORMATS[self.data_format].tile_bytes
+
+    @property
+    def pages(self) -> int:
+        return self.block_pages * self.stages
+
+    @property
+    def total_bytes(self) -> int:
+        return self.pages * self.page_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AccessorBinding:
+    """Where one kernel finds the accessor of a tensor (decided by D2)."""
+
+    kernel: KernelRole
+    address_argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accessor:
+    """How pages of a tensor are addressed (decided by A3, bound by D2).
+
+    `tile_grid` is the padded shape in tiles, leading dimensions in elements; `page_strides` the pages to step along
+    each of its axes; a page is one tile.
+    """
+
+    tensor: str
+    tile_grid: tuple[int, ...]
+    page_strides: tuple[int, ...]
+    page_bytes: int
+    pages: int
+    bindings: tuple[AccessorBinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoreWork:
+    """One core: logical coordinates, the number of work items and the values of its runtime arguments."""
+
+    x: int
+    y: int
+    items: int
+    values: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Which core does which work items (decided by B1).
+
+    `grid` holds the kernel's block counts (x, y, z), missing axes left out; a work item is numbered row-major:
+    ``(z * grid_y + y) * grid_x + x``. `items_of` in the pass that decides it is the meaning of `values`.
+    """
+
+    grid: tuple[int, ...]
+    policy: Literal["contiguous", "strided", "rectangular"]
+    mode: Literal["global"]
+    core_grid: tuple[int, int]
+    cores: tuple[CoreWork, ...]
+    arguments: tuple[str, ...]
+    reason: str = ""
+
+    @property
+    def work_items(self) -> int:
+        total = 1
+        for extent in self.grid:
+            total *= extent
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node of the tile dataflow graph: a tensor in DRAM, a circular buffer, or a kernel."""
+
+    name: str
+    kind: Literal["tensor", "circular_buffer", "kernel"]
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """Tiles that flow from one node to another; `tiles_per_item` counts them per work item, None where loops vary."""
+
+    source: str
+    target: str
+    tiles_per_item: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TileGraph:
+    """The tile dataflow graph (decided by C3)."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeConfig:
+    """The compute kernel's configuration, with the reason for each choice.
+
+    `dst_tiles` is the number of 32x32 tiles that DST holds in this mode (half-sync: 8 of 16 bits or 4 of 32 bits).
+    `accumulate` says how an accumulator that DST cannot hold survives a loop: `reload` copies partial sums back into
+    DST, `l1` lets the packer add in L1.
+    """
+
+    math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
+    fp32_dest_acc_en: bool
+    dst_full_sync_en: bool
+    math_approx_mode: bool
+    dst_tiles: int
+    accumulate: Literal["reload", "l1"]
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One kernel argument. `source` says where its value comes from:
+
+    ``tensor_address``: the address of tensor `of`; ``accessor``: the compile-time words of tensor `of`'s accessor;
+    ``core_value``: the core's entry `of` in the partition; ``constant``: `value`.
+    """
+
+    name: str
+    source: Literal["tensor_address", "accessor", "core_value", "constant"]
+    of: str = ""
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSignature:
+    """The arguments of one kernel in order (decided by E1)."""
+
+    kernel: KernelRole
+    compile_time: tuple[Argument, ...]
+    common_runtime: tuple[Argument, ...]
+    runtime: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything decided so far. Fields are empty until their pass has run."""
+
+    kernel: str
+    target: str
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    layouts: tuple[TensorLayout, ...] = ()
+    buffers: tuple[CircularBuffer, ...] = ()
+    accessors: tuple[Accessor, ...] = ()
+    partition: Partition | None = None
+    graph: TileGraph | None = None
+    compute: ComputeConfig | None = None
+    signature: tuple[KernelSignature, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def replace(self, **changes: Any) -> Plan:
+        """This plan with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def layout(self, name: str) -> TensorLayout:
+        """The layout of tensor `name`. Raises KeyError."""
+        return _named(self.layouts, "name", name)
+
+    def buffer(self, name: str) -> CircularBuffer:
+        """The circular buffer `name`. Raises KeyError."""
+        return _named(self.buffers, "name", name)
+
+    def accessor(self, tensor: str) -> Accessor:
+        """The accessor of `tensor`. Raises KeyError."""
+        return _named(self.accessors, "tensor", tensor)
+
+    def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
+        """The signature of `kernel`. Raises KeyError."""
+        return _named(self.signature, "kernel", kernel)
+
+
+def _named(values: tuple[Any, ...], attribute: str, name: str) -> Any:
+    for value in values:
+        if getattr(value, attribute) == name:
+            return value
+    raise KeyError(f"the plan has no {attribute} {name!r}; it has {[getattr(v, attribute) for v in values]}")

@@ -1,0 +1,156 @@
+"""What one lowering left behind, as plain data: sources, listings, steps.
+
+Standard library only, so that a saved record opens where TVM is not installed. Every class is frozen and converts to
+JSON and back through :func:`to_json` and :func:`from_json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+OriginKind = Literal["exact", "derived", "inferred"]
+Recorded = TypeVar("Recorded")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Span:
+    """A range of kernel source. Lines and columns count from 1; `end_column` is one past the last character.
+
+    `file` is a path as the user gave it, or ``"cell 3"`` for a notebook cell; never a temporary path.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a line comes from. `exact`: the user's own statement; `derived`: made by a pass from that statement;
+    `inferred`: taken from the enclosing statement because the line has no span of its own."""
+
+    span: Span
+    kind: OriginKind
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a listing. `node` numbers the statement that the line prints, in pre-order; None for text that is
+    no statement (braces, headers)."""
+
+    text: str
+    origins: tuple[Origin, ...] = ()
+    node: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A text whose lines know their origins: the kernel source, the IR after a step, an emitted file."""
+
+    language: Literal["python", "tir", "cpp", "json"]
+    lines: tuple[Line, ...]
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """The lines joined, with a final newline."""
+        return "".join(line.text + "\n" for line in self.lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """An error as shown to the user: its kind, message, hint and kernel line."""
+
+    kind: str
+    message: str
+    hint: str = ""
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One pass as it ran. `plan_before` and `plan_after` are the plan's JSON form; `options` are the values used."""
+
+    index: int
+    name: str
+    letter: str
+    stage: str
+    summary: str
+    docstring: str
+    changed_ir: bool
+    changed_plan: bool
+    seconds: float
+    before: Listing
+    after: Listing
+    plan_before: dict[str, Any]
+    plan_after: dict[str, Any]
+    options: dict[str, Any]
+    error: ErrorRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole exploration as data: the kernel source, each step, the emitted files by name."""
+
+    kernel: str
+    target: str
+    source: Listing
+    steps: tuple[StepRecord, ...]
+    files: dict[str, Listing]
+    plan: dict[str, Any]
+    versions: dict[str, str]
+
+
+def to_json(value: Any) -> Any:
+    """The plain JSON form of a record or plan value: objects for dataclasses, lists for tuples."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def from_json(kind: type[Recorded], data: Any) -> Recorded:
+    """The value of type `kind` that :func:`to_json` made `data` from.
+
+    Raises TypeError where the data does not fit the type.
+    """
+    return typing.cast(Recorded, _convert(kind, data))
+
+
+def _convert(kind: Any, data: Any) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or origin is Literal:
+        return data
+    if origin in (types.UnionType, typing.Union):
+        if data is None and type(None) in arguments:
+            return None
+        return _convert(next(item for item in arguments if item is not type(None)), data)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_convert(arguments[0], item) for item in data)
+        return tuple(_convert(item, value) for item, value in zip(arguments, data, strict=True))
+    if origin is dict:
+        return {key: _convert(arguments[1], item) for key, item in data.items()}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return kind(**{name: _convert(hints[name], item) for name, item in data.items()})
+    if isinstance(kind, type) and (isinstance(data, kind) or (kind is float and isinstance(data, int))):
+        return data
+    raise TypeError(f"{data!r} is not a {kind}")
