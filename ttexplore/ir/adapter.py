@@ -1,0 +1,93 @@
+"""Everything private of TVM that the project leans on, in one place (apache-tvm 0.27.0.post1).
+
+The node set and the Python surface of TVM change between releases; a move to another one starts here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm import ir, tirx
+from tvm.ir import _ffi_api as _ir_ffi
+
+from ttexplore.record import Span
+
+_OPAQUE_EFFECT = 3  # TCallEffectKind of an operation that updates state: no pass may drop or reorder it.
+
+
+def register_op(name: str) -> ir.Op:
+    """The TVM operation `name`, registered on first use."""
+    if name not in _REGISTERED:
+        if name not in ir.Op.list_op_names():
+            _ir_ffi.RegisterOp(name, f"ttexplore operation {name}")
+            ir.register_op_attr(name, "TCallEffectKind", _OPAQUE_EFFECT)
+            ir.register_op_attr(name, "TScriptPrinterName", name)
+        _REGISTERED[name] = ir.Op.get(name)
+    return _REGISTERED[name]
+
+
+# A cache of TVM's own global registry, not state of ours.
+_REGISTERED: dict[str, Any] = {}
+
+
+def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = None, dtype: str = "void") -> ir.Call:
+    """A call of `op_name`. Python ints become int32, floats float32, strings StringImm.
+
+    Raises TypeError for None, which TVM would not survive.
+    """
+    return ir.Call(register_op(op_name), [to_expr(arg) for arg in args], attrs=dict(attrs) if attrs else None, ret_ty=dtype)
+
+
+def to_expr(value: Any) -> Any:
+    """`value` as a TVM expression. Raises TypeError for what has none, None above all."""
+    if isinstance(value, bool):
+        return tirx.const(int(value), "int32")
+    if isinstance(value, int):
+        return tirx.const(value, "int32")
+    if isinstance(value, float):
+        return tirx.const(value, "float32")
+    if isinstance(value, str):
+        return ir.StringImm(value)
+    if isinstance(value, ir.Expr):
+        return value
+    raise TypeError(f"{value!r} is no expression")
+
+
+def is_buffer(value: Any) -> bool:
+    """Whether `value` is a buffer variable."""
+    return isinstance(value, ir.Var) and tirx.is_buffer_var(value)
+
+
+def spans_of(node: Any) -> tuple[Span, ...]:
+    """The source spans of a node: several where a statement stands for several, none where it has no span."""
+    span = node.span
+    if span is None:
+        return ()
+    parts = list(span.spans) if isinstance(span, ir.SequentialSpan) else [span]
+    return tuple(
+        Span(str(part.source_name.name), int(part.line), int(part.column), int(part.end_line), int(part.end_column))
+        for part in parts
+    )
+
+
+def span_of(node: Any) -> Span | None:
+    """The (first) source span of a node."""
+    spans = spans_of(node)
+    return spans[0] if spans else None
+
+
+def to_tvm_span(span: Span) -> ir.Span:
+    return ir.Span(ir.SourceName(span.file), span.line, span.end_line, span.column, span.end_column)
+
+
+def set_span(node: Any, span: Any) -> None:
+    """Write `span` into a node that was just made and is not shared yet: the field is read-only in Python."""
+    info = type(node).__tvm_ffi_type_info__
+    while info is not None:
+        for field in info.fields or ():
+            if field.name == "span":
+                field.setter(node, span)
+                return
+        info = info.parent_type_info
+    raise TypeError(f"{type(node).__name__} has no span")
