@@ -1,0 +1,113 @@
+"""Making TIR statements: short constructors that flatten sequences and check arity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call, to_expr
+from ttexplore.ops import OPS
+
+
+def statements(body: Any) -> list[Any]:
+    """The statements of a body in order, nested sequences flattened."""
+    if isinstance(body, tirx.SeqStmt):
+        return [inner for part in body.seq for inner in statements(part)]
+    if isinstance(body, tirx.Evaluate) and isinstance(body.value, tirx.IntImm):
+        return []
+    return [body]
+
+
+def sequence(body: Sequence[Any]) -> Any:
+    """One statement for several; none at all is the statement that does nothing."""
+    flat = [inner for part in body for inner in statements(part)]
+    if not flat:
+        return tirx.Evaluate(tirx.const(0, "int32"))
+    return flat[0] if len(flat) == 1 else tirx.SeqStmt(flat)
+
+
+def op(name: str, *arguments: Any, span: Any = None) -> Any:
+    """The statement that runs operation ``tt.<name>``. Raises TypeError where the arity is wrong."""
+    known = OPS.get(f"tt.{name}")
+    if known is not None and len(arguments) != known.arity:
+        raise TypeError(f"tt.{name} takes {known.arity} arguments, not {len(arguments)}")
+    return tirx.Evaluate(call(f"tt.{name}", arguments), span)
+
+
+def variable(name: str, span: Any = None) -> Any:
+    """An int32 variable. Only variables of the kernel's own source have a span."""
+    return tirx.Var(name, "int32", span)
+
+
+def bind(var: Any, value: Any, span: Any = None) -> Any:
+    return tirx.Bind(var, to_expr(value), span)
+
+
+def loop(var: Any, extent: Any, body: Sequence[Any], *, annotations: dict[str, Any] | None = None, span: Any = None) -> Any:
+    """A serial loop from 0."""
+    return tirx.For(
+        var, tirx.const(0, "int32"), to_expr(extent), tirx.ForKind.SERIAL, sequence(body), None, annotations or {}, None, span
+    )  # fmt: skip
+
+
+def with_body(statement: Any, body: Sequence[Any]) -> Any:
+    """The same loop around another body."""
+    return tirx.For(
+        statement.loop_var, statement.min, statement.extent, statement.kind, sequence(body), statement.thread_binding,
+        statement.annotations, statement.step, statement.span,
+    )  # fmt: skip
+
+
+def when(test: Any, body: Sequence[Any], span: Any = None) -> Any:
+    return tirx.IfThenElse(test, sequence(body), None, span)
+
+
+def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: Any = None) -> Any:
+    """The statement that allocates a new buffer; the buffer is its `.buffer`."""
+    return tirx.AllocBuffer(tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span), {}, span)
+
+
+def with_function_body(function: Any, body: Sequence[Any], parameters: Sequence[Any] | None = None) -> Any:
+    """The same function around another body; attributes and span are kept."""
+    made = tirx.PrimFunc(
+        list(function.params if parameters is None else parameters), sequence(body), attrs=None, span=function.span
+    )
+    for key, value in dict(function.attrs or {}).items():
+        made = made.with_attr(key, value)
+    return made
+
+
+def shape_of(buffer: Any) -> tuple[int, ...]:
+    return tuple(int(extent) for extent in buffer.ty.shape)
+
+
+def dtype_of(buffer: Any) -> str:
+    return str(buffer.ty.dtype.dtype)
+
+
+def scope_of(buffer: Any) -> str:
+    return str(buffer.ty.storage_scope)
+
+
+def op_name(statement: Any) -> str:
+    """The name of the operation that a statement runs, or "" where it runs none."""
+    if isinstance(statement, tirx.Evaluate) and isinstance(statement.value, ir.Call):
+        return str(statement.value.op.name)
+    return ""
+
+
+def arguments(statement: Any) -> list[Any]:
+    return list(statement.value.args)
+
+
+def attribute(statement: Any, name: str) -> int:
+    """An integer attribute of a call; 0 where it is not set."""
+    attrs = statement.value.attrs
+    return int(attrs[name]) if attrs is not None and name in attrs else 0
+
+
+def constant(expression: Any) -> int | None:
+    """The value of a constant expression, else None."""
+    return int(expression.value) if isinstance(expression, tirx.IntImm) else None

@@ -1,0 +1,129 @@
+"""Functions as listings: text whose lines know their statement and the kernel lines they came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.adapter import spans_of
+from ttexplore.ir.build import arguments, attribute, op_name, scope_of, shape_of, statements
+from ttexplore.ir.expression import format_expression
+from ttexplore.ir.program import Program
+from ttexplore.ops import OPS
+from ttexplore.record import Line, Listing, Origin
+
+_INDENT = "    "
+
+
+def program_listing(program: Program, name: str = "") -> Listing:
+    """All functions of a program, one after another."""
+    printer = _Printer()
+    for role, function in program.functions.items():
+        if printer.lines:
+            printer.lines.append(Line(""))
+        printer.function(role if program.is_split else str(function.attrs["global_symbol"]), function)
+    return Listing("tir", tuple(printer.lines), name)
+
+
+def origins_of(statement: Any, around: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """The origins of a statement: exact for the kernel's own, derived for a pass's, else those around it, inferred."""
+    spans = spans_of(statement)
+    if not spans:
+        return tuple(Origin(origin.span, "inferred") for origin in around)
+    return tuple(Origin(span, "exact" if _is_own(statement) else "derived") for span in spans)
+
+
+def _is_own(statement: Any) -> bool:
+    """Whether the statement is the kernel's own: passes make tt operations and variables without spans."""
+    if isinstance(statement, tirx.For):
+        return statement.loop_var.span is not None
+    if isinstance(statement, tirx.Bind):
+        return statement.var.span is not None
+    if isinstance(statement, tirx.AllocBuffer):
+        return not scope_of(statement.buffer).startswith("tt.")
+    return not op_name(statement).startswith("tt.")
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.node = 0
+
+    def function(self, name: str, function: Any) -> None:
+        parameters = ", ".join(f"{p.name}: T.Tensor({shape_of(p)}, \"{p.ty.dtype.dtype}\")" for p in function.params)
+        origins = tuple(Origin(span, "exact") for span in spans_of(function))
+        self.lines.append(Line(f"def {name}({parameters}):", origins))
+        self.body(function.body, 1, origins)
+
+    def body(self, body: Any, depth: int, around: tuple[Origin, ...]) -> None:
+        parts = statements(body)
+        if not parts:
+            self.lines.append(Line(_INDENT * depth + "pass", tuple(Origin(o.span, "inferred") for o in around)))
+        for part in parts:
+            self.statement(part, depth, around)
+
+    def emit(self, text: str, depth: int, origins: tuple[Origin, ...]) -> None:
+        self.lines.append(Line(_INDENT * depth + text, origins, self.node))
+        self.node += 1
+
+    def statement(self, statement: Any, depth: int, around: tuple[Origin, ...]) -> None:
+        origins = origins_of(statement, around)
+        match statement:
+            case tirx.For():
+                self.emit(f"for {statement.loop_var.name} in {_iterator(statement)}:", depth, origins)
+                self.body(statement.body, depth + 1, origins)
+            case tirx.IfThenElse():
+                self.emit(f"if {format_expression(statement.condition)}:", depth, origins)
+                self.body(statement.then_case, depth + 1, origins)
+                if statement.else_case is not None:
+                    self.lines.append(Line(_INDENT * depth + "else:", origins))
+                    self.body(statement.else_case, depth + 1, origins)
+            case tirx.While():
+                self.emit(f"while {format_expression(statement.condition)}:", depth, origins)
+                self.body(statement.body, depth + 1, origins)
+            case _:
+                self.emit(_simple(statement), depth, origins)
+
+
+def _iterator(statement: Any) -> str:
+    start, extent = format_expression(statement.min), format_expression(statement.extent)
+    bounds = extent if start == "0" else f"{start}, {format_expression(statement.min + statement.extent)}"
+    if statement.kind == tirx.ForKind.THREAD_BINDING:
+        return f'T.thread_binding({bounds}, "{statement.thread_binding.thread_tag}")'
+    if statement.kind == tirx.ForKind.PARALLEL:
+        return f"T.Parallel({bounds})"
+    stages = dict(statement.annotations).get("num_stages")
+    return f"T.Pipelined({bounds}, num_stages={int(stages)})" if stages is not None else f"range({bounds})"
+
+
+def _simple(statement: Any) -> str:
+    if isinstance(statement, tirx.AllocBuffer):
+        buffer = statement.buffer
+        return f'{buffer.name} = T.alloc_buffer({shape_of(buffer)}, "{buffer.ty.dtype.dtype}", "{scope_of(buffer)}")'
+    if isinstance(statement, tirx.Bind):
+        return f"{statement.var.name} = {format_expression(statement.value)}"
+    if isinstance(statement, tirx.BufferStore):
+        indices = ", ".join(format_expression(index) for index in statement.indices)
+        return f"{statement.buffer.name}[{indices}] = {format_expression(statement.value)}"
+    name = op_name(statement)
+    if name in OPS:
+        return f"{name}({', '.join(_operands(name, arguments(statement)))})"
+    if name.startswith("tl."):
+        flags = [flag for flag in ("transpose_A", "transpose_B", "clear_accum", "transpose") if attribute(statement, flag)]
+        shown = [*(format_expression(argument) for argument in arguments(statement)), *(f"{flag}=True" for flag in flags)]
+        return f"T.{name[3:]}({', '.join(shown)})"
+    if name:
+        return format_expression(statement.value)
+    return str(statement).strip()
+
+
+def _operands(name: str, values: list[Any]) -> list[str]:
+    shown: list[str] = []
+    rest = iter(values)
+    for operand in OPS[name].operands:
+        text = format_expression(next(rest))
+        shown.append(f"{text}[{format_expression(next(rest))}]" if operand.kind == "dst" else text)
+    return shown
+
+
