@@ -1,0 +1,261 @@
+"""Which value of an on-chip buffer each statement reads: reaching definitions over structured loops.
+
+The buffers of a kernel are reused under one name; what matters for lowering is which write a read sees. Writes that
+some read may both see form one *web*: the unit that gets storage. Names mean nothing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
+
+AccessKind = Literal["read", "write", "update"]
+
+
+@dataclass(frozen=True)
+class Access:
+    """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``,
+    ``element`` (same index as the loop), ``row`` (broadcast along rows)."""
+
+    buffer: Any
+    kind: AccessKind
+    role: str
+
+
+@dataclass
+class Web:
+    """Writes of one buffer that share storage, with the reads that see them."""
+
+    buffer: Any
+    writes: list[Any] = field(default_factory=list[Any])
+    reads: list[tuple[Any, str]] = field(default_factory=list[tuple[Any, str]])
+
+
+def is_on_chip(buffer: Any) -> bool:
+    return scope_of(buffer) not in ("global", "")
+
+
+def is_parallel(statement: Any) -> bool:
+    return isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL
+
+
+def parallel_nest(statement: Any) -> tuple[list[Any], list[Any]]:
+    """The loops of a T.Parallel nest and the statements in it."""
+    loops: list[Any] = []
+    while is_parallel(statement):
+        loops.append(statement)
+        inner = statements(statement.body)
+        if len(inner) != 1 or not is_parallel(inner[0]):
+            return loops, inner
+        statement = inner[0]
+    return loops, []
+
+
+def loads_of(expression: Any) -> list[Any]:
+    """The element loads in an expression, in order."""
+    found: list[Any] = []
+    tvm_ffi.structural_walk(expression, (ir.TensorLoad, found.append), order="pre")
+    return found
+
+
+def accesses(statement: Any) -> list[Access]:
+    """What a block statement (an operation or a T.Parallel nest) reads and writes.
+
+    Raises Unsupported for statements that are no block statements.
+    """
+    if is_parallel(statement):
+        return _parallel_accesses(statement)
+    name = op_name(statement)
+    parts = arguments(statement) if name else []
+    match name:
+        case "tl.copy":
+            return [Access(parts[0].source, "read", "source"), Access(parts[1].source, "write", "target")]
+        case "tl.fill":
+            return [Access(parts[0].source, "write", "target")]
+        case "tl.gemm":
+            kind: AccessKind = "write" if attribute(statement, "clear_accum") else "update"
+            return [
+                Access(parts[0].source, "read", "A"),
+                Access(parts[1].source, "read", "B"),
+                Access(parts[2].source, kind, "C"),
+            ]
+        case "tl.reduce":
+            raise Unsupported("T.reduce is not lowered", hint="reductions are not supported yet")
+        case _:
+            raise _unsupported(statement)
+
+
+def _unsupported(statement: Any) -> Unsupported:
+    match statement:
+        case tirx.BufferStore():
+            what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
+            return Unsupported(what, hint="put it into `for i, j in T.Parallel(...)`", span=span_of(statement))
+        case tirx.IfThenElse():
+            return Unsupported(
+                "a condition that is only known when the kernel runs is not lowered",
+                hint="use T.if_then_else on elements, or decide it in Python",
+                span=span_of(statement),
+            )
+        case tirx.While() | tirx.Break() | tirx.Continue():
+            return Unsupported(
+                "a loop whose length is only known when the kernel runs is not lowered",
+                hint="use a loop with a constant extent",
+                span=span_of(statement),
+            )
+        case _:
+            what = op_name(statement) or type(statement).__name__
+            return Unsupported(f"no rule lowers {what}", span=span_of(statement))
+
+
+def _parallel_accesses(statement: Any) -> list[Access]:
+    loops, body = parallel_nest(statement)
+    variables = [loop.loop_var for loop in loops]
+    found: dict[Any, Access] = {}
+    for store in body:
+        if not isinstance(store, tirx.BufferStore):
+            raise _unsupported(store)
+        if not is_on_chip(store.buffer):
+            raise Unsupported(
+                f"T.Parallel stores to the tensor {store.buffer.name} directly",
+                hint="store to an on-chip buffer and T.copy that to the tensor",
+                span=span_of(store),
+            )
+        for load in loads_of(store.value):
+            if not is_on_chip(load.source):
+                raise Unsupported(
+                    f"T.Parallel reads the tensor {load.source.name} directly",
+                    hint="T.copy the block into an on-chip buffer first",
+                    span=span_of(store),
+                )
+            role = _load_role(load, variables, store)
+            before = found.get(load.source)
+            if before is None:
+                found[load.source] = Access(load.source, "read", role)
+            elif before.kind == "read" and before.role != role:
+                raise Unsupported(
+                    f"{load.source.name} is read both element by element and as a row",
+                    hint="use two buffers",
+                    span=span_of(store),
+                )
+        if not same_indices(store.indices, variables):
+            raise Unsupported(
+                f"T.Parallel stores to {store.buffer.name} at other indices than its loop variables in order",
+                hint="store at [i, j] of `for i, j in T.Parallel(...)`",
+                span=span_of(store),
+            )
+        extents = [constant(loop.extent) for loop in loops]
+        if list(shape_of(store.buffer)) != extents:
+            raise Unsupported(
+                f"T.Parallel covers {tuple(extents)} of {store.buffer.name}, which is {shape_of(store.buffer)}",
+                hint="cover the whole buffer",
+                span=span_of(store),
+            )
+        before = found.get(store.buffer)
+        kind: AccessKind = "update" if before is not None and before.kind != "write" else "write"
+        found[store.buffer] = Access(store.buffer, kind, "element")
+    return list(found.values())
+
+
+def same_indices(indices: Any, variables: list[Any]) -> bool:
+    return len(indices) == len(variables) and all(
+        index.same_as(variable) for index, variable in zip(indices, variables, strict=True)
+    )
+
+
+def _load_role(load: Any, variables: list[Any], store: Any) -> str:
+    if same_indices(load.indices, variables):
+        return "element"
+    if len(variables) == 2 and len(load.indices) == 1 and load.indices[0].same_as(variables[1]):
+        return "row"
+    raise Unsupported(
+        f"{load.source.name}[{', '.join(str(index) for index in load.indices)}] in a T.Parallel over "
+        f"({', '.join(str(variable.name) for variable in variables)})",
+        hint="read [i, j], or [j] to broadcast a vector along the rows",
+        span=span_of(store),
+    )
+
+
+@dataclass
+class _Scan:
+    """Reaching definitions while walking: a definition is the statement that writes, with its buffer."""
+
+    links: dict[int, int] = field(default_factory=dict[int, int])
+    writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
+    ids: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
+    reads: dict[tuple[Any, Any, str], int] = field(default_factory=dict[tuple[Any, Any, str], int])
+
+    def write_id(self, statement: Any, buffer: Any) -> int:
+        key = (statement, buffer)
+        if key not in self.ids:
+            self.ids[key] = len(self.writes)
+            self.links[len(self.writes)] = len(self.writes)
+            self.writes.append(key)
+        return self.ids[key]
+
+    def root(self, write: int) -> int:
+        while self.links[write] != write:
+            write = self.links[write]
+        return write
+
+    def join(self, writes: frozenset[int]) -> int:
+        roots = sorted({self.root(write) for write in writes})
+        for other in roots[1:]:
+            self.links[other] = roots[0]
+        return roots[0]
+
+    def body(self, body: Any, state: dict[Any, frozenset[int]]) -> dict[Any, frozenset[int]]:
+        for statement in statements(body):
+            state = self.statement(statement, state)
+        return state
+
+    def statement(self, statement: Any, state: dict[Any, frozenset[int]]) -> dict[Any, frozenset[int]]:
+        if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
+            return state
+        if isinstance(statement, tirx.For) and not is_parallel(statement):
+            after = self.body(statement.body, state)
+            # Once more with what the body leaves behind: what a later iteration sees.
+            merged = {key: state.get(key, frozenset()) | after[key] for key in after}
+            return self.body(statement.body, merged)
+        after = dict(state)
+        for access in accesses(statement):
+            if not is_on_chip(access.buffer):
+                continue
+            if access.kind != "write":
+                reaching = state.get(access.buffer, frozenset())
+                if not reaching:
+                    raise KernelError(
+                        f"{access.buffer.name} is read before anything is written to it",
+                        hint="T.copy, T.fill or T.clear it first",
+                        span=span_of(statement),
+                    )
+                root = self.join(reaching)
+                if access.kind == "read":
+                    self.reads[(statement, access.buffer, access.role)] = root
+            if access.kind != "read":
+                write = self.write_id(statement, access.buffer)
+                if access.kind == "update":
+                    write = self.join(state[access.buffer] | {write})
+                after[access.buffer] = frozenset({write})
+        return after
+
+
+def webs(function: Any) -> list[Web]:
+    """The webs of all on-chip buffers, in the order of their first write.
+
+    Raises KernelError for reads of what was never written, Unsupported for statements that are no block statements.
+    """
+    scan = _Scan()
+    scan.body(function.body, {})
+    found: dict[int, Web] = {}
+    for number, (statement, buffer) in enumerate(scan.writes):
+        found.setdefault(scan.root(number), Web(buffer)).writes.append(statement)
+    for (statement, _, role), write in scan.reads.items():
+        found[scan.root(write)].reads.append((statement, role))
+    return list(found.values())

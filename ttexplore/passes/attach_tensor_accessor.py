@@ -1,0 +1,27 @@
+"""A3: how the pages of each tensor are addressed."""
+
+from __future__ import annotations
+
+from ttexplore.ir.program import Program
+from ttexplore.plan import DATA_FORMATS, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+from ttexplore.target import Target
+
+
+def attach_tensor_accessor(program: Program, target: Target) -> Program:
+    """Decide the tile grid and the page strides of each tensor.
+
+        C: (2, 1024, 512)
+    ==> tile grid (2, 32, 16), page of tile (b, r, c) = b * 512 + r * 16 + c
+    """
+    return program.with_plan(accessors=tuple(_accessor(layout) for layout in program.plan.layouts))
+
+
+def _accessor(layout: TensorLayout) -> Accessor:
+    *leading, rows, columns = layout.padded_shape
+    grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
+    strides: list[int] = []
+    pages = 1
+    for extent in reversed(grid):
+        strides.insert(0, pages)
+        pages *= extent
+    return Accessor(layout.name, grid, tuple(strides), DATA_FORMATS[layout.data_format].tile_bytes, pages)

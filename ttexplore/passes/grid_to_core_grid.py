@@ -1,0 +1,73 @@
+"""B2: the launch grid becomes a loop on each core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.adapter import call
+from ttexplore.ir.build import bind, loop, statements, variable, with_function_body
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import stamp
+from ttexplore.passes.layout_aware_work_partition import grid_loops
+from ttexplore.plan import Partition
+from ttexplore.target import Target
+
+
+def grid_to_core_grid(program: Program, target: Target) -> Program:
+    """Replace the launch grid by a persistent loop over the core's own work items.
+
+        for bx in T.thread_binding(8, "blockIdx.x"):      work_start = tt.core_value("work_start")
+            for by in T.thread_binding(8, "blockIdx.y"):  for item in range(work_count):
+                body                                 ==>      work = work_start + item
+                                                              by = work // 8
+                                                              bx = work % 8
+                                                              body
+    """
+    loops = grid_loops(program.kernel)
+    partition = program.plan.partition
+    assert partition is not None, "B1 decides the partition"
+    blocks = [one.loop_var for one in loops]
+    body = statements(loops[-1].body)
+    made = _rectangular(partition, blocks, body) if partition.policy == "rectangular" else _linear(partition, blocks, body)
+    for statement in made:
+        stamp(statement, loops[0].span)
+    return program.with_kernel(with_function_body(program.kernel, made))
+
+
+def _core_value(name: str) -> tuple[Any, Any]:
+    value = variable(name)
+    return value, bind(value, call("tt.core_value", [name], dtype="int32"))
+
+
+def _linear(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
+    start, bind_start = _core_value("work_start")
+    count, bind_count = _core_value("work_count")
+    item, work = variable("item"), variable("work")
+    step = len(partition.cores) if partition.policy == "strided" else 1
+    index = start + item * step if step > 1 else start + item
+    inner = [bind(work, index)]
+    rest, size = work, 1
+    for axis, (block, extent) in enumerate(zip(blocks, partition.grid, strict=True)):
+        value = tirx.floordiv(rest, size) if size > 1 else rest
+        if axis + 1 < len(blocks):
+            value = tirx.floormod(value, extent)
+        inner.insert(1, bind(block, value))
+        size *= extent
+    return [bind_start, bind_count, loop(item, count, [*inner, *body])]
+
+
+def _rectangular(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
+    made = body
+    prologue: list[Any] = []
+    for axis, (block, name) in enumerate(zip(blocks, "xyz", strict=False)):
+        if axis == 2:
+            made = [loop(block, partition.grid[2], made)]
+            continue
+        start, bind_start = _core_value(f"{name}_start")
+        count, bind_count = _core_value(f"{name}_count")
+        item = variable(f"item_{name}")
+        prologue += [bind_start, bind_count]
+        made = [loop(item, count, [bind(block, start + item), *made])]
+    return [*prologue, *made]

@@ -1,0 +1,87 @@
+"""A1: where each tensor lies, and in which format."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import dtype_of, op_name, shape_of
+from ttexplore.ir.dataflow import accesses, is_on_chip, is_parallel
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
+from ttexplore.target import Target
+
+
+def infer_tt_layout(program: Program, target: Target) -> Program:
+    """Decide the layout of each tensor: format, tiles, padded shape, memory.
+
+        A: T.Tensor((1024, 512), "float16")
+    ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
+
+    A tensor is an input if the kernel reads it, an output if the kernel writes it.
+    """
+    roles = tensor_roles(program.kernel)
+    layouts = tuple(_layout(parameter, index, roles) for index, parameter in enumerate(program.kernel.params))
+    return program.with_plan(layouts=layouts)
+
+
+def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:
+    """What the kernel does with each of its tensors, from its statements alone."""
+    read: set[str] = set()
+    written: set[str] = set()
+    inside: list[Any] = []
+    for statement in walk(function.body):
+        if any(statement.same_as(part) for part in inside) or not (is_parallel(statement) or _is_operation(statement)):
+            continue
+        if is_parallel(statement):
+            inside += walk(statement.body)
+        for access in accesses(statement):
+            if not is_on_chip(access.buffer):
+                if access.kind != "write":
+                    read.add(access.buffer.name)
+                if access.kind != "read":
+                    written.add(access.buffer.name)
+    return {name: "inout" if name in read else "output" for name in written} | {name: "input" for name in read - written}
+
+
+def _is_operation(statement: Any) -> bool:
+    return op_name(statement).startswith("tl.")
+
+
+def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayout:
+    span = span_of(parameter)
+    if not is_buffer(parameter):
+        raise Unsupported(f"the scalar parameter {parameter.name}", hint="make it a constant of the kernel", span=span)
+    name, shape, dtype = str(parameter.name), shape_of(parameter), dtype_of(parameter)
+    if dtype not in FORMAT_OF_DTYPE:
+        raise Unsupported(
+            f"{name} is {dtype}, which no tile format holds",
+            hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
+            span=span,
+        )
+    if len(shape) > 4:
+        raise Unsupported(f"{name} has {len(shape)} dimensions", hint="use at most 4", span=span)
+    if roles.get(name) == "inout":
+        raise Unsupported(
+            f"{name} is read and written by the kernel",
+            hint="write to a separate output tensor",
+            span=span,
+        )
+    if name not in roles:
+        raise KernelError(f"{name} is neither read nor written", hint="remove the parameter", span=span)
+    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, shape[0])
+    for extent, tile in zip(matrix, (TILE_ROWS, TILE_COLUMNS), strict=True):
+        if extent % tile:
+            raise Unsupported(
+                f"{name} is {shape}: {extent} is no multiple of {tile}",
+                hint=f"pad it to {-(-extent // tile) * tile}",
+                span=span,
+            )
+    padded = shape if len(shape) > 1 else (TILE_ROWS, shape[0])
+    reason = "ttnn has no float16 tensors; bfloat16 is the nearest" if dtype == "float16" else "default"
+    return TensorLayout(name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, reason=reason)
+
+
+
