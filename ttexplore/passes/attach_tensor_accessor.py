@@ -13,10 +13,11 @@ def attach_tensor_accessor(program: Program, target: Target) -> Program:
         C: (2, 1024, 512)
     ==> tile grid (2, 32, 16), page of tile (b, r, c) = b * 512 + r * 16 + c
     """
-    return program.with_plan(accessors=tuple(_accessor(layout) for layout in program.plan.layouts))
+    return program.with_plan(accessors=tuple(accessor_of(layout) for layout in program.plan.layouts))
 
 
-def _accessor(layout: TensorLayout) -> Accessor:
+def accessor_of(layout: TensorLayout) -> Accessor:
+    """The accessor of a tensor, not yet bound to arguments."""
     *leading, rows, columns = layout.padded_shape
     grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
     strides: list[int] = []

@@ -1,0 +1,101 @@
+"""C1: on-chip buffers become circular buffers or DST storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call, to_tvm_span
+from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_function_body
+from ttexplore.ir.dataflow import is_on_chip, is_parallel
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import rewrite_body
+from ttexplore.passes.staging import Staging, plan_staging
+from ttexplore.target import Target
+
+
+def lower_shared_to_cb(program: Program, target: Target) -> Program:
+    """Give every on-chip value its storage: a circular buffer, or DST.
+
+        A_shared = T.alloc_buffer((128, 32), "float16", "shared.dyn")     A_shared = ... "bfloat16", "tt.cb"
+        C_local = T.alloc_buffer((128, 128), "float32", "local.fragment") C_local = ... "float32", "tt.dst"
+        T.copy(C_local, C[...])                                       ==> C_local_out = ... "tt.cb"
+                                                                          T.copy(C_local, C_local_out)
+                                                                          T.copy(C_local_out, C[...])
+
+    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses.
+    """
+    stages = int(program.plan.options.get("stages", 2))
+    staging = plan_staging(program.kernel, stages)
+    made = {
+        name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
+        for name, one in staging.buffers.items()
+    }
+    buffers = {name: statement.buffer for name, statement in made.items()}
+    body = rewrite_body(statements(program.kernel.body), lambda statement: _renamed(statement, staging, buffers))
+    return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]))
+
+
+def _renamed(statement: Any, staging: Staging, buffers: dict[str, Any]) -> list[Any] | None:
+    if isinstance(statement, tirx.AllocBuffer):
+        return []
+    if is_parallel(statement):
+        made = _parallel(statement, staging, buffers)
+    elif op_name(statement).startswith("tl."):
+        made = _operation(statement, staging, buffers)
+    else:
+        return None
+    before = [_copy(buffers, *one) for one in staging.before.get(statement, [])]
+    after = [_copy(buffers, *one) for one in staging.after.get(statement, [])]
+    return [*before, made, *after]
+
+
+def _copy(buffers: dict[str, Any], source: str, target: str, transpose: bool) -> Any:
+    regions = [_whole(buffers[name]) for name in (source, target)]
+    return tirx.Evaluate(call("tl.copy", regions, {"transpose": 1} if transpose else None))
+
+
+def _whole(buffer: Any) -> Any:
+    zero = tirx.const(0, "int32")
+    return tirx.BufferRegion(
+        buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
+    )
+
+
+def _operation(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
+    parts = arguments(statement)
+    roles = {"tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C")}[op_name(statement)]
+    made: list[Any] = []
+    for position, part in enumerate(parts):
+        if not isinstance(part, ir.TensorRegion) or not is_on_chip(part.source):
+            made.append(part)
+            continue
+        role = roles[position]
+        if role in ("target", "C"):
+            name = staging.writes[(statement, part.source)]
+        else:
+            name = staging.reads[(statement, part.source, role)]
+        made.append(_whole(buffers[name]))
+    value = statement.value
+    attrs = {str(k): int(v) for k, v in dict(value.attrs).items()} if value.attrs is not None else {}
+    # The operand buffer of a transposed A is transposed already.
+    attrs.pop("transpose_A", None)
+    return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
+
+
+def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
+    """The nest with each load and store renamed; a load of what the nest itself writes sees the new buffer."""
+    writes = {buffer: name for (writer, buffer), name in staging.writes.items() if writer.same_as(statement)}
+    reads = {buffer: name for (reader, buffer, _), name in staging.reads.items() if reader.same_as(statement)}
+
+    def load(expression: Any) -> Any:
+        name = reads.get(expression.source) or writes.get(expression.source)
+        return tirx.BufferLoad(buffers[name], list(expression.indices), expression.span) if name else expression
+
+    def store(one: Any) -> Any:
+        return tirx.BufferStore(buffers[writes[one.buffer]], one.value, list(one.indices), one.span)
+
+    made = tvm_ffi.structural_map(statement, (ir.TensorLoad, load), order="post")
+    return tvm_ffi.structural_map(made, (tirx.BufferStore, store), order="post")

@@ -1,0 +1,150 @@
+"""A2: the circular buffers, and how the compute engine is set up."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tvm import ir, tirx
+
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, dtype_of, op_name, statements
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_nest
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.passes.attach_tensor_accessor import accessor_of
+from ttexplore.passes.regions import Bounds, check_on_chip, page_region
+from ttexplore.passes.staging import StagingBuffer, plan_staging, storage_dtype
+from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig
+from ttexplore.target import Target
+
+FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
+
+
+def propagate_tt_layout(
+    program: Program,
+    target: Target,
+    *,
+    stages: int = 2,
+    math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"] = "HiFi4",
+    accumulate: Literal["reload", "l1"] = "reload",
+) -> Program:
+    """Decide a circular buffer for each staging buffer, from the regions that are moved.
+
+        A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
+    ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
+
+    `stages` is the depth outside of T.Pipelined. `math_fidelity` trades the FPU's passes over the mantissas for
+    precision. `accumulate` says how an accumulator larger than DST survives a loop: ``reload`` copies partial sums
+    back into DST, ``l1`` lets the packer add in L1 (the better code on silicon; not every simulator models it).
+    """
+    if stages < 1:
+        raise UsageError(f"stages is {stages}", hint="a circular buffer holds at least 1 block")
+    if math_fidelity not in FIDELITIES:
+        raise UsageError(f"there is no math fidelity {math_fidelity!r}", hint=f"use one of {', '.join(FIDELITIES)}")
+    if accumulate not in ("reload", "l1"):
+        raise UsageError(f"there is no way to accumulate called {accumulate!r}", hint="use 'reload' or 'l1'")
+    check_regions(program)
+    staging = plan_staging(program.kernel, stages)
+    buffers = tuple(circular_buffer(one) for one in staging.buffers.values() if one.kind == "cb")
+    check_l1(buffers, target)
+    wide, reasons = _wide_dst(program.kernel)
+    compute = ComputeConfig(
+        math_fidelity, wide, False, False, target.dst_tiles(wide), accumulate, tuple(reasons)
+    )  # fmt: skip
+    return program.with_plan(buffers=buffers, compute=compute)
+
+
+def circular_buffer(staging: StagingBuffer) -> CircularBuffer:
+    """The circular buffer of a staging buffer in L1."""
+    data_format = FORMAT_OF_DTYPE[staging.dtype]
+    exact = staging.exact and data_format == "Float32" and staging.consumer == "compute"
+    return CircularBuffer(
+        staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
+        unpack_to_dest=exact, origin=staging.span,
+    )  # fmt: skip
+
+
+def check_l1(buffers: tuple[CircularBuffer, ...], target: Target) -> None:
+    """Raise ResourceError, with a table of who uses what, where the buffers do not fit a core."""
+    used = sum(buffer.total_bytes for buffer in buffers)
+    if used > target.l1_usable_bytes:
+        largest = max(buffers, key=lambda buffer: buffer.total_bytes)
+        table = "\n".join(
+            f"    {buffer.name:<24} {buffer.block_pages:>5} tiles x {buffer.stages} stages {buffer.total_bytes:>10,} B"
+            for buffer in sorted(buffers, key=lambda buffer: -buffer.total_bytes)
+        )
+        raise ResourceError(
+            f"the circular buffers need {used:,} B of L1; a core of {target.name} has {target.l1_usable_bytes:,} B:\n{table}",
+            hint=f"make the block of {largest.name} smaller, or use fewer stages",
+            span=largest.origin,
+        )
+    if len(buffers) > target.circular_buffers:
+        raise ResourceError(
+            f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
+            hint="use fewer staging buffers",
+        )
+
+
+def check_regions(program: Program) -> None:
+    """Check every copy: whole tiles, inside the tensors. Raises as :func:`page_region` does, at the kernel's line."""
+    bounds = Bounds()
+
+    def visit(body: Any) -> None:
+        for statement in statements(body):
+            bounds.enter(statement)
+            try:
+                _check_statement(statement, bounds, program)
+            except TTExploreError as error:
+                raise error.at(span_of(statement)) from None
+            if isinstance(statement, tirx.For) and not is_parallel(statement):
+                visit(statement.body)
+
+    visit(program.kernel.body)
+
+
+def _check_statement(statement: Any, bounds: Bounds, program: Program) -> None:
+    if not op_name(statement).startswith("tl."):
+        return
+    for region in arguments(statement):
+        if not isinstance(region, ir.TensorRegion):
+            continue
+        if is_on_chip(region.source):
+            check_on_chip(region)
+        else:
+            page_region(region, accessor_of(program.plan.layout(region.source.name)), bounds)
+    if op_name(statement) != "tl.copy":
+        tensors = [r for r in arguments(statement) if isinstance(r, ir.TensorRegion) and not is_on_chip(r.source)]
+        for region in tensors:
+            raise _tensor_operand(op_name(statement), region)
+    elif not any(is_on_chip(region.source) for region in arguments(statement)):
+        raise _tensor_operand("tl.copy", arguments(statement)[0])
+
+
+def _tensor_operand(name: str, region: Any) -> TTExploreError:
+    return Unsupported(
+        f"T.{name[3:]} works on the tensor {region.source.name} directly",
+        hint="T.copy the block to an on-chip buffer first",
+    )
+
+
+def _wide_dst(function: Any) -> tuple[bool, list[str]]:
+    """Whether DST is to hold 32-bit values, and why."""
+    found = walk(function.body)
+    wide = [str(s.buffer.name) for s in found if isinstance(s, tirx.AllocBuffer) and dtype_of(s.buffer) == "float32"]
+    wide += [str(p.name) for p in function.params if storage_dtype(dtype_of(p)) == "float32"]
+    if wide:
+        return True, [f"32-bit DST: {', '.join(wide)} hold float32"]
+    if any(op_name(statement) == "tl.gemm" for statement in found):
+        return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
+    for statement in found:
+        if is_parallel(statement) and not all(_one_fpu_operation(store) for store in parallel_nest(statement)[1]):
+            return True, ["32-bit DST: SFPU operations cut 16-bit results"]
+    return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
+
+
+def _one_fpu_operation(store: Any) -> bool:
+    value = store.value
+    if isinstance(value, tirx.Add | tirx.Sub):
+        return isinstance(value.a, ir.TensorLoad) and isinstance(value.b, ir.TensorLoad)
+    return isinstance(value, ir.TensorLoad) or not isinstance(store, tirx.BufferStore)

@@ -1,0 +1,294 @@
+"""Which storage each on-chip value gets: a circular buffer or DST. Decided by A2, carried out by C1.
+
+A circular buffer has one kernel that pushes and one that pops, so a value that is loaded and then changed, or used by
+the compute kernel and stored as well, becomes several buffers with tile copies between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tvm import tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
+from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, webs
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, KernelRole
+from ttexplore.record import Span
+
+TileOrder = Literal["row_major", "column_major"]
+
+
+@dataclass(frozen=True)
+class StagingBuffer:
+    """Storage for one value: a block of tiles in L1 (a circular buffer) or in DST.
+
+    `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
+    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut.
+    """
+
+    name: str
+    kind: Literal["cb", "dst"]
+    shape: tuple[int, ...]
+    dtype: str
+    span: Span | None
+    producer: KernelRole = "compute"
+    consumer: KernelRole = "compute"
+    stages: int = 1
+    order: TileOrder = "row_major"
+    exact: bool = True
+
+    @property
+    def tiles(self) -> int:
+        rows, columns = self.tile_grid
+        return rows * columns
+
+    @property
+    def tile_grid(self) -> tuple[int, int]:
+        return tile_grid(self.shape)
+
+
+@dataclass
+class Staging:
+    """All staging buffers, and what each statement is to use.
+
+    `reads` and `writes` map (statement, original buffer) to the name of the buffer to use instead; `before` and
+    `after` list the tile copies (source, target, transpose) to insert around a statement.
+    """
+
+    buffers: dict[str, StagingBuffer] = field(default_factory=dict[str, StagingBuffer])
+    reads: dict[tuple[Any, Any, str], str] = field(default_factory=dict[tuple[Any, Any, str], str])
+    writes: dict[tuple[Any, Any], str] = field(default_factory=dict[tuple[Any, Any], str])
+    before: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
+    after: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
+
+    def add(self, name: str, **facts: Any) -> str:
+        unique, number = name, 1
+        while unique in self.buffers:
+            number += 1
+            unique = f"{name}_{number}"
+        self.buffers[unique] = StagingBuffer(unique, **facts)
+        return unique
+
+
+def storage_dtype(dtype: str) -> str:
+    """The dtype in which the chip holds a kernel dtype. Raises KeyError for one that no tile format holds."""
+    return DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
+
+
+def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Tile rows and columns of a block; a vector is one row of tiles."""
+    rows, columns = shape if len(shape) == 2 else (TILE_ROWS, shape[0])
+    return rows // TILE_ROWS, columns // TILE_COLUMNS
+
+
+def plan_staging(function: Any, default_stages: int) -> Staging:
+    """Decide the storage of every on-chip value of a kernel.
+
+    Raises Unsupported for blocks that are no whole tiles and for uses that no storage serves.
+    """
+    staging = Staging()
+    pipelines = _pipeline_depths(function)
+    for web in webs(function):
+        _check_block(web)
+        _Web(web, staging, pipelines, default_stages).place()
+    return staging
+
+
+def _pipeline_depths(function: Any) -> dict[Any, int]:
+    """The num_stages of the innermost pipelined loop around each statement, 0 where there is none."""
+    depths: dict[Any, int] = {}
+
+    def visit(body: Any, depth: int) -> None:
+        for statement in statements(body):
+            depths[statement] = depth
+            if isinstance(statement, tirx.For) and not is_parallel(statement):
+                own = dict(statement.annotations).get("num_stages")
+                visit(statement.body, int(own) if own is not None else depth)
+
+    visit(function.body, 0)
+    return depths
+
+
+def _check_block(web: Web) -> None:
+    buffer, shape = web.buffer, shape_of(web.buffer)
+    span = span_of(buffer)
+    if dtype_of(buffer) not in FORMAT_OF_DTYPE:
+        raise Unsupported(
+            f"{buffer.name} is {dtype_of(buffer)}, which no tile format holds",
+            hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
+            span=span,
+        )
+    if len(shape) not in (1, 2):
+        raise Unsupported(f"{buffer.name} has {len(shape)} dimensions", hint="use blocks of 1 or 2 dimensions", span=span)
+    for extent, tile in zip(shape[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(shape) :], strict=True):
+        if extent % tile:
+            raise Unsupported(
+                f"{buffer.name} is {shape}: {extent} is no multiple of {tile}",
+                hint=f"use blocks of {TILE_ROWS}x{TILE_COLUMNS} tiles",
+                span=span,
+            )
+
+
+class _Web:
+    """Places one web."""
+
+    def __init__(self, web: Web, staging: Staging, pipelines: dict[Any, int], default_stages: int) -> None:
+        self.web, self.staging, self.pipelines, self.default_stages = web, staging, pipelines, default_stages
+        self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
+        self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
+        self.loads = [write for write in web.writes if _tensor_of_load(write) is not None]
+        self.computed = [write for write in web.writes if _tensor_of_load(write) is None]
+        self.stores = [read for read, role in web.reads if role == "source" and _tensor_of_store(read) is not None]
+        self.uses = [(read, role) for read, role in web.reads if not any(read.same_as(store) for store in self.stores)]
+
+    def place(self) -> None:
+        if not self.computed and len(self.loads) == 1 and self._same_format(self.loads[0]):
+            self._place_loaded(self.loads[0])
+        elif self._is_plain_output():
+            self._place_output()
+        elif self._is_plain_operand():
+            self._place_operand()
+        else:
+            self._place_general()
+
+    # What kind of web it is
+
+    def _same_format(self, load: Any) -> bool:
+        return storage_dtype(dtype_of(_tensor_of_load(load))) == self.dtype
+
+    def _plain_write(self) -> bool:
+        """Whether one statement other than a gemm writes it, without reading it."""
+        if self.loads or len(self.computed) != 1:
+            return False
+        write = self.computed[0]
+        if op_name(write) == "tl.gemm":
+            return False
+        return all(a.kind == "write" for a in accesses(write) if a.buffer.same_as(self.web.buffer))
+
+    def _is_plain_output(self) -> bool:
+        if not self._plain_write() or self.uses or len(self.stores) != 1:
+            return False
+        narrower = self.dtype == "bfloat16" and storage_dtype(dtype_of(_tensor_of_store(self.stores[0]))) == "float32"
+        return not narrower
+
+    def _is_plain_operand(self) -> bool:
+        return self._plain_write() and any(role in ("A", "B", "row") for _, role in self.uses)
+
+    # Placing it
+
+    def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Any) -> str:
+        facts = {"dtype": self.dtype, "shape": self.shape, "span": self.span} | facts
+        return self.staging.add(name, kind=kind, **facts)
+
+    def _input_stages(self, load: Any) -> int:
+        return self.pipelines.get(load, 0) or self.default_stages
+
+    def _place_loaded(self, load: Any) -> None:
+        stages = self._input_stages(load)
+        if not self.uses and len(self.stores) == 1 and _stored_dtype(self.stores[0]) == self.dtype:
+            name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages)
+        else:
+            transposed = bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
+            name = self._add(
+                self.name, "cb", producer="reader", consumer="compute", stages=stages, exact=self._exact(),
+                order="column_major" if transposed else "row_major",
+            )  # fmt: skip
+            self._store_from(name)
+        self.staging.writes[(load, self.web.buffer)] = name
+        for store in self.stores:
+            self.staging.reads.setdefault((store, self.web.buffer, "source"), name)
+        self._use_from(name)
+
+    def _place_output(self) -> None:
+        store = self.stores[0]
+        name = self._add(self.name, "cb", consumer="writer", stages=2, dtype=_stored_dtype(store))
+        self.staging.writes[(self.computed[0], self.web.buffer)] = name
+        self.staging.reads[(store, self.web.buffer, "source")] = name
+
+    def _place_operand(self) -> None:
+        transposed = all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
+        order: TileOrder = "column_major" if transposed else "row_major"
+        name = self._add(self.name, "cb", exact=self._exact(), order=order)
+        self.staging.writes[(self.computed[0], self.web.buffer)] = name
+        self._store_from(name)
+        self._use_from(name)
+
+    def _place_general(self) -> None:
+        name = self._add(self.name, "dst")
+        for write in self.computed:
+            self.staging.writes[(write, self.web.buffer)] = name
+        for load in self.loads:
+            entry = self._add(
+                f"{self.name}_in", "cb", producer="reader", stages=self._input_stages(load),
+                dtype=storage_dtype(dtype_of(_tensor_of_load(load))),
+            )  # fmt: skip
+            self.staging.writes[(load, self.web.buffer)] = entry
+            self.staging.after.setdefault(load, []).append((entry, name, False))
+        self._store_from(name)
+        self._use_from(name)
+
+    def _store_from(self, name: str) -> None:
+        """Give each store a buffer of its own that the compute kernel packs."""
+        for store in self.stores:
+            leaving = self._add(f"{self.name}_out", "cb", consumer="writer", stages=2, dtype=_stored_dtype(store))
+            self.staging.before.setdefault(store, []).append((name, leaving, False))
+            self.staging.reads[(store, self.web.buffer, "source")] = leaving
+
+    def _use_from(self, name: str) -> None:
+        """Let the compute kernel's uses read the buffer, or an operand buffer where they need another form."""
+        home = self.staging.buffers[name]
+        for read, role in self.uses:
+            key = (read, self.web.buffer, role)
+            if role == "A" and attribute(read, "transpose_A"):
+                if home.kind == "dst":
+                    operand = self._add(f"{self.name}_operand", "cb", exact=False)
+                    self._copy_before(read, name, operand, transpose=False)
+                else:
+                    operand = name
+                turned = self._add(f"{self.name}_transposed", "cb", shape=self.shape[::-1], exact=False)
+                self._copy_before(read, operand, turned, transpose=True)
+                self.staging.reads[key] = turned
+            elif role in ("A", "B", "row") and (home.kind == "dst" or not self._order_fits(home, read, role)):
+                wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
+                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=role == "row")
+                self._copy_before(read, name, operand, transpose=False)
+                self.staging.reads[key] = operand
+            else:
+                self.staging.reads[key] = name
+
+    def _copy_before(self, statement: Any, source: str, target: str, *, transpose: bool) -> None:
+        self.staging.before.setdefault(statement, []).append((source, target, transpose))
+
+    @staticmethod
+    def _order_fits(home: StagingBuffer, read: Any, role: str) -> bool:
+        return (home.order == "column_major") == _is_transposed_b(read, role)
+
+    def _exact(self) -> bool:
+        return all(role in ("element", "source", "row") for _, role in self.uses)
+
+
+def _is_transposed_b(read: Any, role: str) -> bool:
+    return role == "B" and bool(attribute(read, "transpose_B"))
+
+
+def _tensor_of_load(statement: Any) -> Any:
+    """The tensor that a copy into an on-chip buffer loads, else None."""
+    if op_name(statement) != "tl.copy":
+        return None
+    source, target = (region.source for region in arguments(statement))
+    return source if not is_on_chip(source) and is_on_chip(target) else None
+
+
+def _tensor_of_store(statement: Any) -> Any:
+    """The tensor that a copy from an on-chip buffer stores to, else None."""
+    if op_name(statement) != "tl.copy":
+        return None
+    source, target = (region.source for region in arguments(statement))
+    return target if is_on_chip(source) and not is_on_chip(target) else None
+
+
+def _stored_dtype(store: Any) -> str:
+    return storage_dtype(dtype_of(_tensor_of_store(store)))
