@@ -72,7 +72,8 @@ class CircularBuffer:
 
     It holds `block_pages` x `stages` pages of one tile each. `producer` and `consumer` are the kernels that push and
     pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST, exactly, instead of cut to TF32.
-    `origin` is the kernel line of the allocation it stands for.
+    `tile_order` is the order of
+    the block's tiles in it. `origin` is the kernel line of the allocation it stands for.
     """
 
     name: str
@@ -83,6 +84,7 @@ class CircularBuffer:
     consumer: KernelRole
     index: int | None = None
     unpack_to_dest: bool = False
+    tile_order: Literal["row_major", "column_major"] = "row_major"
     origin: Span | None = None
     reason: str = ""
 

@@ -5,7 +5,8 @@ The node set and the Python surface of TVM change between releases; a move to an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import ir, tirx
@@ -77,17 +78,23 @@ def span_of(node: Any) -> Span | None:
     return spans[0] if spans else None
 
 
+@functools.lru_cache(maxsize=8192)
 def to_tvm_span(span: Span) -> ir.Span:
+    """The TVM span of one source range."""
     return ir.Span(ir.SourceName(span.file), span.line, span.end_line, span.column, span.end_column)
+
+
+@functools.cache
+def _span_setter(kind: type) -> Callable[[Any, Any], None]:
+    info = getattr(kind, "__tvm_ffi_type_info__", None)
+    while info is not None:
+        for field in info.fields or ():
+            if field.name == "span":
+                return field.setter
+        info = info.parent_type_info
+    raise TypeError(f"{kind.__name__} has no span")
 
 
 def set_span(node: Any, span: Any) -> None:
     """Write `span` into a node that was just made and is not shared yet: the field is read-only in Python."""
-    info = type(node).__tvm_ffi_type_info__
-    while info is not None:
-        for field in info.fields or ():
-            if field.name == "span":
-                field.setter(node, span)
-                return
-        info = info.parent_type_info
-    raise TypeError(f"{type(node).__name__} has no span")
+    _span_setter(type(node))(node, span)

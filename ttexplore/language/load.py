@@ -11,6 +11,7 @@ import difflib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -146,7 +147,8 @@ def load_module(path: Path) -> types.ModuleType:
     module = importlib.util.module_from_spec(spec)
     with _alias(path.parent):
         try:
-            spec.loader.exec_module(module)
+            with contextlib.redirect_stdout(io.StringIO()):
+                spec.loader.exec_module(module)
         except TTExploreError:
             raise
         except SyntaxError as error:

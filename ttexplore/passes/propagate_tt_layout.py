@@ -61,7 +61,7 @@ def circular_buffer(staging: StagingBuffer) -> CircularBuffer:
     exact = staging.exact and data_format == "Float32" and staging.consumer == "compute"
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
-        unpack_to_dest=exact, origin=staging.span,
+        unpack_to_dest=exact, tile_order=staging.order, origin=staging.span,
     )  # fmt: skip
 
 

@@ -15,24 +15,25 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor
 
 
 class Bounds:
-    """What is known about the loop variables around a statement."""
+    """What is known about the variables around a statement.
 
-    def __init__(self, partition_grid: tuple[int, ...] = ()) -> None:
-        self.analyzer = tvm.sym.Analyzer()
-        self.grid = partition_grid
+    `ranges` knows the loops, `proofs` also what the kernel's own variables stand for; page expressions are simplified
+    with the first alone, so that they speak of the kernel's variables.
+    """
+
+    def __init__(self) -> None:
+        self.ranges = tvm.sym.Analyzer()
+        self.proofs = tvm.sym.Analyzer()
 
     def enter(self, statement: Any) -> None:
         """Learn from a loop or a binding that the following statements are under."""
         if isinstance(statement, tirx.For):
-            extent = constant(statement.extent)
-            if extent is not None:
-                self.analyzer.bind(statement.loop_var, ir.Range.from_min_extent(statement.min, statement.extent), True)
+            if constant(statement.extent) is not None:
+                span = ir.Range.from_min_extent(statement.min, statement.extent)
+                self.ranges.bind(statement.loop_var, span, True)
+                self.proofs.bind(statement.loop_var, span, True)
         elif isinstance(statement, tirx.Bind):
-            self.analyzer.bind(statement.var, statement.value, True)
-
-    def learn_block(self, variable: Any, extent: int) -> None:
-        """Learn the range of a block index."""
-        self.analyzer.bind(variable, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")), True)
+            self.proofs.bind(statement.var, statement.value, True)
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class PageRegion:
     row_stride_pages: int
 
 
-def page_region(region: Any, accessor: Accessor, bounds: Bounds) -> PageRegion:
-    """The pages of a region of a tensor.
+def page_region(region: Any, accessor: Accessor, bounds: Bounds, *, inside: bool = False) -> PageRegion:
+    """The pages of a region of a tensor; `inside` says that it is known to lie inside.
 
     Raises KernelError where it can leave the tensor, Unsupported where it is no whole tiles.
     """
@@ -59,7 +60,8 @@ def page_region(region: Any, accessor: Accessor, bounds: Bounds) -> PageRegion:
     for axis, (low, extent, length) in enumerate(zip(lows, extents, shape, strict=True)):
         if extent is None:
             raise Unsupported(f"{tensor.name}: a region of variable size", hint="use constant block sizes")
-        _check_inside(tensor, axis, low, extent, length, bounds)
+        if not inside:
+            _check_inside(tensor, axis, low, extent, length, bounds)
         if axis < leading:
             if extent != 1:
                 raise Unsupported(
@@ -69,9 +71,9 @@ def page_region(region: Any, accessor: Accessor, bounds: Bounds) -> PageRegion:
             page = page + low * accessor.page_strides[axis]
             continue
         tile = tiles[axis - leading]
-        if extent % tile or not bounds.analyzer.can_prove(tirx.floormod(low, tile) == 0):
+        if extent % tile or not bounds.proofs.can_prove(tirx.floormod(low, tile) == 0):
             raise Unsupported(
-                f"{tensor.name}: the region from {bounds.analyzer.simplify(low)} of length {extent} along axis {axis} "
+                f"{tensor.name}: the region from {low} of length {extent} along axis {axis} "
                 f"is no whole tiles of {tile}",
                 hint=f"start at multiples of {tile} and take multiples of {tile}",
             )
@@ -79,11 +81,11 @@ def page_region(region: Any, accessor: Accessor, bounds: Bounds) -> PageRegion:
         page = page + tirx.floordiv(low, tile) * stride
     sizes = [int(extent or 0) // tile for extent, tile in zip(extents[leading:], tiles, strict=True)]
     rows, columns = sizes if len(sizes) == 2 else (1, sizes[0])
-    return PageRegion(bounds.analyzer.simplify(page), rows, columns, accessor.page_strides[-2])
+    return PageRegion(bounds.ranges.simplify(page), rows, columns, accessor.page_strides[-2])
 
 
 def _check_inside(tensor: Any, axis: int, low: Any, extent: int, length: int, bounds: Bounds) -> None:
-    known = bounds.analyzer.const_int_bound(low)
+    known = bounds.proofs.const_int_bound(low)
     if known.min_value < 0 or known.max_value + extent > length:
         raise KernelError(
             f"{tensor.name} has {length} elements along axis {axis}; the region reaches from {known.min_value} "

@@ -1,0 +1,21 @@
+#pragma once
+#include "api/compute/common_globals.h"
+
+enum class InputClamping : uint8_t {
+    ClampToNegative = 1,
+    None = 0,
+};
+
+template <bool approx = false, uint32_t scale = 0x3F800000, InputClamping input_clamping = InputClamping::ClampToNegative,
+          bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void exp_tile_init(EMULATOR_CALL_LINE) {
+    static_assert(scale == 0x3F800000, "the emulator does not model the scaled exp");
+    emulator_sfpu_init(Sfpu_exp, approx, line.number);
+}
+template <bool approx = false, bool scale_en = false, InputClamping input_clamping = InputClamping::ClampToNegative,
+          int iterations = 8, bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void exp_tile(uint32_t idst, VectorMode vector_mode = VectorMode::RC, uint16_t scale = 0x3F80, EMULATOR_CALL_LINE) {
+    static_assert(!scale_en, "the emulator does not model the scaled exp");
+    (void)scale;
+    emulator_sfpu_unary(Sfpu_exp, approx, idst, 0, 0, static_cast<uint32_t>(vector_mode), line.number);
+}

@@ -1,0 +1,2 @@
+#pragma once
+#include "api/dataflow/noc_semaphore.h"

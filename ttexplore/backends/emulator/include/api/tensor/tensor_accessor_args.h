@@ -1,0 +1,2 @@
+#pragma once
+#include "api/tensor/tensor_accessor.h"

@@ -1,0 +1,154 @@
+// The functions that the runner offers to kernels, shared by the API headers and the runner.
+// Kernels include nothing heavier than <stdint.h> through this, so that each compiles in a fraction of a second.
+#pragma once
+#include <stdint.h>
+
+// The line of a call, taken by a default argument. The constructor is explicit, so that a superfluous argument of an
+// API call stays a compile error, as it is with the SDK's headers.
+struct SourceLine {
+    explicit constexpr SourceLine(uint32_t number) : number(number) {}
+    uint32_t number;
+};
+#define EMULATOR_CALL_LINE SourceLine line = SourceLine(__builtin_LINE())
+
+// One end of a NoC transfer.
+struct NocLocation {
+    enum Kind : uint32_t { Tensor, Buffer, Local, Remote } kind;
+    uint32_t address;     // Tensor: base address; Buffer: circular buffer id; Local, Remote: L1 address
+    uint32_t page;        // Tensor: page id
+    uint32_t page_bytes;  // Tensor: the accessor's page size
+    uint32_t offset;      // bytes from the start of the page, buffer position or address
+    uint32_t x, y;        // Remote: NoC coordinates
+};
+
+struct NocRectangle {
+    uint32_t x_start, y_start, x_end, y_end;
+};
+
+// clang-format off
+// SFPU operations: name, needs its own init to be the latest (it keeps constants in shared registers), and what a
+// 16-bit DST does to its results (op-truth.md, traps 2 and 15).
+#define EMULATOR_SFPU_OPERATIONS(X) \
+    X(exp, true, Truncate) X(exp2, true, Truncate) X(expm1, true, Round) X(log, true, Truncate) \
+    X(sqrt, true, Round) X(rsqrt, true, Round) X(recip, true, Round) \
+    X(relu, false, Round) X(relu_max, false, Round) X(relu_min, false, Round) X(leaky_relu, false, Truncate) \
+    X(abs, false, Round) X(negative, false, Round) X(sign, false, Round) X(square, false, Round) \
+    X(sigmoid, true, Truncate) X(tanh, true, Truncate) X(gelu, true, Round) X(silu, true, Truncate) \
+    X(clamp, false, Round) X(fill, false, Truncate) X(typecast, false, Round) \
+    X(binop_with_scalar, false, Truncate) X(unary_max, false, Round) X(unary_min, false, Round) \
+    X(add_binary, false, Truncate) X(sub_binary, false, Truncate) X(rsub_binary, false, Truncate) \
+    X(mul_binary, false, Round) X(div_binary, true, Round) X(binary_max, false, Round) X(binary_min, false, Round) \
+    X(where, false, Round) X(mac, false, Round)
+// clang-format on
+
+#define EMULATOR_ENUMERATOR(name, constants, narrowing) Sfpu_##name,
+enum SfpuOperation : uint32_t { EMULATOR_SFPU_OPERATIONS(EMULATOR_ENUMERATOR) SfpuOperationCount };
+#undef EMULATOR_ENUMERATOR
+
+enum ScalarOperation : uint32_t { ScalarAdd, ScalarSub, ScalarMul, ScalarDiv, ScalarRsub };
+
+// What the FPU and its unpackers were last initialised for.
+enum FpuOperation : uint32_t {
+    Fpu_none,
+    Fpu_copy,
+    Fpu_transpose,
+    Fpu_unary_bcast,
+    Fpu_binary,
+    Fpu_reuse_dest,
+    Fpu_matmul,
+    Fpu_matmul_block,
+    Fpu_reduce,
+};
+
+extern "C" {
+uint32_t emulator_argument(uint32_t index, uint32_t line);
+uint32_t emulator_common_argument(uint32_t index, uint32_t line);
+uint32_t emulator_logical_x();
+uint32_t emulator_logical_y();
+
+void emulator_reserve_back(uint32_t buffer, uint32_t pages, uint32_t line);
+void emulator_push_back(uint32_t buffer, uint32_t pages, uint32_t line);
+void emulator_wait_front(uint32_t buffer, uint32_t pages, uint32_t line);
+void emulator_pop_front(uint32_t buffer, uint32_t pages, uint32_t line);
+uint32_t emulator_write_pointer(uint32_t buffer, uint32_t line);
+uint32_t emulator_read_pointer(uint32_t buffer, uint32_t line);
+uint32_t emulator_page_bytes(uint32_t buffer, uint32_t line);
+uint32_t emulator_buffer_pages(uint32_t buffer, uint32_t line);
+
+void emulator_noc_read(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);
+void emulator_noc_write(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);
+void emulator_noc_multicast(const NocLocation* source, const NocLocation* target, const NocRectangle* rectangle,
+                            uint32_t bytes, uint32_t destinations, uint32_t include_source, uint32_t line);
+void emulator_noc_read_barrier(uint32_t line);
+void emulator_noc_write_barrier(uint32_t line);
+void emulator_noc_writes_flushed(uint32_t line);
+void emulator_noc_atomic_barrier(uint32_t line);
+
+void emulator_semaphore_set(uint32_t semaphore, uint32_t value, uint32_t line);
+void emulator_semaphore_add(uint32_t semaphore, int32_t value, uint32_t line);
+uint32_t emulator_semaphore_value(uint32_t semaphore, uint32_t line);
+void emulator_semaphore_wait(uint32_t semaphore, uint32_t value, uint32_t minimum_only, uint32_t line);
+void emulator_semaphore_up_remote(uint32_t semaphore, uint32_t x, uint32_t y, uint32_t value, uint32_t line);
+void emulator_semaphore_multicast(uint32_t semaphore, const NocRectangle* rectangle, uint32_t destinations,
+                                  uint32_t include_source, uint32_t increment, uint32_t value, uint32_t line);
+
+void emulator_startup(uint32_t source_a, uint32_t source_b, uint32_t out, uint32_t line);
+void emulator_reconfigure_a(int32_t old_buffer, uint32_t buffer, uint32_t line);
+void emulator_reconfigure_b(int32_t old_buffer, uint32_t buffer, uint32_t line);
+void emulator_reconfigure_pack(int32_t old_buffer, uint32_t buffer, uint32_t line);
+void emulator_pack_accumulate(uint32_t enable, uint32_t line);
+void emulator_pack_relu(uint32_t mode, uint32_t threshold, uint32_t line);
+
+void emulator_registers_acquire(uint32_t line);
+void emulator_registers_commit(uint32_t line);
+void emulator_registers_wait(uint32_t line);
+void emulator_registers_release(uint32_t line);
+
+// `variant` holds what must be the same in init and call: the binary operation and broadcast, reuse type, reduce kind.
+void emulator_fpu_init(uint32_t operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line);
+void emulator_matmul_init(uint32_t block, uint32_t in0, uint32_t in1, uint32_t transpose, uint32_t columns,
+                          uint32_t rows, uint32_t inner, uint32_t line);
+void emulator_reduce_uninit(uint32_t line);
+void emulator_unary_bcast_uninit(uint32_t variant, uint32_t line);
+void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line);
+void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line);
+void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line);
+void emulator_binary_tiles(uint32_t variant, uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst,
+                           uint32_t row, uint32_t line);
+void emulator_reuse_dest_tiles(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line);
+void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst,
+                     uint32_t columns, uint32_t rows, uint32_t inner, uint32_t line);
+void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
+                          uint32_t dst, uint32_t line);
+void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint32_t tile, uint32_t line);
+
+void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line);
+void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uint32_t parameter, uint32_t second,
+                         uint32_t vector_mode, uint32_t line);
+void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t vector_mode,
+                          uint32_t line);
+void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uint32_t dst1, uint32_t dst2,
+                           uint32_t out, uint32_t line);
+}
+
+// Names that the SDK's headers make available everywhere.
+#define FORCE_INLINE inline __attribute__((always_inline))
+#define ALWI inline __attribute__((always_inline))
+#define tt_l1_ptr
+#define tt_reg_ptr
+
+enum class DataFormat : uint8_t {
+    Float32 = 0,
+    Float16 = 1,
+    Bfp8 = 2,
+    Bfp4 = 3,
+    Tf32 = 4,
+    Float16_b = 5,
+    Bfp8_b = 6,
+    Bfp4_b = 7,
+    Int32 = 8,
+    UInt16 = 9,
+    Int8 = 14,
+    UInt32 = 24,
+    UInt8 = 30,
+};
