@@ -1,0 +1,180 @@
+// The emulated chip: tensors in DRAM, cores with circular buffers, DST and three kernels.
+#pragma once
+#include <stdint.h>
+#include <string>
+#include <vector>
+
+#include "../include/emulator/interface.h"
+#include "number.h"
+
+enum class Format : uint32_t { Bfloat16, Float32 };
+
+// Source: metalium.md 2.1 and 3.2. Blackhole's count; the plan's verifier knows the target's own limit.
+constexpr uint32_t MAXIMUM_BUFFERS = 64;
+constexpr uint32_t SEMAPHORES = 16;
+constexpr uint32_t KERNELS = 3;
+constexpr const char* KERNEL_NAMES[KERNELS] = {"reader", "compute", "writer"};
+enum : uint32_t { READER, COMPUTE, WRITER };
+constexpr uint32_t MAXIMUM_DST_TILES = 16;
+
+struct Tensor {
+    std::string name;
+    uint32_t address;
+    uint32_t page_bytes;
+    uint32_t pages;
+    bool output;
+    std::string input_file, output_file;
+    uint8_t* memory = nullptr;
+    std::vector<uint8_t> written;
+};
+
+struct BufferConfig {
+    bool used = false;
+    std::string name;
+    uint32_t pages = 0, page_bytes = 0;
+    Format format = Format::Bfloat16;
+    bool unpack_to_dest = false;
+    uint32_t l1_offset = 0;
+    uint32_t first_page = 0;  // of this buffer in the core's per-page arrays
+};
+
+// A circular buffer on one core, in pages. Source: DataflowBuffer's protocol, metalium.md 1.8.
+struct Buffer {
+    uint32_t read = 0, write = 0;      // positions
+    uint32_t available = 0;            // pushed and not popped
+    uint32_t reserved = 0, waited = 0; // what the producer and the consumer have asked for and not used up
+    uint32_t packed = 0;               // pages packed in order since the last push
+    uint32_t outstanding_reads = 0;    // NoC reads into this buffer without a barrier
+    uint32_t unflushed_writes = 0;     // NoC writes from this buffer without a flush
+    bool raw_write = false;            // its write pointer was taken: stores cannot be followed
+    int producer = -1, consumer = -1;
+};
+
+enum class Wait : uint32_t { Nothing, Reserve, Front, Semaphore, SemaphoreMinimum };
+
+struct Core;
+
+struct Kernel {
+    Core* core = nullptr;
+    uint32_t role = 0;
+    void (*entry)() = nullptr;
+    void* fiber = nullptr;
+    uint32_t line = 0;
+    Wait wait = Wait::Nothing;
+    uint32_t wait_object = 0, wait_amount = 0;
+    uint32_t time = 0;  // logical steps
+    uint32_t outstanding_reads = 0, unflushed_writes = 0, unlanded_writes = 0, outstanding_atomics = 0;
+    bool started = false, finished = false;
+    std::vector<uint32_t> arguments;
+};
+
+// What the FPU, unpackers, packer and SFPU of a core are set up for.
+struct ComputeState {
+    bool started_up = false;
+    uint32_t source_a = 0, source_b = 0, pack = 0;  // format keys
+    FpuOperation fpu = Fpu_none;
+    uint32_t fpu_variant = 0, fpu_line = 0;
+    uint32_t fpu_format0 = 0, fpu_format1 = 0;
+    uint32_t matmul_transpose = 0, matmul_columns = 0, matmul_rows = 0, matmul_inner = 0;
+    bool reduce_mask = false, bcast_pending = false;
+    uint32_t bcast_variant = 0;
+    uint32_t latest_sfpu = SfpuOperationCount;
+    uint32_t sfpu_variants[SfpuOperationCount] = {};
+    bool sfpu_seen[SfpuOperationCount] = {};
+    bool pack_accumulate = false;
+    uint32_t relu_mode = 0, relu_threshold = 0;
+    enum Section : uint32_t { Free, Acquired, Committed, Packing } section = Free;
+    uint32_t section_line = 0;
+    uint32_t dst_touched = 0;  // bit mask of slots written since the acquire; the others count as zero
+};
+
+// Memory that a core holds only while it runs: cores that do not talk to each other share one.
+struct CoreMemory {
+    uint8_t* l1 = nullptr;
+    uint32_t l1_address = 0;
+    std::vector<uint8_t> written;        // per page: filled since it was reserved
+    std::vector<uint8_t> source_tag;     // per page: what `sources` holds, 0 for nothing
+    std::vector<uint32_t> pushed_at, popped_at;
+    float* sources = nullptr;            // per page: the tile as SrcA or SrcB holds it
+    float* dst = nullptr;
+};
+
+struct Core {
+    uint32_t index = 0, x = 0, y = 0;
+    bool started = false, finished = false;
+    Buffer buffers[MAXIMUM_BUFFERS];
+    Kernel kernels[KERNELS];
+    uint32_t semaphores[SEMAPHORES] = {};
+    ComputeState compute;
+    CoreMemory* memory = nullptr;
+};
+
+struct Event {
+    uint32_t time;
+    uint16_t core;
+    uint8_t kernel, operation;
+    uint16_t object, amount;
+    uint32_t line;
+};
+
+enum EventOperation : uint8_t {
+    Event_reserve, Event_push, Event_wait, Event_pop, Event_read, Event_write, Event_read_barrier, Event_write_barrier,
+    Event_flush, Event_acquire, Event_commit, Event_wait_registers, Event_release, Event_fpu, Event_sfpu, Event_pack,
+    Event_semaphore, Event_multicast, Event_finish,
+};
+
+struct Machine {
+    std::vector<Tensor> tensors;
+    BufferConfig buffers[MAXIMUM_BUFFERS];
+    uint32_t l1_bytes = 0, total_pages = 0;
+    std::vector<Core> cores;
+    std::vector<uint32_t> common_arguments[KERNELS];
+    void (*entries[KERNELS])() = {};
+    bool wide_dst = true;  // fp32_dest_acc_en
+    uint32_t dst_tiles = 4;
+    uint32_t fidelity = 4;
+    std::vector<Event> events;
+    uint64_t event_limit = 0, event_count = 0;
+    Event* event_cursor = nullptr;
+    Event* event_end = nullptr;
+};
+
+extern Machine machine;
+extern Kernel* running;
+
+// Ends the run. `hint` says what would make it work.
+[[noreturn]] void fault(const std::string& message, const std::string& hint);
+// Like fault(), naming the running kernel, its core and line.
+[[noreturn]] void kernel_fault(const std::string& message, const std::string& hint);
+
+std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
+
+// Suspends the running kernel until what it waits for is there.
+void block_until(Wait wait, uint32_t object, uint32_t amount);
+
+Core* core_at(uint32_t x, uint32_t y);
+// Gives the core its memory, if it has none yet.
+CoreMemory* memory_of(Core* core);
+
+std::string buffer_name(uint32_t buffer);
+// The buffer's state on the running core; faults where the program has no such buffer.
+Buffer& checked_buffer(uint32_t buffer);
+inline uint8_t* page_memory(Core* core, uint32_t buffer, uint32_t page) {
+    const BufferConfig& config = machine.buffers[buffer];
+    return core->memory->l1 + config.l1_offset + page * config.page_bytes;
+}
+
+// The kernel enters an API call at `line`.
+inline Core* at_line(uint32_t line) {
+    running->line = line;
+    return running->core;
+}
+
+inline void record(EventOperation operation, uint32_t object, uint32_t amount) {
+    const uint32_t time = running->time++;
+    if (machine.event_cursor != machine.event_end) {
+        *machine.event_cursor++ = {time, static_cast<uint16_t>(running->core->index), static_cast<uint8_t>(running->role),
+                                   operation, static_cast<uint16_t>(object), static_cast<uint16_t>(amount), running->line};
+    }
+    ++machine.event_count;
+}

@@ -1,0 +1,29 @@
+"""D2: accessors are bound to kernel arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ttexplore.ir.program import Program
+from ttexplore.plan import KERNEL_ROLES, AccessorBinding
+from ttexplore.target import Target
+
+
+def configure_tensor_accessor(program: Program, target: Target) -> Program:
+    """Bind each tensor's accessor to the arguments of the kernels that use it.
+
+        reader uses A  ==>  A: common runtime argument A_address, compile-time words of its TensorAccessorArgs
+
+    The address is the same on every core, so it is a common argument; the words come from the SDK when it runs.
+    """
+    users = {role: {str(p.name) for p in program.functions[role].params} for role in KERNEL_ROLES}
+    accessors = tuple(
+        dataclasses.replace(
+            accessor,
+            bindings=tuple(
+                AccessorBinding(role, f"{accessor.tensor}_address") for role in KERNEL_ROLES if accessor.tensor in users[role]
+            ),
+        )
+        for accessor in program.plan.accessors
+    )
+    return program.with_plan(accessors=accessors)

@@ -1,0 +1,151 @@
+"""D1: one function becomes reader, compute and writer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported, VerifyError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, op, op_name, statements, with_body, with_function_body
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.target import Target
+
+_MARKERS = ("tt.receive_block", "tt.send_block")
+
+
+def split_device_kernel(program: Program, target: Target) -> Program:
+    """Give each kernel its statements: the reader loads, the compute kernel computes, the writer stores.
+
+        tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
+        tt.add_tiles(A_shared, ...)      ==> compute: tt.receive_block(A_shared, 4); tt.add_tiles(A_shared, ...)
+        tt.pack_tile(..., C_shared, t)                tt.pack_tile(..., C_shared, t); tt.send_block(C_shared, 4)
+        tt.write_block(C_shared, C, ...)     writer:  tt.write_block(C_shared, C, ...)
+
+    Each kernel keeps the loops and indices that its statements need. Whole blocks are handed over; how is D3's.
+    """
+    body = statements(program.kernel.body)
+    functions: dict[str, Any] = {}
+    for role in KERNEL_ROLES:
+        kept = _prune(_select(body, role, program.plan))
+        used = _variables(kept)
+        parameters = [parameter for parameter in program.kernel.params if parameter in used]
+        functions[role] = with_function_body(program.kernel, kept, parameters)
+    _check_complete(program.kernel, functions)
+    return Program(functions, program.plan, program.source)
+
+
+def role_of(statement: Any) -> KernelRole:
+    """The kernel that runs an operation."""
+    match op_name(statement):
+        case "tt.read_block":
+            return "reader"
+        case "tt.write_block":
+            return "writer"
+        case name if name.startswith("tt."):
+            return "compute"
+        case name:
+            what = name or type(statement).__name__
+            raise Unsupported(f"no kernel runs {what}", span=span_of(statement))
+
+
+def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
+    made: list[Any] = []
+    for statement in body:
+        if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
+            made.append(statement)
+        elif isinstance(statement, tirx.For):
+            inner = _select(statements(statement.body), role, plan)
+            if any(not isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in inner):
+                made.append(with_body(statement, inner))
+            if role == "compute":
+                made += _sent(statement, plan)
+        elif role_of(statement) == role:
+            made.append(statement)
+        elif role == "compute" and op_name(statement) == "tt.read_block":
+            cb = arguments(statement)[1]
+            if plan.buffer(str(cb.name)).consumer == "compute":
+                made.append(_marker("receive_block", cb, plan, statement))
+    return made
+
+
+def _sent(statement: Any, plan: Plan) -> list[Any]:
+    """The marker after a tile loop that packs a block for the writer."""
+    inner = statements(statement.body)
+    if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile":
+        cb = arguments(inner[0])[2]
+        if plan.buffer(str(cb.name)).consumer == "writer":
+            return [_marker("send_block", cb, plan, statement)]
+    return []
+
+
+def _marker(name: str, cb: Any, plan: Plan, statement: Any) -> Any:
+    made = op(name, cb, plan.buffer(str(cb.name)).block_pages)
+    stamp(made, statement.span)
+    return made
+
+
+def _variables(body: list[Any]) -> set[Any]:
+    """The variables that statements use."""
+    used: set[Any] = set()
+    for statement in walk_all(body):
+        for part in _expressions(statement):
+            tvm_ffi.structural_walk(part, (ir.Var, used.add), order="pre")
+    return used
+
+
+def walk_all(body: list[Any]) -> list[Any]:
+    return [inner for statement in body for inner in walk(statement)]
+
+
+def _expressions(statement: Any) -> list[Any]:
+    match statement:
+        case tirx.For():
+            return [statement.min, statement.extent]
+        case tirx.Bind() | tirx.Evaluate():
+            return [statement.value]
+        case tirx.IfThenElse():
+            return [statement.condition]
+        case tirx.AllocBuffer():
+            return []
+        case _:
+            raise Unsupported(f"no kernel runs {type(statement).__name__}", span=span_of(statement))
+
+
+def _prune(body: list[Any]) -> list[Any]:
+    """Leave out bindings and allocations that nothing uses any more."""
+    while True:
+        used = _variables(body)
+        kept = _prune_once(body, used)
+        if len(walk_all(kept)) == len(walk_all(body)):
+            return kept
+        body = kept
+
+
+def _prune_once(body: list[Any], used: set[Any]) -> list[Any]:
+    made: list[Any] = []
+    for statement in body:
+        if isinstance(statement, tirx.Bind) and statement.var not in used:
+            continue
+        if isinstance(statement, tirx.AllocBuffer) and statement.buffer not in used:
+            continue
+        if isinstance(statement, tirx.For):
+            statement = with_body(statement, _prune_once(statements(statement.body), used))
+        made.append(statement)
+    return made
+
+
+def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:
+    """Every operation is in exactly one kernel. Raises VerifyError."""
+
+    def operations(function: Any) -> list[str]:
+        return [op_name(s) for s in walk(function.body) if op_name(s) and op_name(s) not in _MARKERS]
+
+    before = sorted(operations(kernel))
+    after = sorted(name for function in functions.values() for name in operations(function))
+    if before != after:
+        raise VerifyError(f"the split changed the operations from {len(before)} to {len(after)}")
