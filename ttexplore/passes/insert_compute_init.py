@@ -1,0 +1,244 @@
+"""D4: the compute engine is set up before each operation, and not more often than needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.build import (
+    arguments, constant, op, op_name, sequence, statements, when, with_body, with_function_body,
+)  # fmt: skip
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ops import OPS
+from ttexplore.ops.op import Op
+from ttexplore.plan import Plan
+from ttexplore.target import Target
+
+_CONFIGURATION = ("tt.compute_startup", "tt.compute_startup_matmul", "tt.reconfig_")
+
+
+def insert_compute_init(program: Program, target: Target) -> Program:
+    """Start the engine once, and put the init of an operation before it where another one ran last.
+
+        for t in range(16):                         tt.compute_startup(A_shared, B_shared, C_shared)
+            tt.add_tiles(A_shared, B_shared, ...)   tt.add_tiles_init(A_shared, B_shared)
+                                               ==>  for t in range(16):
+                                                        tt.add_tiles(A_shared, B_shared, ...)
+
+    An init stays in force until another one of its engine: FPU and SFPU do not disturb each other, two SFPU
+    operations do. A change of data format needs a reconfiguration, and the init again. Inits leave a loop where it
+    starts with the state that it ends with.
+    """
+    compute = initialise(program.functions["compute"], program.plan)
+    return program.with_function("compute", compute)
+
+
+def initialise(function: Any, plan: Plan) -> Any:
+    """The compute kernel with all inits placed anew; inits that it has already are dropped."""
+    body = _without_inits(statements(function.body))
+    startup = _startup(body)
+    if startup is None:
+        return with_function_body(function, body)
+    operation, a, b, pack = startup
+    state: State = {"a": Setting(_format(a, plan), cb=a), "b": Setting(_format(b, plan), cb=b)}
+    state["pack"] = Setting(_format(pack, plan), cb=pack)
+    made, _ = _Placer(plan).body(body, state)
+    allocations = [one for one in made if isinstance(one, tirx.AllocBuffer)]
+    rest = [one for one in made if not isinstance(one, tirx.AllocBuffer)]
+    return with_function_body(function, [*allocations, operation, *rest])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one part of the engine is set to. `key` is compared; `cb` is the buffer whose format it is, `init` the
+    statement that sets it."""
+
+    key: Any
+    cb: Any = None
+    init: Any = None
+
+
+State = dict[str, Setting]
+
+
+def _without_inits(body: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    for statement in body:
+        name = op_name(statement)
+        if name.startswith(_CONFIGURATION) or (name.endswith(("_init", "_uninit")) and name not in OPS):
+            continue
+        if isinstance(statement, tirx.For):
+            statement = with_body(statement, _without_inits(statements(statement.body)))
+        elif isinstance(statement, tirx.IfThenElse):
+            statement = when(statement.condition, _without_inits(statements(statement.then_case)), statement.span)
+        made.append(statement)
+    return made
+
+
+def _format(cb: Any, plan: Plan) -> tuple[str, bool]:
+    buffer = plan.buffer(str(cb.name))
+    return buffer.data_format, buffer.unpack_to_dest
+
+
+def operands(statement: Any) -> dict[str, Any]:
+    """The arguments of an operation by operand name; a dst operand gives its index."""
+    values = iter(arguments(statement))
+    found: dict[str, Any] = {}
+    for operand in OPS[op_name(statement)].operands:
+        found[operand.name] = next(values)
+        if operand.kind == "dst":
+            found[operand.name] = next(values)
+    return found
+
+
+def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
+    """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
+    found = [inner for statement in body for inner in walk(statement) if op_name(inner) in OPS]
+    conditional = {
+        inner for statement in body for outer in walk(statement) if isinstance(outer, tirx.IfThenElse)
+        for inner in walk(outer.then_case)
+    }  # fmt: skip
+    found = [inner for inner in found if inner not in conditional]
+    packs = [operands(inner)[OPS[op_name(inner)].packs] for inner in found if OPS[op_name(inner)].packs]
+    if not packs:
+        return None
+    first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
+    if first is None:
+        made = op("compute_startup", packs[0], packs[0], packs[0])
+        return made, packs[0], packs[0], packs[0]
+    known, values = OPS[op_name(first)], operands(first)
+    a = values[known.source_a]
+    b = values[known.source_b] if known.source_b else a
+    if known.name == "matmul_block":
+        made = op("compute_startup_matmul", b, a, packs[0])
+    else:
+        made = op("compute_startup", a, b, packs[0])
+    stamp(made, first.span)
+    return made, a, b, packs[0]
+
+
+class _Placer:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    # What an operation needs
+
+    def needs(self, statement: Any) -> State:
+        known = OPS.get(op_name(statement))
+        if known is None:
+            return {}
+        values = operands(statement)
+        wanted: State = {}
+        for part, name in (("a", known.source_a), ("b", known.source_b), ("pack", known.packs)):
+            if name:
+                wanted[part] = Setting(_format(values[name], self.plan), cb=values[name])
+        if known.init:
+            parameters = tuple(
+                constant(values[name]) for name in known.init_operands if not _is_cb(known, name)
+            )
+            formats = tuple(wanted[part].key for part in ("a", "b") if part in wanted)
+            init = op(f"{known.name}_init", *[values[name] for name in known.init_operands])
+            stamp(init, statement.span)
+            engine = "sfpu" if known.engine == "sfpu" else "fpu"
+            text = known.init if engine == "sfpu" else known.name
+            wanted[engine] = Setting((text, parameters, formats), init=init)
+        return wanted
+
+    def body_needs(self, body: list[Any]) -> dict[str, tuple[Setting, Setting]]:
+        """The first and last setting of each part that a body needs. A branch puts back what it changes."""
+        found: dict[str, tuple[Setting, Setting]] = {}
+        for statement in body:
+            if isinstance(statement, tirx.For):
+                inner = self.body_needs(statements(statement.body))
+            elif isinstance(statement, tirx.IfThenElse):
+                continue
+            else:
+                inner = {part: (setting, setting) for part, setting in self.needs(statement).items()}
+            for part, (first, last) in inner.items():
+                found[part] = (found[part][0] if part in found else first, last)
+        return found
+
+    # Placing
+
+    def change(self, state: State, wanted: State, span: Any) -> list[Any]:
+        """The statements that bring the engine from `state` to `wanted`; `state` is brought along."""
+        made: list[Any] = []
+        for part, operation in (("a", "reconfig_source_a"), ("b", "reconfig_source_b"), ("pack", "reconfig_pack")):
+            setting = wanted.get(part)
+            if setting is None:
+                continue
+            before = state.get(part)
+            if before is None or before.key != setting.key:
+                old = before.cb if before is not None else setting.cb
+                made.append(op(operation, old, setting.cb))
+                state[part] = setting
+                if part != "pack":
+                    state.pop("fpu", None)
+        for part in ("fpu", "sfpu"):
+            setting = wanted.get(part)
+            if setting is None:
+                continue
+            before = state.get(part)
+            if before is None or before.key != setting.key:
+                made.append(tirx.Evaluate(setting.init.value, setting.init.span))
+                state[part] = setting
+        for one in made:
+            stamp(one, span)
+        return made
+
+    def body(self, body: list[Any], state: State) -> tuple[list[Any], State]:
+        made: list[Any] = []
+        for statement in body:
+            if isinstance(statement, tirx.For):
+                made += self.loop(statement, state)
+            elif isinstance(statement, tirx.IfThenElse):
+                made += self.branch(statement, state)
+            else:
+                made += self.change(state, self.needs(statement), statement.span)
+                made.append(statement)
+            made += self.uninit(statement, state)
+        return made, state
+
+    def loop(self, statement: Any, state: State) -> list[Any]:
+        inner = statements(statement.body)
+        needed = self.body_needs(inner)
+        ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
+        # A part that the body changes and does not put back is unknown when the next turn starts.
+        before = self.change(state, ready, statement.span)
+        for part in needed:
+            if part not in ready:
+                state.pop(part, None)
+        made, after = self.body(inner, dict(state))
+        state.clear()
+        state.update(after)
+        return [*before, with_body(statement, made)]
+
+    def branch(self, statement: Any, state: State) -> list[Any]:
+        entry = dict(state)
+        inner, after = self.body(statements(statement.then_case), dict(state))
+        restored = {part: entry[part] for part in after if part in entry}
+        inner += self.change(after, restored, statement.span)
+        state.clear()
+        state.update({part: setting for part, setting in after.items() if part in entry})
+        return [tirx.IfThenElse(statement.condition, sequence(inner), None, statement.span)]
+
+    def uninit(self, statement: Any, state: State) -> list[Any]:
+        """The uninit of the operation in a tile loop that has just ended, if it has one."""
+        inner = statement
+        while isinstance(inner, tirx.For) and len(statements(inner.body)) == 1:
+            inner = statements(inner.body)[0]
+        known = OPS.get(op_name(inner))
+        if known is None or not known.uninit:
+            return []
+        values = operands(inner)
+        made = op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
+        stamp(made, inner.span)
+        state.pop("fpu", None)
+        return [made]
+
+
+def _is_cb(known: Op, name: str) -> bool:
+    return next(operand for operand in known.operands if operand.name == name).kind == "cb"
