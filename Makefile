@@ -1,0 +1,78 @@
+# make lab: environment and JupyterLab.  make test: environment and all tests.  make demo: the main job in a terminal.
+# Each target sets up what it needs; nothing is installed outside .venv and .cache (but see `compiler`).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+# The first interpreter that is new enough; `make PYTHON=... lab` names another.
+PYTHON ?= $(shell for candidate in python3 python3.11 python3.12 python3.13; do \
+	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Two processes of NumPy with a thread per core each only slow one another down.
+WORKERS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 16
+
+$(VENV)/bin/python:
+	@if [ -z "$(PYTHON)" ]; then echo "ttexplore needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	$(PYTHON) -m venv $(VENV)
+
+# One environment for all targets, made again when the dependencies change.
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
+	touch $@
+
+.PHONY: install
+install: $(VENV)/installed ## the environment .venv with everything in it
+
+# The emulator and the header check compile C++. Only this needs the system: it is installed where we may.
+.PHONY: compiler
+compiler:
+	@if command -v g++ >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq g++ >/dev/null; \
+	else echo "No g++ found. Install one, for example: sudo apt-get install g++" >&2; [ "$${CI:-}" != true ]; fi
+
+.PHONY: headers
+headers: $(VENV)/installed ## the device headers of the ttnn wheel, to type-check emitted kernels
+	$(BIN)/python -m tests.typecheck.headers
+
+.PHONY: lab
+lab: $(VENV)/installed compiler ## JupyterLab on notebooks/00_start.ipynb
+	$(BIN)/ttexplore lab
+
+.PHONY: demo
+demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
+	$(BIN)/ttexplore show notebooks/kernels/gemm.py::matmul M=256 N=256 K=256
+	$(BIN)/ttexplore show notebooks/kernels/gemm.py::matmul M=256 N=256 K=256 --step C2
+	$(BIN)/ttexplore run notebooks/kernels/gemm.py::matmul M=256 N=256 K=256
+	$(BIN)/ttexplore check notebooks/kernels/gemm.py::matmul M=256 N=256 K=256
+
+.PHONY: test
+test: export OPENBLAS_NUM_THREADS := 1
+test: lint $(VENV)/installed compiler headers ## all checks: lint, types, tests, notebooks
+	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest --nbval notebooks
+
+.PHONY: lint
+lint: $(VENV)/installed ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+.PHONY: format
+format: $(VENV)/installed ## mend the style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: clean
+clean: ## remove the environment and everything cached
+	rm -rf $(VENV) .cache build dist .pytest_cache .ruff_cache .hypothesis
