@@ -37,7 +37,9 @@ def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = No
 
     Raises TypeError for None, which TVM would not survive.
     """
-    return ir.Call(register_op(op_name), [to_expr(arg) for arg in args], attrs=dict(attrs) if attrs else None, ret_ty=dtype)
+    return ir.Call(
+        register_op(op_name), [to_expr(arg) for arg in args], attrs=dict(attrs) if attrs else None, ret_ty=dtype
+    )
 
 
 def to_expr(value: Any) -> Any:

@@ -1,20 +1,24 @@
-"""Building TIR while the rewritten kernel runs: a stack of statement frames."""
+# pyright: basic
+"""The kernel being traced: a stack of statement frames, and what the kernel asked for."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import is_buffer, set_span, to_expr, to_tvm_span
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.ir.adapter import is_buffer, to_expr, to_tvm_span
+from ttexplore.language.dtypes import dtype_name
+from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.record import Span
 
-BINDABLE = (int, float, bool)
+# What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
+# when the kernel runs, or the call of a macro.
+Enclosing = Literal["tir", "python", "branch", "call"]
 
 
 def sequence(statements: list[Any], span: Any = None) -> Any:
@@ -29,77 +33,167 @@ def is_dynamic(value: Any) -> bool:
     return isinstance(value, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
+def plain(value: Any) -> Any:
+    """TVM's deferred comparisons as expressions; everything else as it is."""
+    return value.asobject() if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) else value
+
+
 def condition(value: Any) -> Any:
-    """A dynamic condition as an expression."""
-    return value.asobject() if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) else to_expr(value)
+    """A value as a TIR condition. Raises KernelError for what is neither a number nor an expression."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return tirx.const(value, "bool")
+    return element(value, "a condition")
+
+
+def element(value: Any, what: str) -> Any:
+    """A scalar as a TIR expression. Raises KernelError for blocks and for what is no number."""
+    value = plain(value)
+    if is_buffer(value) or isinstance(value, ir.TensorRegion):
+        name = value.name if is_buffer(value) else value.source.name
+        raise KernelError(
+            f"{what} works on elements, and {name} is a block",
+            hint=f"write {name}[i, j] inside `for i, j in T.Parallel(...)`",
+        )
+    if not isinstance(value, int | float | ir.Expr):
+        raise KernelError(f"{what} works on numbers, and this is {_described(value)}")
+    return to_expr(value)
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else f"{value!r} ({type(value).__name__})"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A request for on-chip memory; it becomes a buffer when it gets its name."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    scope: str
+    initial: Any = None
+
+    def make(self, builder: Builder, name: str) -> Any:
+        span = builder.tvm_span()
+        buffer = tirx.decl_buffer(list(self.shape), self.dtype, name=name, scope=self.scope, span=span)
+        builder.emit(tirx.AllocBuffer(buffer, {}, span))
+        if self.initial is not None:
+            builder.store(buffer, (0,), self.initial)
+        return buffer
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """The type of a tensor: a parameter's annotation, or an output made by T.empty. Checked where it is used."""
+
+    shape: Any
+    dtype: Any
+    output: bool = False
+
+    def make(self, builder: Builder, name: str) -> Any:
+        shape, dtype = shape_of(self.shape, name), dtype_name(self.dtype)
+        buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope="global", span=builder.tvm_span())
+        builder.parameters.append(buffer)
+        if self.output:
+            builder.outputs.append(buffer)
+        return buffer
+
+
+def shape_of(shape: Any, what: str) -> tuple[int, ...]:
+    """A shape as plain ints. Raises KernelError for what is no shape, Unsupported for sizes not known now."""
+    shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    extents: list[int] = []
+    for extent in shape:
+        if isinstance(extent, tirx.IntImm):
+            extent = int(extent.value)
+        if isinstance(extent, NotLowered):
+            raise unsupported(f"{what} with a size of {extent!r}", HINT_CONSTANT_SIZES)
+        if isinstance(extent, ir.Expr):
+            raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
+        if not hasattr(extent, "__index__") or isinstance(extent, bool):
+            raise KernelError(f"{what}: {extent!r} is no extent", hint="a shape is a tuple of ints")
+        if int(extent) < 1:
+            raise KernelError(f"{what}: the shape {shape} has no elements", hint="extents are 1 or more")
+        extents.append(int(extent))
+    return tuple(extents)
 
 
 @dataclass
 class Builder:
-    """The kernel being traced. `constants` are values for names of T.const; `span` is where the trace is now."""
+    """The kernel being traced. `constants` are the values of T.const names, `files` the display names of the code
+    files it runs in, `span` the statement that is being traced, `calls` the macro calls around it."""
 
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    files: dict[str, str] = field(default_factory=dict[str, str])
     frames: list[list[Any]] = field(default_factory=lambda: [[]])
     parameters: list[Any] = field(default_factory=list[Any])
     outputs: list[Any] = field(default_factory=list[Any])
-    loops: list[str] = field(default_factory=list[str])
+    enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
-    used_constants: set[str] = field(default_factory=set[str])
-    missing: list[str] = field(default_factory=list[str])
+    blocks: tuple[Any, ...] = ()
     span: Span | None = None
 
     def tvm_span(self) -> Any:
+        """The span of the statement being traced; inside a macro followed by the spans of the calls, innermost first."""
         if self.span is None:
             return None
         own = to_tvm_span(self.span)
         return ir.SequentialSpan([own, *map(to_tvm_span, reversed(self.calls))]) if self.calls else own
 
+    def note(self, text: str) -> None:
+        """Record what has no meaning on this machine and was left out."""
+        self.notes.append(f"{self.span}: {text}" if self.span else text)
+
     def emit(self, statement: Any) -> None:
         self.frames[-1].append(statement)
 
     @contextlib.contextmanager
-    def frame(self, finish: Callable[[list[Any]], Any]) -> Iterator[None]:
-        """Collect what is emitted inside and emit `finish` of it instead."""
-        self.frames.append([])
-        yield
-        self.emit(finish(self.frames.pop()))
+    def frame(self, finish: Callable[[Any], Any]) -> Iterator[None]:
+        """Collect what is emitted inside as one body and emit `finish` of it instead."""
+        span = self.span
+        with self.collect() as body:
+            yield
+        self.span = span
+        self.emit(finish(sequence(body, self.tvm_span())))
 
     @contextlib.contextmanager
-    def collect(self, into: list[Any]) -> Iterator[None]:
-        """Collect what is emitted inside in `into`."""
-        self.frames.append(into)
-        yield
+    def collect(self) -> Iterator[list[Any]]:
+        """Collect what is emitted inside."""
+        body: list[Any] = []
+        self.frames.append(body)
+        yield body
         self.frames.pop()
 
+    @contextlib.contextmanager
+    def inside(self, what: Enclosing) -> Iterator[None]:
+        self.enclosing.append(what)
+        try:
+            yield
+        finally:
+            self.enclosing.pop()
+
     def store(self, buffer: Any, indices: tuple[Any, ...], value: Any) -> None:
+        """Emit ``buffer[indices] = value``. Raises KernelError for a wrong rank, a slice or a block as value."""
         dtype = buffer.ty.dtype
-        if len(indices) != len(buffer.ty.shape):
-            raise KernelError(
-                f"{buffer.name} has {len(buffer.ty.shape)} dimensions and is stored to with {len(indices)} indices",
-                hint="give one index for each dimension",
-                span=self.span,
-            )
+        check_rank(buffer, indices)
         if any(isinstance(index, slice) for index in indices):
-            raise KernelError(
-                f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill", span=self.span
-            )
-        if not isinstance(value, ir.Expr):
-            if not isinstance(value, BINDABLE):
-                raise KernelError(f"{value!r} cannot be stored to {buffer.name}", span=self.span)
-            value = tirx.const(value, str(dtype.dtype))
-        elif value.ty != dtype:
-            value = tirx.Cast(dtype, value)
-        self.emit(tirx.BufferStore(buffer, value, [to_expr(index) for index in indices], self.tvm_span()))
+            raise KernelError(f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill")
+        value = plain(value)
+        if isinstance(value, int | float):
+            value = constant(value, str(dtype.dtype))
+        else:
+            value = element(value, f"storing to {buffer.name}")
+            if value.ty != dtype:
+                value = tirx.Cast(dtype, value, self.tvm_span())
+        places = [element(index, f"an index of {buffer.name}") for index in indices]
+        self.emit(tirx.BufferStore(buffer, value, places, self.tvm_span()))
 
     def bind(self, name: str, value: Any) -> Any:
         """What a kernel name stands for after ``name = value``."""
-        if isinstance(value, Allocation):
+        value = plain(value)
+        if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and value.output):
             return value.make(self, name)
-        if isinstance(value, TensorSpec):
-            return value.make(self, name)
-        if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
-            value = value.asobject()
         if (
             isinstance(value, ir.Expr)
             and ir.is_prim_expr(value)
@@ -111,125 +205,64 @@ class Builder:
         return value
 
 
-@dataclass(frozen=True)
-class Allocation:
-    """A request for on-chip memory; becomes a buffer when it gets its name."""
-
-    shape: tuple[Any, ...]
-    dtype: str
-    scope: str
-    initial: Any = None
-
-    def make(self, builder: Builder, name: str) -> Any:
-        buffer = tirx.decl_buffer(list(self.shape), self.dtype, name=name, scope=self.scope, span=builder.tvm_span())
-        builder.emit(tirx.AllocBuffer(buffer, {}, builder.tvm_span()))
-        if self.initial is not None:
-            builder.store(buffer, (0,), self.initial)
-        return buffer
+def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
+    """Raises KernelError where an element of `buffer` is not given by one index per dimension."""
+    rank = len(buffer.ty.shape)
+    if len(indices) != rank:
+        raise KernelError(
+            f"{buffer.name} has {rank} dimension{'s' if rank != 1 else ''} and is indexed with {len(indices)}",
+            hint="give one index for each dimension",
+        )
 
 
-@dataclass(frozen=True)
-class TensorSpec:
-    """A tensor parameter: from an annotation, or an output made by T.empty."""
-
-    shape: tuple[Any, ...]
-    dtype: str
-    output: bool = False
-
-    def make(self, builder: Builder, name: str) -> Any:
-        buffer = tirx.decl_buffer(list(self.shape), self.dtype, name=name, scope="global", span=builder.tvm_span())
-        builder.parameters.append(buffer)
-        if self.output:
-            builder.outputs.append(buffer)
-        return buffer
+def constant(value: float, dtype: str) -> Any:
+    """A number as a constant of `dtype`. Raises KernelError where an integer dtype cannot hold it."""
+    if "int" in dtype:
+        if isinstance(value, float) and not value.is_integer():
+            raise KernelError(f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
+        value = int(value)
+    return tirx.const(value, dtype)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of the kernel language over `extents`, from `start`."""
+    """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`."""
 
     extents: tuple[Any, ...]
     kind: Any
     start: Any = 0
+    step: int = 1
     annotations: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def run(self, builder: Builder, names: tuple[str, ...]) -> Iterator[Any]:
-        span = builder.tvm_span()
-        variables = [
-            tirx.Var(names[axis] if axis < len(names) else f"i{axis}", "int32", span)
-            for axis in range(len(self.extents))
-        ]
-
-        def finish(body: list[Any]) -> Any:
-            nest = sequence(body)
-            for axis in reversed(range(len(variables))):
-                annotations = self.annotations if axis == 0 else {}
-                nest = tirx.For(
-                    variables[axis], to_expr(self.start), to_expr(self.extents[axis]), self.kind, nest, None,
-                    annotations, None, span,
-                )  # fmt: skip
-            return nest
-
-        with builder.frame(finish):
-            builder.loops.append("tir")
-            try:
-                yield variables[0] if len(variables) == 1 else tuple(variables)
-            finally:
-                builder.loops.pop()
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The launch grid of T.Kernel."""
+    """The launch grid of T.Kernel. `threads` is the GPU's block size, kept as an annotation."""
 
     extents: tuple[Any, ...]
     threads: Any
 
-    @contextlib.contextmanager
-    def enter(self, builder: Builder, names: tuple[str, ...]) -> Iterator[Any]:
-        span = builder.tvm_span()
-        variables = [
-            tirx.Var(names[axis] if axis < len(names) and names[axis] != "_" else "b" + "xyz"[axis], "int32", span)
-            for axis in range(len(self.extents))
-        ]
 
-        def finish(body: list[Any]) -> Any:
-            nest = sequence(body)
-            for axis in reversed(range(len(variables))):
-                tag = "blockIdx." + "xyz"[axis]
-                annotations = {"threads": self.threads} if axis == 0 and isinstance(self.threads, int) else {}
-                binding = tirx.IterVar(None, tirx.Var(variables[axis].name, "int32"), 1, tag)
-                nest = tirx.For(
-                    variables[axis], tirx.const(0, "int32"), to_expr(self.extents[axis]), tirx.ForKind.THREAD_BINDING,
-                    nest, binding, annotations, None, span,
-                )  # fmt: skip
-            return nest
-
-        with builder.frame(finish):
-            yield variables[0] if len(variables) == 1 else tuple(variables)
-
-
-_CURRENT: ContextVar[Builder | None] = ContextVar("kernel being traced", default=None)
-
-
-def current(what: str = "this") -> Builder:
-    """The builder of the kernel being traced. Raises KernelError outside of one."""
-    builder = _CURRENT.get()
+def current(what: str) -> Builder:
+    """The builder of the kernel being traced. Raises KernelError outside of one, naming `what` wants it."""
+    builder = CURRENT.get()
     if builder is None:
-        raise KernelError(f"{what} is only possible inside a kernel", hint="trace it with ttexplore.explore(kernel)")
+        raise KernelError(
+            f"{what} works inside a kernel only",
+            hint="use it in a @T.prim_func or @tilelang.jit function, and trace that with ttexplore.explore",
+        )
     return builder
+
+
+def unsupported(what: str, hint: str = "") -> Unsupported:
+    return Unsupported(f"{what} is not lowered", hint=hint)
 
 
 @contextlib.contextmanager
 def tracing(builder: Builder) -> Iterator[Builder]:
-    token = _CURRENT.set(builder)
+    """Make `builder` the current one."""
+    token = CURRENT.set(builder)
     try:
         yield builder
     finally:
-        _CURRENT.reset(token)
-
-
-__all__ = [
-    "Allocation", "Builder", "Grid", "Loop", "TensorSpec", "condition", "current", "is_buffer", "is_dynamic",
-    "sequence", "set_span", "tracing",
-]  # fmt: skip
+        CURRENT.reset(token)

@@ -1,43 +1,90 @@
+# pyright: basic
 """The dtypes of the kernel language: strings that also cast."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tvm import ir, tirx
 
-_BITS = {
-    "bool": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64,
-    "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64, "float8_e4m3fn": 8, "float8_e5m2": 8,
+from ttexplore.errors import KernelError
+
+_NAMES = ["bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"]
+ALIASES = {
+    "half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32", "double": "float64",
+    "short": "int16", "int": "int32", "uint": "uint32", "long": "int64",
 }  # fmt: skip
-_ALIASES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "float": "float32", "fp32": "float32", "int": "int32"}
 
 
 class dtype(str):
-    """A dtype by its TVM name; calling it casts a value."""
+    """A dtype by its TVM name. Calling one casts a value: ``T.float32(x)``."""
+
+    def __new__(cls, value: Any) -> dtype:
+        return str.__new__(cls, dtype_name(value))
 
     @property
     def bits(self) -> int:
-        return _BITS[self]
+        return 8 if self == "bool" else int(re.sub(r"\D*(\d+).*", r"\1", self))
 
     @property
     def bytes(self) -> int:
-        return self.bits // 8
+        return (self.bits + 7) // 8
+
+    @property
+    def itemsize(self) -> int:
+        return self.bytes
+
+    def as_torch(self) -> Any:
+        """The torch dtype of the same name. Raises KernelError where torch is not installed."""
+        try:
+            import torch  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise KernelError("torch is not installed", hint="use T.float16 or its name as dtype") from error
+        return getattr(torch, self)
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, int | float):
             return tirx.const(value, str(self))
+        if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
+            raise KernelError(f"{value!r} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
         return tirx.Cast(ir.PrimType(str(self)), value)
 
 
-DTYPES: dict[str, dtype] = {name: dtype(name) for name in _BITS}
+def dtype_name(value: Any) -> str:
+    """The name of the dtype meant by a name, a NumPy dtype or scalar type, a Python number type, or torch's.
 
-
-def dtype_of(value: Any) -> dtype:
-    """The dtype meant by a name, a NumPy dtype or a stand-in of torch's (``torch.float16``). Raises TypeError."""
-    name = getattr(value, "name", None) or str(value)
+    Raises KernelError for anything else.
+    """
+    if isinstance(value, str):
+        name = str.__str__(value)
+    else:
+        # numpy.dtype has .name; numpy.float32 and int have __name__; torch.float16 prints as its name.
+        name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
     name = name.rpartition(".")[2]
-    name = _ALIASES.get(name, name)
-    if name not in DTYPES:
-        raise TypeError(f"{value!r} is no dtype; known are {', '.join(DTYPES)}")
-    return DTYPES[name]
+    name = ALIASES.get(name, name)
+    if name not in _NAMES:
+        raise KernelError(f"{value!r} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
+    return name
+
+
+DTYPES: dict[str, dtype] = {name: dtype(name) for name in _NAMES}
+
+
+def as_argument(value: Any) -> Any:
+    """A kernel argument: dtypes of any kind become the language's, other values stay as they are."""
+    if isinstance(value, str):
+        return (
+            DTYPES.get(value.rpartition(".")[2], value)
+            if value.startswith(("torch.", "T."))
+            else DTYPES.get(value, value)
+        )
+    is_numpy = type(value).__module__.partition(".")[0] in ("numpy", "torch") or (
+        isinstance(value, type) and value.__module__.partition(".")[0] in ("numpy", "ml_dtypes")
+    )
+    if (
+        is_numpy
+        and (getattr(value, "name", None) or getattr(value, "__name__", str(value))).rpartition(".")[2] in _NAMES
+    ):
+        return dtype(value)
+    return value

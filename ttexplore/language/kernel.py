@@ -1,32 +1,46 @@
-"""Kernels: T.prim_func, eager @jit functions, macros; and tracing them to TIR."""
+# pyright: basic
+"""Kernels: T.prim_func, eager @jit functions, factories, macros; and tracing them to TIR."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import dataclasses
+import difflib
 import functools
 import inspect
-import linecache
-import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import ir, tirx
+from tvm import tirx
 
 from ttexplore.errors import KernelError, TTExploreError, UsageError
-from ttexplore.ir.adapter import is_buffer, to_tvm_span
+from ttexplore.ir.adapter import span_of, to_tvm_span
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
-from ttexplore.language.dtypes import DTYPES, dtype_of
-from ttexplore.language.rewrite import Hooks, definition, rewrite
-from ttexplore.record import Line, Listing, Origin, Span
+from ttexplore.language.dtypes import as_argument, dtype
+from ttexplore.language.names import UnknownName
+from ttexplore.language.rewrite import rewrite
+from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
+from ttexplore.language.standins import StandIn
+from ttexplore.record import Listing, Span
+
+# While an example file loads, a kernel that cannot be traced is no error until it is asked for, and calls of compiled
+# kernels give stand-ins.
+loading_file: ContextVar[bool] = ContextVar("an example file is loading", default=False)
 
 
 @dataclass(frozen=True)
 class TracedKernel:
-    """A kernel as TIR. `outputs` are parameter indices, empty where only dataflow tells; `source` is the text of the
-    kernel's function, `first_line` the file's number of its first line; `notes` are hints without meaning here."""
+    """A kernel as TIR.
+
+    `function` is a tirx.PrimFunc; `outputs` are indices of its parameters, empty where only dataflow tells. `source` is
+    the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was given,
+    or ``cell N``). `notes` say which GPU hints were left out, each with its line.
+    """
 
     name: str
     function: Any
@@ -37,134 +51,310 @@ class TracedKernel:
     notes: tuple[str, ...] = ()
 
 
-def display_file(function: types.FunctionType) -> str:
-    """How a kernel's file is called: its path, or ``cell N`` in a notebook; never a temporary path."""
-    file = function.__code__.co_filename
-    cell = re.fullmatch(r"<ipython-input-(\d+)-.*>", file)
-    if cell:
-        return f"cell {cell[1]}"
-    if re.search(r"ipykernel_\d+", file):
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        # The history counter is one past the cell that defines the kernel only after that cell has run.
-        return f"cell {shell.execution_count}" if shell is not None else "cell"
-    return file
+# -- errors of the user's Python -------------------------------------------------------------------------------------
 
 
-def _source_listing(function: types.FunctionType, file: str) -> tuple[Listing, int]:
-    node = definition(function)
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    texts = linecache.getlines(function.__code__.co_filename)[first - 1 : node.end_lineno]
-    lines = tuple(
-        Line(text.rstrip("\n"), (Origin(Span(file, first + index, 1, first + index, len(text.rstrip()) + 1), "exact"),))
-        for index, text in enumerate(texts)
-    )
-    return Listing("python", lines, function.__name__), first
-
-
-def _run_traced(twin: Callable[..., Any], hooks: Hooks, builder: Builder, *args: Any, **kwargs: Any) -> None:
-    """Run a rewritten kernel; a Python error in it becomes a KernelError at its line."""
+@contextlib.contextmanager
+def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Iterator[None]:
+    """Turn what the user's Python raises into a KernelError at its line; errors of ours get their line."""
     try:
-        twin(*args, **kwargs)
+        yield
     except TTExploreError as error:
-        raise error.at(builder.span) from error.__cause__
+        raise error.at(error_span(error, files) or fallback) from error.__cause__
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        raise KernelError(
-            message, hint="the kernel's own Python raised this while it was traced", span=builder.span
-        ) from error
+        span = error_span(error, files) or fallback
+        raise _kernel_error(error, span) from error
 
 
-def _finish(builder: Builder, function: types.FunctionType, file: str) -> TracedKernel:
-    source, first = _source_listing(function, file)
-    node = definition(function)
-    span = Span(file, node.lineno, node.col_offset + 1, node.lineno, node.col_offset + 5 + len(node.name))
-    if builder.missing:
-        raise UsageError(
-            f"{function.__name__} needs values for {', '.join(builder.missing)}",
-            hint="pass them by name: explore(kernel, " + ", ".join(f"{name}=256" for name in builder.missing) + ")",
+def _kernel_error(error: Exception, span: Span | None) -> KernelError:
+    text = str(error)
+    if isinstance(error, UnknownName):
+        return KernelError(error.message, hint=error.hint, span=span)
+    if "Cannot use and / or / not" in text or "does not support item assignment" in text:
+        return KernelError(
+            "plain Python works on a value that is known only when the kernel runs",
+            hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's",
             span=span,
         )
-    if not builder.frames[0]:
-        raise KernelError(f"{function.__name__} has no statements", hint="use `with T.Kernel(...)`", span=span)
-    parameters = list(builder.parameters)
-    for output in builder.outputs:
-        if not any(output is parameter or output.same_as(parameter) for parameter in parameters):
+    return KernelError(
+        f"{type(error).__name__}: {text}", hint="the kernel's own Python raised this while it was traced", span=span
+    )
+
+
+# -- tracing one function --------------------------------------------------------------------------------------------
+
+
+def _head_span(function: types.FunctionType, file: str) -> Span:
+    """The ``def name`` of a function."""
+    node = definition(function)
+    return Span(file, node.lineno, node.col_offset + 1, node.lineno, node.col_offset + len(f"def {node.name}") + 1)
+
+
+def _trace_function(
+    function: types.FunctionType, file: str, constants: dict[str, Any], arguments: dict[str, Any]
+) -> TracedKernel:
+    """Run the rewritten function; `arguments` that are TensorSpec or dtype become parameters of the kernel."""
+    twin = rewrite(function, file)
+    builder = Builder(constants=constants, files={function.__code__.co_filename: file})
+    node, head = definition(function), _head_span(function, file)
+    places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
+    with tracing(builder), _errors_at(builder.files, head):
+        values: dict[str, Any] = {}
+        for name, value in arguments.items():
+            builder.span = node_span(file, places[name])
+            try:
+                values[name] = _parameter(builder, name, value)
+            except TTExploreError as error:
+                raise error.at(builder.span) from error.__cause__
+        positional = [values.pop(argument.arg) for argument in node.args.posonlyargs if argument.arg in values]
+        twin(*positional, **values)
+    return _finish(builder, function, file, head)
+
+
+def _parameter(builder: Builder, name: str, value: Any) -> Any:
+    if isinstance(value, TensorSpec):
+        return value.make(builder, name)
+    if isinstance(value, _Scalar):
+        variable = tirx.Var(name, value.dtype, builder.tvm_span())
+        builder.parameters.append(variable)
+        return variable
+    return value
+
+
+def _finish(builder: Builder, function: types.FunctionType, file: str, head: Span) -> TracedKernel:
+    name, body = function.__name__, builder.frames[0]
+    if not builder.blocks:
+        raise KernelError(
+            f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks_x, blocks_y) as (bx, by):`",
+            span=span_of(body[0]) if body else head,
+        )  # fmt: skip
+    for statement in body:
+        if not isinstance(statement, tirx.For) or statement.kind != tirx.ForKind.THREAD_BINDING:
             raise KernelError(
-                f"{function.__name__} returns something that is no tensor", hint="return T.empty tensors", span=span
+                "a statement is outside of T.Kernel",
+                hint="move it into the `with T.Kernel(...)`",
+                span=span_of(statement),
             )
-    outputs = tuple(
-        index for index, parameter in enumerate(parameters) if any(o.same_as(parameter) for o in builder.outputs)
+    outputs: list[int] = []
+    for output in builder.outputs:
+        index = next((i for i, parameter in enumerate(builder.parameters) if parameter is output), None)
+        if index is None:
+            raise KernelError(
+                f"{name} returns {output!r}, which is no tensor",
+                hint="return tensors made by T.empty",
+                span=builder.span,
+            )
+        outputs.append(index)
+    made = tirx.PrimFunc(builder.parameters, sequence(body), attrs=None, span=to_tvm_span(head))
+    source, first = source_listing(function, file)
+    traced = TracedKernel(
+        name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes))
     )
-    body = sequence(builder.frames[0])
-    made = tirx.PrimFunc(parameters, body, attrs=None, span=to_tvm_span(span)).with_attr(
-        "global_symbol", function.__name__
-    )
-    if outputs:
-        made = made.with_attr("tl.outs", list(outputs))
-    return TracedKernel(function.__name__, made, outputs, source, first, file, tuple(dict.fromkeys(builder.notes)))
+    return _with_outputs(traced, outputs)
+
+
+def _with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
+    outputs = tuple(outputs)
+    if not outputs:
+        return traced
+    return dataclasses.replace(
+        traced, outputs=outputs, function=traced.function.with_attr("tl.outs", list(outputs))
+    )  # fmt: skip
+
+
+# -- T.prim_func -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
+class _Scalar:
+    """A scalar parameter of a kernel."""
+
+    dtype: str
+
+
 class PrimFunc:
     """A kernel in the T.prim_func style, traced where it was defined."""
 
-    traced: TracedKernel
+    def __init__(self, name: str, traced: TracedKernel | TTExploreError) -> None:
+        self.__name__ = name
+        self._traced = traced
 
     @property
-    def __name__(self) -> str:
-        return self.traced.name
+    def traced(self) -> TracedKernel:
+        """The kernel as TIR. Raises what was found wrong in it while its file was loaded."""
+        if isinstance(self._traced, TTExploreError):
+            raise self._traced
+        return self._traced
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return _not_run(self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not loading_file.get():
+            raise AttributeError(f"{name}: a kernel is explored with ttexplore.explore(kernel)")
+        return StandIn(f"{self.__name__}.{name}")
 
 
-def prim_func(function: Any = None, **_options: Any) -> Any:
-    """Trace a function whose parameters are annotated tensors."""
+def _not_run(name: str) -> StandIn:
+    """What a kernel's call gives: in an example file that only loads a stand-in, else an error."""
+    if loading_file.get():
+        return StandIn(f"{name}()")
+    raise UsageError(
+        f"{name} cannot be called with data here", hint=f"run it with ttexplore.explore({name}, ...).run([a, b])"
+    )
+
+
+def _annotations(function: types.FunctionType) -> dict[str, Any]:
+    """The annotations of a function; those that are text are evaluated where the function was defined."""
+    names = dict(function.__annotations__)
+    if any(isinstance(value, str) and not isinstance(value, dtype) for value in names.values()):
+        scope: dict[str, Any] = {}
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == function.__code__.co_filename:
+                scope |= dict(frame.f_locals)
+                break
+            frame = frame.f_back
+        free = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in free:
+            with contextlib.suppress(ValueError):
+                scope[name] = cell.cell_contents
+        for name, value in names.items():
+            if isinstance(value, str) and not isinstance(value, dtype):
+                try:
+                    names[name] = eval(value, function.__globals__, scope)
+                except (NameError, AttributeError, SyntaxError):
+                    # A name that only type checkers know: no tensor's annotation.
+                    names[name] = value
+    return names
+
+
+def prim_func(function: Any = None, **options: Any) -> Any:
+    """``@T.prim_func``: trace a function whose parameters are annotated tensors.
+
+    Raises KernelError for a parameter that is no tensor and for what is wrong in the kernel, Unsupported for what is
+    not lowered; while an example file loads, only when the kernel is used.
+    """
     if function is None:
-        return functools.partial(prim_func, **_options)
+        return functools.partial(prim_func, **options)
     file = display_file(function)
-    twin, hooks = rewrite(function, file)
-    builder = Builder()
-    node = definition(function)
-    with tracing(builder):
-        arguments: list[Any] = []
-        for argument in node.args.args:
-            builder.span = Span(
-                file, argument.lineno, argument.col_offset + 1, argument.end_lineno or 0,
-                (argument.end_col_offset or 0) + 1,
-            )  # fmt: skip
-            annotation = function.__annotations__.get(argument.arg)
-            if isinstance(annotation, str):
-                annotation = eval(annotation, function.__globals__, inspect.getclosurevars(function).nonlocals)
-            if not isinstance(annotation, TensorSpec):
+    annotations = _annotations(function)
+    try:
+        parameters: dict[str, Any] = {}
+        places = {
+            argument.arg: argument for argument in ast.walk(definition(function).args) if isinstance(argument, ast.arg)
+        }
+        for name in inspect.signature(function).parameters:
+            annotation = annotations.get(name)
+            if isinstance(annotation, dtype):
+                annotation = _Scalar(str(annotation))
+            if not isinstance(annotation, TensorSpec | _Scalar):
+                shown = f"annotated with {annotation!r}" if annotation is not None else "not annotated"
                 raise KernelError(
-                    f"parameter {argument.arg} is no tensor",
-                    hint=f"annotate it: {argument.arg}: T.Tensor((M, N), 'bfloat16'); scalar parameters are not lowered",
-                    span=builder.span,
+                    f"parameter {name} is {shown}, which makes it no tensor",
+                    hint=f"write {name}: T.Tensor((M, N), T.bfloat16)",
+                    span=node_span(file, places[name]),
                 )
-            arguments.append(annotation.make(builder, argument.arg))
-        _run_traced(twin, hooks, builder, *arguments)
-    return PrimFunc(_finish(builder, function, file))
+            parameters[name] = annotation
+        return PrimFunc(function.__name__, _trace_function(function, file, {}, parameters))
+    except TTExploreError as error:
+        if not loading_file.get():
+            raise
+        return PrimFunc(function.__name__, error)
+
+
+# -- T.macro ---------------------------------------------------------------------------------------------------------
 
 
 class Macro:
-    """A function whose statements are traced where it is called."""
+    """A function whose statements are traced where it is called; each of them knows both places."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
+        self.file = display_file(function)
+        functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        builder = current("a macro")
-        twin, _ = rewrite(self.function, display_file(self.function))
-        here = builder.span
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        builder = current(f"T.macro {self.function.__name__}")
+        here = caller_span(builder.files) or builder.span
+        builder.files.setdefault(self.function.__code__.co_filename, self.file)
+        twin = rewrite(self.function, self.file)
         if here is not None:
             builder.calls.append(here)
-        try:
-            return twin(*args, **kwargs)
-        finally:
-            if here is not None:
-                builder.calls.pop()
+        with builder.inside("call"):
+            result = twin(*args, **options)
+        if here is not None:
+            builder.calls.pop()
+        builder.span = here
+        return result
 
 
 def macro(function: Any = None, **_options: Any) -> Any:
+    """``@T.macro``: a function that is part of the kernels that call it."""
     return Macro(function) if function is not None else Macro
+
+
+# -- @jit: eager kernels and factories -------------------------------------------------------------------------------
+
+
+def _decorated_with(node: ast.FunctionDef, name: str) -> bool:
+    for decorator in node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if (target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")) == name:
+            return True
+    return False
+
+
+def _called(node: ast.AST) -> str:
+    """The last name of what a call calls."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function without those of the functions inside."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _own_nodes(child)
+
+
+def is_eager(function: types.FunctionType) -> bool:
+    """Whether a function is a kernel itself, not a factory that returns one."""
+    node = definition(function)
+    if any(isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node)):
+        return False
+    return any(_called(inner) in ("Kernel", "const", "empty") for inner in _own_nodes(node))
+
+
+def is_kernel_function(function: types.FunctionType) -> bool:
+    """Whether an undecorated function looks like an eager kernel or a factory."""
+    try:
+        node = definition(function)
+    except KernelError:
+        return False
+    return is_eager(function) or any(
+        isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node)
+    )
+
+
+def _constant_names(function: types.FunctionType) -> list[str]:
+    """The names in the ``T.const("M, N")`` of a kernel."""
+    names: list[str] = []
+    for node in _own_nodes(definition(function)):
+        if isinstance(node, ast.Call) and _called(node) == "const" and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                names += _split(first.value)
+    return list(dict.fromkeys(names))
+
+
+def _split(names: str) -> list[str]:
+    return names.replace(",", " ").split()
 
 
 class JitKernel:
@@ -172,171 +362,271 @@ class JitKernel:
 
     def __init__(self, function: types.FunctionType, **options: Any) -> None:
         self.function, self.options = function, options
-        functools.update_wrapper(self, function)
+        self.file = display_file(function)
         self.signature = inspect.signature(function)
+        self.annotations = _annotations(function)
+        functools.update_wrapper(self, function)
 
     @property
     def eager(self) -> bool:
-        node = definition(self.function)
-        return not any(isinstance(inner, ast.FunctionDef) and inner is not node for inner in ast.walk(node))
+        return is_eager(self.function)
 
-    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
-        return self.trace(**self.signature.bind_partial(*args, **kwargs).arguments) if args else self.trace(**kwargs)
+    def _named(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        names = list(self.signature.parameters)
+        if len(args) > len(names):
+            raise UsageError(f"{self.__name__} takes {len(names)} arguments, not {len(args)}", hint=", ".join(names))
+        return {**dict(zip(names, args, strict=False)), **options}
 
-    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
-        return Compiled(self.get_tir(*args, **kwargs))
+    def get_tir(self, *args: Any, **options: Any) -> TracedKernel:
+        """The kernel traced with these arguments."""
+        return self.trace(self._named(args, options))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs) if not self.eager else _Ran()
+    def compile(self, *args: Any, **options: Any) -> PrimFunc:
+        """The kernel for these arguments, to be explored."""
+        try:
+            return PrimFunc(self.__name__, self.get_tir(*args, **options))
+        except TTExploreError as error:
+            if not loading_file.get():
+                raise
+            return PrimFunc(self.__name__, error)
 
-    def trace(self, **arguments: Any) -> TracedKernel:
-        """Trace with `arguments` for parameters and T.const names. Raises UsageError for missing and unknown ones."""
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """A factory's kernel. An eager kernel would run, which example files do while they load."""
+        if self.eager:
+            return _not_run(self.__name__)
+        return self.compile(*args, **options)
+
+    def trace(self, arguments: dict[str, Any], reference: str = "") -> TracedKernel:
+        """Trace with `arguments` for parameters and T.const names. `reference` is how the user named the kernel.
+
+        Raises UsageError for missing and unknown arguments.
+        """
+        arguments = {name: as_argument(value) for name, value in arguments.items()}
+        reference = reference or self.__name__
+        if self.eager:
+            return self._trace_eager(arguments, reference)
         parameters = self.signature.parameters
-        known = {name: _argument(value) for name, value in arguments.items() if name in parameters}
-        if not self.eager:
-            _check_known(arguments, set(parameters), self.__name__)
-            _check_missing([n for n, p in parameters.items() if n not in known and p.default is p.empty], self.__name__)
-            return trace(self.function(**known))
-        annotated = _annotated_names(self.function)
+        open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         required = [
-            name for name, p in parameters.items() if name not in known and p.default is p.empty and name not in annotated
+            name
+            for name, parameter in parameters.items()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         ]
-        _check_missing(required, self.__name__)
-        builder = Builder(constants={n: v for n, v in arguments.items() if n not in parameters})
-        file = display_file(self.function)
-        twin, hooks = rewrite(self.function, file)
-        with tracing(builder):
-            values = {
-                name: known[name] if name in known else None if p.default is p.empty else p.default
-                for name, p in parameters.items()
-            }
-            for name, spec in _signature_tensors(self.function).items():
-                values[name] = spec.make(builder, name)
-            _run_traced(twin, hooks, builder, **values)
-        _check_known(builder.constants, builder.used_constants | set(parameters), self.__name__)
-        return _finish(builder, self.function, file)
+        if not open_ended:
+            _check_known(arguments, list(parameters), reference)
+        _check_missing([name for name in required if name not in arguments], arguments, reference)
+        files = {self.function.__code__.co_filename: self.file}
+        with _errors_at(files, _head_span(self.function, self.file)):
+            made = self.function(**arguments)
+        traced = _factory_result(made, reference)
+        return (
+            _with_outputs(traced, _output_indices(self.options.get("out_idx"), traced))
+            if not traced.outputs
+            else traced
+        )
+
+    def _trace_eager(self, arguments: dict[str, Any], reference: str) -> TracedKernel:
+        parameters, constants = self.signature.parameters, _constant_names(self.function)
+        tensors = self._tensor_parameters()
+        _check_known(arguments, [*(name for name in parameters if name not in tensors), *constants], reference, tensors)
+        required = [
+            name
+            for name, parameter in parameters.items()
+            if name not in tensors and parameter.default is parameter.empty
+        ]
+        _check_missing([name for name in [*constants, *required] if name not in arguments], arguments, reference)
+        values = {
+            name: arguments.get(name, None if parameter.default is parameter.empty else parameter.default)
+            for name, parameter in parameters.items()
+        }
+        for name, annotation in self.annotations.items():
+            if isinstance(annotation, TensorSpec) and name in values:
+                values[name] = annotation
+        given = {name: value for name, value in arguments.items() if name in constants}
+        return _trace_function(self.function, self.file, given, values)
+
+    def _tensor_parameters(self) -> list[str]:
+        """Parameters that the signature or the kernel's body annotates as tensors: ``A: T.Tensor(...)``."""
+        body = {
+            node.target.id
+            for node in _own_nodes(definition(self.function))
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        }
+        signature = {name for name, annotation in self.annotations.items() if isinstance(annotation, TensorSpec)}
+        return [name for name in self.signature.parameters if name in body | signature]
 
 
-class Compiled:
-    """What ``kernel.compile(...)`` gives: the traced kernel, which example files also call, profile and print."""
-
-    def __init__(self, traced: TracedKernel) -> None:
-        self.traced = traced
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_Ran(), name)
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        return _Ran()
-
-
-class _Ran:
-    """What a kernel call gives at module level of an example file that is only being loaded."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        return self
+def _factory_result(made: Any, reference: str) -> TracedKernel:
+    match made:
+        case TracedKernel():
+            return made
+        case PrimFunc():
+            return made.traced
+        case JitKernel() | Tuned():
+            raise UsageError(
+                f"{reference} returns the kernel {made.__name__}, which takes arguments of its own",
+                hint=f"explore that: ttexplore.explore({made.__name__}, ...)",
+            )
+        case _:
+            raise UsageError(
+                f"{reference} returns {type(made).__name__}, not a kernel", hint="a factory returns its T.prim_func"
+            )
 
 
-def _signature_tensors(function: types.FunctionType) -> dict[str, TensorSpec]:
-    return {name: value for name, value in function.__annotations__.items() if isinstance(value, TensorSpec)}
+def _output_indices(out_idx: Any, traced: TracedKernel) -> tuple[int, ...]:
+    """The parameters that ``out_idx=`` means; negative ones count from the end."""
+    if out_idx is None:
+        return ()
+    count = len(traced.function.params)
+    indices = tuple(out_idx) if isinstance(out_idx, list | tuple) else (out_idx,)
+    for index in indices:
+        if not isinstance(index, int) or not -count <= index < count:
+            raise KernelError(f"out_idx={out_idx!r}, and {traced.name} has {count} parameters", hint="count from 0")
+    return tuple(index % count for index in indices)
 
 
-def _annotated_names(function: types.FunctionType) -> set[str]:
-    """Parameters that the kernel's body gives a tensor annotation: ``A: T.Tensor(...)``."""
-    body = {
-        node.target.id
-        for node in ast.walk(definition(function))
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
-    return body | set(_signature_tensors(function))
+def _example(name: str) -> str:
+    """A plausible value for an argument, for hints."""
+    if "dtype" in name:
+        return "'bfloat16'"
+    if name.lower().startswith(("block", "bm", "bn", "bk")):
+        return "32"
+    return {"threads": "128", "num_stages": "2"}.get(name, "1024")
 
 
-def _argument(value: Any) -> Any:
-    if isinstance(value, str) and value.rpartition(".")[2] in DTYPES:
-        return dtype_of(value)
-    return value
-
-
-def _check_missing(missing: list[str], kernel: str) -> None:
+def _check_missing(missing: list[str], given: Mapping[str, Any], reference: str) -> None:
     if missing:
-        example = ", ".join(f"{name}=..." for name in missing)
-        raise UsageError(f"{kernel} needs {', '.join(missing)}", hint=f"explore({kernel}, {example})")
+        shown = [f"{name}={value!r}" for name, value in given.items()] + [
+            f"{name}={_example(name)}" for name in missing
+        ]
+        quoted = f'"{reference}"' if "::" in reference else reference
+        raise UsageError(f"{reference} needs {', '.join(missing)}", hint=f"explore({quoted}, {', '.join(shown)})")
 
 
-def _check_known(given: Any, known: set[str], kernel: str) -> None:
-    import difflib
-
+def _check_known(given: Iterable[str], known: list[str], reference: str, tensors: Iterable[str] = ()) -> None:
     for name in given:
+        if name in tensors:
+            raise UsageError(
+                f"{reference}: {name} is a tensor, whose data is no argument of the kernel",
+                hint=f"pass it when the kernel runs: explore(...).run([{name}, ...])",
+            )
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(sorted(known)) or 'no arguments'}"
-            raise UsageError(f"{kernel} takes no argument {name}", hint=hint)
+            hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known) or 'no arguments'}"
+            raise UsageError(f"{reference} takes no argument {name}", hint=hint)
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """``@tilelang.jit``, with or without options; the options are the GPU compiler's."""
-    if isinstance(function, types.FunctionType):
-        return JitKernel(function, **options)
-    if isinstance(function, PrimFunc | TracedKernel | Compiled):
-        return function
-    return functools.partial(jit, **options)
+    """``@tilelang.jit``, with or without options. Of these `out_idx` says which parameters are outputs; the others are
+    the GPU compiler's."""
+    match function:
+        case types.FunctionType():
+            return JitKernel(function, **options)
+        case Tuned():
+            return Tuned(jit(function.kernel, **options), function.configs)
+        case PrimFunc():
+            return compiled(function, **options)
+        case None:
+            return functools.partial(jit, **options)
+        case _:
+            return function
+
+
+def compiled(kernel: Any, out_idx: Any = None, **_options: Any) -> Any:
+    """``tilelang.compile(kernel, out_idx=...)``: the same kernel, which knows its outputs."""
+    if not isinstance(kernel, PrimFunc) or out_idx is None:
+        return kernel
+    try:
+        traced = kernel.traced
+        return PrimFunc(kernel.__name__, _with_outputs(traced, _output_indices(out_idx, traced)))
+    except TTExploreError as error:
+        if not loading_file.get():
+            raise
+        return PrimFunc(kernel.__name__, error)
 
 
 class Tuned:
-    """A kernel under ``@autotune``: tuning is the GPU's; the kernel takes its arguments from the caller."""
+    """A kernel under ``@autotune``. Tuning needs a GPU: arguments that are not given come from the first
+    configuration, with a note."""
 
-    def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Any, configs: Any = None) -> None:
+        self.kernel = jit(kernel)
+        self.configs = configs
         self.__name__ = getattr(kernel, "__name__", "kernel")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.kernel(*args, **kwargs)
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.kernel(*args, **options)
+
+    def trace(self, arguments: dict[str, Any], reference: str = "") -> TracedKernel:
+        """Trace with `arguments`, completed from the first configuration."""
+        configs = self.configs if isinstance(self.configs, list | tuple) else []
+        first = configs[0] if configs and isinstance(configs[0], dict) else {}
+        parameters = self.kernel.signature.parameters
+        chosen = {
+            name: value
+            for name, value in first.items()
+            if name in parameters
+            and name not in arguments
+            and parameters[name].default in (parameters[name].empty, None)
+        }
+        traced = self.kernel.trace({**arguments, **chosen}, reference)
+        if not chosen:
+            return traced
+        note = "autotune: not tuned here; took the first configuration: " + ", ".join(
+            f"{n}={v}" for n, v in chosen.items()
+        )
+        return dataclasses.replace(traced, notes=(*traced.notes, note))
 
 
-def const(names: str) -> Any:
-    """The values of ``T.const("M, N, K")``: given when the kernel is explored."""
+def autotune(kernel: Any = None, *, configs: Any = None, **_options: Any) -> Any:
+    """``@tilelang.autotune(configs=...)``, with or without options."""
+    if kernel is not None and not isinstance(kernel, list | dict):
+        return Tuned(kernel, configs)
+    return functools.partial(Tuned, configs=configs)
+
+
+def const(names: str, _dtype: Any = "int32") -> Any:
+    """The values of ``T.const("M, N, K")``: given when the kernel is explored.
+
+    Raises KernelError where one is not given.
+    """
     builder = current("T.const")
     values: list[Any] = []
-    for name in names.replace(",", " ").split():
-        builder.used_constants.add(name)
+    for name in _split(names):
         if name not in builder.constants:
-            builder.missing.append(name)
-        # A stand-in size lets the trace go on, so that every missing name is reported at once.
-        values.append(builder.constants.get(name, 4096))
+            raise KernelError(f"T.const {name} has no value", hint=f"pass it: explore(kernel, {name}=1024)")
+        values.append(builder.constants[name])
     return values[0] if len(values) == 1 else tuple(values)
 
 
 def trace(kernel: Any, **arguments: Any) -> TracedKernel:
     """Trace a T.prim_func, an eager kernel or a factory with its arguments.
 
-    Raises UsageError for missing or unknown arguments or for what is no kernel, KernelError for errors in the kernel.
+    Raises UsageError for missing or unknown arguments or for what is no kernel, KernelError for errors in the kernel,
+    Unsupported for what is not lowered.
     """
+    return trace_named(kernel, arguments, "")
+
+
+def trace_named(kernel: Any, arguments: dict[str, Any], reference: str) -> TracedKernel:
+    """Trace a kernel; `reference` is how the user named it (``file.py::name``), for messages."""
     match kernel:
         case TracedKernel():
-            _check_known(arguments, set(), kernel.name)
+            _check_known(arguments, [], reference or kernel.name)
             return kernel
-        case PrimFunc() | Compiled():
-            _check_known(arguments, set(), kernel.traced.name)
+        case PrimFunc():
+            _check_known(arguments, [], reference or kernel.__name__)
             return kernel.traced
-        case JitKernel():
-            return kernel.trace(**arguments)
-        case Tuned():
-            return trace(kernel.kernel, **arguments)
+        case JitKernel() | Tuned():
+            return kernel.trace(arguments, reference)
         case types.FunctionType():
-            return JitKernel(kernel).trace(**arguments)
+            return JitKernel(kernel).trace(arguments, reference)
         case _:
             raise UsageError(
-                f"{type(kernel).__name__} is no kernel",
+                f"{reference or repr(kernel)} is no kernel but {type(kernel).__name__}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )
-
-
-__all__ = ["JitKernel", "Macro", "PrimFunc", "TracedKernel", "Tuned", "const", "ir", "is_buffer", "jit", "trace"]

@@ -1,16 +1,17 @@
+# pyright: basic
 """The tile operations of the kernel language: copy, fill, clear, gemm, reduce."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
-import tvm
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import call, is_buffer, to_expr
-from ttexplore.language.builder import current
+from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.language.builder import constant, current, element, plain, unsupported
 
 
 class GemmWarpPolicy(enum.IntEnum):
@@ -21,50 +22,74 @@ class GemmWarpPolicy(enum.IntEnum):
     FullCol = 2
 
 
-def _name(value: Any) -> str:
-    return value.name if is_buffer(value) else str(value)
-
-
 def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
-    """``buffer[parts]`` as a region; dimensions without an index are taken whole."""
-    builder = current()
-    if len(parts) > len(buffer.ty.shape):
+    """``buffer[parts]`` as a region; dimensions without an index are taken whole.
+
+    Raises KernelError for a region that is outside of the buffer, empty, or has a step.
+    """
+    shape = [int(extent) for extent in buffer.ty.shape]
+    if len(parts) > len(shape):
         raise KernelError(
-            f"{buffer.name} has {len(buffer.ty.shape)} dimensions and is indexed with {len(parts)}", span=builder.span
+            f"{buffer.name} has {len(shape)} dimension{'s' if len(shape) != 1 else ''} and is indexed with {len(parts)}",
+            hint="give one index or slice for each dimension",
         )
     ranges: list[Any] = []
-    analyzer = tvm.sym.Analyzer()
-    for axis, extent in enumerate(buffer.ty.shape):
+    for axis, extent in enumerate(shape):
         part = parts[axis] if axis < len(parts) else slice(None)
         if not isinstance(part, slice):
-            ranges.append(ir.Range.from_min_extent(to_expr(part), tirx.const(1, "int32")))
+            ranges.append(ir.Range.from_min_extent(element(part, f"an index of {buffer.name}"), _int32(1)))
             continue
         if part.step not in (None, 1):
-            raise KernelError(
-                f"{buffer.name}: a region with step {part.step} is not supported",
-                hint="use a unit step",
-                span=builder.span,
-            )
-        low = to_expr(0 if part.start is None else part.start)
-        high = to_expr(extent if part.stop is None else part.stop)
-        ranges.append(ir.Range.from_min_extent(low, analyzer.simplify(high - low)))
+            raise unsupported(f"the region of {buffer.name} with step {part.step}", "use a unit step")
+        low = 0 if part.start is None else plain(part.start)
+        high = extent if part.stop is None else plain(part.stop)
+        length = _difference(high, low, buffer.name)
+        start = element(low, f"the start of a region of {buffer.name}")
+        if isinstance(start, tirx.IntImm) and isinstance(length, int):
+            first = int(start.value)
+            if first < 0 or first + length > extent or length < 1:
+                raise KernelError(
+                    f"{buffer.name}[{first}:{first + length}] along dimension {axis} is outside of its extent {extent}"
+                    if length > 0
+                    else f"{buffer.name}[{first}:{first + length}] along dimension {axis} is empty",
+                    hint=f"{buffer.name} has the shape {tuple(shape)}",
+                )
+        ranges.append(ir.Range.from_min_extent(start, _int32(length) if isinstance(length, int) else length))
     return tirx.BufferRegion(buffer, ranges)
 
 
-def _extents(value: Any) -> list[int]:
-    """The extents of a region without its unit dimensions."""
-    extents: list[int] = []
+def _int32(value: int) -> Any:
+    return tirx.const(value, "int32")
+
+
+def _difference(high: Any, low: Any, name: str) -> Any:
+    """``high - low``, as an int where it is one."""
+    if isinstance(high, int) and isinstance(low, int):
+        return high - low
+    what = f"a bound of a region of {name}"
+    length = sym.Analyzer().simplify(element(high, what) - element(low, what))
+    return int(length.value) if isinstance(length, tirx.IntImm) else length
+
+
+def extents(value: Any) -> list[int]:
+    """The extents of a region. Raises Unsupported where one is not constant."""
+    found: list[int] = []
     for part in value.region:
         if not isinstance(part.extent, tirx.IntImm):
-            raise KernelError(
-                f"{value.source.name}: the extent {part.extent} is not constant",
-                hint="give the kernel constant block sizes",
-                span=current().span,
+            raise unsupported(
+                f"{value.source.name} with the extent {part.extent}, which depends on run-time values,",
+                "give blocks a constant size",
             )
-        extents.append(int(part.extent.value))
-    while len(extents) > 1 and extents[0] == 1:
-        extents.pop(0)
-    return extents
+        found.append(int(part.extent.value))
+    return found
+
+
+def _without_units(shape: list[int]) -> list[int]:
+    return [extent for extent in shape if extent != 1]
+
+
+def _shown(value: Any) -> str:
+    return f"{value.source.name} {tuple(extents(value))}"
 
 
 def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
@@ -74,59 +99,82 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
     if isinstance(value, ir.TensorRegion):
         return value
     if isinstance(value, ir.TensorLoad):
-        extents = like or [1]
-        if len(extents) > len(value.indices):
+        block = list(like or [1])
+        while len(block) > len(value.indices) and block[0] == 1:
+            block.pop(0)
+        if len(block) > len(value.indices):
             raise KernelError(
-                f"{what}: {value.source.name} has {len(value.indices)} dimensions, the other side {len(extents)}",
+                f"{what}: {value.source.name} has {len(value.indices)} dimensions, the other side is {tuple(block)}",
                 hint="index as many dimensions as the block has",
-                span=current().span,
             )
-        extents = [1] * (len(value.indices) - len(extents)) + extents
+        block = [1] * (len(value.indices) - len(block)) + block
         ranges = [
-            ir.Range.from_min_extent(index, tirx.const(extent, "int32"))
-            for index, extent in zip(value.indices, extents, strict=True)
+            ir.Range.from_min_extent(index, _int32(extent)) for index, extent in zip(value.indices, block, strict=True)
         ]
         return tirx.BufferRegion(value.source, ranges)
+    shown = "None" if value is None else f"{value!r} ({type(value).__name__})"
     raise KernelError(
-        f"{what} wants a tensor, a buffer or a region of one, not {value!r}",
+        f"{what} wants a tensor, a buffer or a region of one, not {shown}",
         hint="pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
-        span=current().span,
     )
 
 
+def _note_hints(what: str, hints: dict[str, Any]) -> None:
+    builder = current(what)
+    for name, value in hints.items():
+        if value is not None and value is not False:
+            builder.note(f"{what} {name}= is a GPU hint without meaning here")
+
+
 def copy(src: Any, dst: Any, **hints: Any) -> Any:
-    """Copy a block. An element index stands for the block of the other side's shape that starts there."""
+    """Copy a block. An element index stands for the block of the other side's shape that starts there.
+
+    Raises KernelError where the two blocks differ in shape; unit dimensions do not count.
+    """
+    _note_hints("T.copy", hints)
+    if isinstance(src, ir.TensorLoad) and isinstance(dst, ir.TensorLoad):
+        current("T.copy").store(dst.source, tuple(dst.indices), src)
+        return None
     if isinstance(src, ir.TensorLoad):
         target = _as_region(dst, "T.copy")
-        source = _as_region(src, "T.copy", _extents(target))
+        source = _as_region(src, "T.copy", extents(target))
     else:
         source = _as_region(src, "T.copy")
-        target = _as_region(dst, "T.copy", _extents(source))
-    if _extents(source) != _extents(target):
+        target = _as_region(dst, "T.copy", extents(source))
+    if _without_units(extents(source)) != _without_units(extents(target)):
         raise KernelError(
-            f"T.copy: {source.source.name} gives {tuple(_extents(source))} elements, "
-            f"{target.source.name} takes {tuple(_extents(target))}",
-            hint="make the two blocks the same shape",
-            span=current().span,
+            f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}", hint="copy blocks of the same shape"
         )
-    _note_hints("T.copy", hints)
     return call("tl.copy", [source, target])
 
 
 def fill(buffer: Any, value: Any) -> Any:
     """Set every element of a block to a scalar."""
     target = _as_region(buffer, "T.fill")
-    dtype = str(target.source.ty.dtype.dtype)
-    if not isinstance(value, ir.Expr):
-        if not isinstance(value, int | float):
-            raise KernelError(f"T.fill wants a number, not {value!r}", span=current().span)
-        value = tirx.const(float(value) if "float" in dtype else value, dtype)
+    dtype = target.source.ty.dtype
+    value = plain(value)
+    if isinstance(value, int | float):
+        value = constant(value, str(dtype.dtype))
+    else:
+        value = element(value, "T.fill")
+        if value.ty != dtype:
+            # A constant is converted at once, so that fills by one are easy to recognise.
+            is_constant = isinstance(value, tirx.IntImm | tirx.FloatImm)
+            value = constant(value.value, str(dtype.dtype)) if is_constant else tirx.Cast(dtype, value)
     return call("tl.fill", [target, value])
 
 
 def clear(buffer: Any) -> Any:
     """Set every element of a block to zero."""
     return fill(buffer, 0)
+
+
+def _matrix(value: Any, what: str) -> tuple[Any, int, int]:
+    block = _as_region(value, what)
+    shape = extents(block)
+    if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
+        raise KernelError(f"{what}: {_shown(block)} is no matrix", hint="index the leading dimensions")
+    return block, shape[-2], shape[-1]
 
 
 def gemm(
@@ -139,38 +187,59 @@ def gemm(
     clear_accum: bool = False,
     **hints: Any,
 ) -> Any:
-    """``C += A @ B`` on blocks: A is (M, K), B is (K, N), C is (M, N); transposed operands are stored the other way."""
-    a, b, c = (_as_region(value, "T.gemm") for value in (A, B, C))
-    for value in (a, b, c):
-        if len(_extents(value)) != 2:
-            raise KernelError(
-                f"T.gemm: {value.source.name} is {tuple(_extents(value))}, a matrix is wanted", span=current().span
-            )
-    m, k = reversed(_extents(a)) if transpose_A else _extents(a)
-    k_of_b, n = reversed(_extents(b)) if transpose_B else _extents(b)
-    if k != k_of_b or _extents(c) != [m, n]:
+    """``C += A @ B`` on blocks: A is (M, K), B is (K, N), C is (M, N); transposed operands are stored the other way.
+
+    Raises KernelError where the shapes do not fit together.
+    """
+    (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, "T.gemm") for value in (A, B, C))
+    if transpose_A:
+        m, k = k, m
+    if transpose_B:
+        k_of_b, n = n, k_of_b
+    if k != k_of_b or (rows, columns) != (m, n):
+        how = "".join(f", {name}" for name, on in (("transpose_A", transpose_A), ("transpose_B", transpose_B)) if on)
         raise KernelError(
-            f"T.gemm: {a.source.name} {(m, k)} times {b.source.name} {(k_of_b, n)} does not give "
-            f"{c.source.name} {tuple(_extents(c))}",
-            hint="check the block shapes and transpose_A, transpose_B",
-            span=current().span,
+            f"T.gemm: {_shown(a)} times {_shown(b)}{how} does not fit {_shown(c)}",
+            hint="check the block shapes, transpose_A and transpose_B",
         )
     if policy is not None:
-        current().notes.append("T.gemm policy= divides work among GPU warps; a Tensix core has none")
-    _note_hints("T.gemm", hints)
-    flags = {"transpose_A": bool(transpose_A), "transpose_B": bool(transpose_B), "clear_accum": bool(clear_accum)}
-    return call("tl.gemm", [a, b, c], {name: 1 for name, value in flags.items() if value})
+        current("T.gemm").note("T.gemm policy= divides work among GPU warps; a Tensix core has none")
+    _note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
+    flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
+    return call("tl.gemm", [a, b, c], {name: 1 for name, on in flags.items() if on})
 
 
-def reduction(kind: str) -> Any:
-    def reduce(src: Any, dst: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Any:
-        _note_hints(f"T.reduce_{kind}", hints)
-        source, target = _as_region(src, f"T.reduce_{kind}"), _as_region(dst, f"T.reduce_{kind}")
-        return call("tl.reduce", [source, target], {"kind": kind, "dim": int(dim), "clear": int(clear)})
+def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = True, **hints: Any) -> Any:
+    """Reduce a block along one dimension: ``dst = reduce(src, dim)``, joined with dst's old value unless `clear`.
 
-    return reduce
+    Raises KernelError where `dim` is no dimension of `src` or the shapes do not fit together.
+    """
+    what = f"T.reduce_{reduce_type}"
+    if reduce_type not in REDUCTIONS:
+        raise unsupported(what, f"reductions are {', '.join(REDUCTIONS)}")
+    _note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
+    source, target = _as_region(src, what), _as_region(dst, what)
+    shape, kept = extents(source), extents(target)
+    if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
+        raise KernelError(f"{what}: dim={dim!r}, and {_shown(source)} has {len(shape)} dimensions")
+    dim %= len(shape)
+    if kept not in ([*shape[:dim], *shape[dim + 1 :]], [*shape[:dim], 1, *shape[dim + 1 :]]):
+        if not (len(shape) == 1 and kept == [1]):
+            raise KernelError(
+                f"{what}: {_shown(source)} along dim={dim} does not fit {_shown(target)}",
+                hint="the result has the source's shape without that dimension",
+            )
+    return call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
 
 
-def _note_hints(what: str, hints: dict[str, Any]) -> None:
-    for name in hints:
-        current().notes.append(f"{what} {name}= is a GPU hint without meaning here")
+REDUCTIONS = ("sum", "max", "min", "abssum", "absmax")
+
+
+def reduction(kind: str) -> Callable[..., Any]:
+    """``T.reduce_<kind>(src, dst, dim=-1, clear=True)``."""
+
+    def reduce_kind(src: Any, dst: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Any:
+        return reduce(src, dst, kind, dim, clear, **hints)
+
+    reduce_kind.__name__ = reduce_kind.__qualname__ = f"reduce_{kind}"
+    return reduce_kind

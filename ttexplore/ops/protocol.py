@@ -84,6 +84,9 @@ RECONFIG_PACK = Op(
     "api/compute/pack.h",
     "config",
 )
+SET_SOURCE_A = Op("set_source_a", (circular_buffer("new"),), "reconfig_data_format_srca({new})", _RECONFIG, "config")
+SET_SOURCE_B = Op("set_source_b", (circular_buffer("new"),), "reconfig_data_format_srcb({new})", _RECONFIG, "config")
+SET_PACK = Op("set_pack", (circular_buffer("new"),), "pack_reconfig_data_format({new})", "api/compute/pack.h", "config")
 
 PROTOCOL_OPS = (
     CB_RESERVE_BACK,
@@ -104,4 +107,7 @@ PROTOCOL_OPS = (
     RECONFIG_SOURCE_A,
     RECONFIG_SOURCE_B,
     RECONFIG_PACK,
+    SET_SOURCE_A,
+    SET_SOURCE_B,
+    SET_PACK,
 )

@@ -91,3 +91,14 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
     return TileGraph(
         (*tensors, *kernels, *own), tuple(GraphEdge(source, target, tiles) for (source, target), tiles in edges.items())
     )
+
+
+def tile_graph_with(graph: TileGraph | None, buffers: tuple[CircularBuffer, ...]) -> TileGraph | None:
+    """The graph with the circular buffers that have come since."""
+    if graph is None:
+        return None
+    known = {node.name for node in graph.nodes}
+    new = [buffer for buffer in buffers if buffer.name not in known]
+    nodes = [GraphNode(one.name, "circular_buffer", one.data_format) for one in new]
+    edges = [edge for one in new for edge in (GraphEdge("compute", one.name), GraphEdge(one.name, "compute"))]
+    return TileGraph((*graph.nodes, *nodes), (*graph.edges, *edges))

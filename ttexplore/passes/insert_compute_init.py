@@ -17,7 +17,7 @@ from ttexplore.ops.op import Op
 from ttexplore.plan import Plan
 from ttexplore.target import Target
 
-_CONFIGURATION = ("tt.compute_startup", "tt.compute_startup_matmul", "tt.reconfig_")
+_CONFIGURATION = ("tt.compute_startup", "tt.compute_startup_matmul", "tt.reconfig_", "tt.set_")
 
 
 def insert_compute_init(program: Program, target: Target) -> Program:
@@ -38,7 +38,7 @@ def insert_compute_init(program: Program, target: Target) -> Program:
 
 def initialise(function: Any, plan: Plan) -> Any:
     """The compute kernel with all inits placed anew; inits that it has already are dropped."""
-    body = _without_inits(statements(function.body))
+    body = strip_inits(statements(function.body))
     startup = _startup(body)
     if startup is None:
         return with_function_body(function, body)
@@ -64,16 +64,17 @@ class Setting:
 State = dict[str, Setting]
 
 
-def _without_inits(body: list[Any]) -> list[Any]:
+def strip_inits(body: list[Any]) -> list[Any]:
+    """The statements without start-up, inits and reconfigurations."""
     made: list[Any] = []
     for statement in body:
         name = op_name(statement)
         if name.startswith(_CONFIGURATION) or (name.endswith(("_init", "_uninit")) and name not in OPS):
             continue
         if isinstance(statement, tirx.For):
-            statement = with_body(statement, _without_inits(statements(statement.body)))
+            statement = with_body(statement, strip_inits(statements(statement.body)))
         elif isinstance(statement, tirx.IfThenElse):
-            statement = when(statement.condition, _without_inits(statements(statement.then_case)), statement.span)
+            statement = when(statement.condition, strip_inits(statements(statement.then_case)), statement.span)
         made.append(statement)
     return made
 
@@ -166,14 +167,18 @@ class _Placer:
     def change(self, state: State, wanted: State, span: Any) -> list[Any]:
         """The statements that bring the engine from `state` to `wanted`; `state` is brought along."""
         made: list[Any] = []
-        for part, operation in (("a", "reconfig_source_a"), ("b", "reconfig_source_b"), ("pack", "reconfig_pack")):
+        for part, place in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
             setting = wanted.get(part)
             if setting is None:
                 continue
             before = state.get(part)
             if before is None or before.key != setting.key:
-                old = before.cb if before is not None else setting.cb
-                made.append(op(operation, old, setting.cb))
+                # With the old buffer named, the SDK leaves out what does not change; where the old one is not
+                # known, in a loop that ends with another format than it starts with, it must be set regardless.
+                if before is not None:
+                    made.append(op(f"reconfig_{place}", before.cb, setting.cb))
+                else:
+                    made.append(op(f"set_{place}", setting.cb))
                 state[part] = setting
                 if part != "pack":
                     state.pop("fpu", None)

@@ -63,7 +63,8 @@ struct Kernel {
     Wait wait = Wait::Nothing;
     uint32_t wait_object = 0, wait_amount = 0;
     uint32_t time = 0;  // logical steps
-    uint32_t outstanding_reads = 0, unflushed_writes = 0, unlanded_writes = 0, outstanding_atomics = 0;
+    uint32_t outstanding_reads = 0, unlanded_writes = 0, outstanding_atomics = 0;
+    uint64_t read_buffers = 0, written_buffers = 0;  // bit masks: circular buffers that such transfers touch
     bool started = false, finished = false;
     std::vector<uint32_t> arguments;
 };
@@ -109,13 +110,14 @@ struct Core {
     CoreMemory* memory = nullptr;
 };
 
+// Read by events.py. `object` is a circular buffer id; of a transfer also the tensor's index, in the upper byte.
+// `amount` is a number of pages, of a transfer the tensor's page id.
 struct Event {
-    uint32_t time;
-    uint16_t core;
+    uint32_t time, amount;
+    uint16_t core, line, object;
     uint8_t kernel, operation;
-    uint16_t object, amount;
-    uint32_t line;
 };
+static_assert(sizeof(Event) == 16, "events.py reads records of 16 bytes");
 
 enum EventOperation : uint8_t {
     Event_reserve, Event_push, Event_wait, Event_pop, Event_read, Event_write, Event_read_barrier, Event_write_barrier,
@@ -133,8 +135,8 @@ struct Machine {
     bool wide_dst = true;  // fp32_dest_acc_en
     uint32_t dst_tiles = 4;
     uint32_t fidelity = 4;
-    std::vector<Event> events;
     uint64_t event_limit = 0, event_count = 0;
+    Event* events = nullptr;
     Event* event_cursor = nullptr;
     Event* event_end = nullptr;
 };
@@ -173,8 +175,9 @@ inline Core* at_line(uint32_t line) {
 inline void record(EventOperation operation, uint32_t object, uint32_t amount) {
     const uint32_t time = running->time++;
     if (machine.event_cursor != machine.event_end) {
-        *machine.event_cursor++ = {time, static_cast<uint16_t>(running->core->index), static_cast<uint8_t>(running->role),
-                                   operation, static_cast<uint16_t>(object), static_cast<uint16_t>(amount), running->line};
+        *machine.event_cursor++ = {time, amount, static_cast<uint16_t>(running->core->index),
+                                   static_cast<uint16_t>(running->line), static_cast<uint16_t>(object),
+                                   static_cast<uint8_t>(running->role), operation};
     }
     ++machine.event_count;
 }

@@ -1,0 +1,716 @@
+// The compute engine without the SFPU: start-up and formats, DST sections, FPU operations, packing.
+#include "machine.h"
+#include "matmul.h"
+
+// ---- formats
+
+// Source A and B formats as the unpacker distinguishes them.
+enum : uint32_t { KEY_BFLOAT16, KEY_FLOAT32, KEY_FLOAT32_TO_DST };
+static constexpr const char* KEY_NAMES[] = {"Float16_b", "Float32", "Float32 unpacked to DST"};
+
+static uint32_t source_key(uint32_t buffer) {
+    checked_buffer(buffer);
+    const BufferConfig& config = machine.buffers[buffer];
+    if (config.format == Format::Bfloat16) {
+        return KEY_BFLOAT16;
+    }
+    return config.unpack_to_dest ? KEY_FLOAT32_TO_DST : KEY_FLOAT32;
+}
+
+static uint32_t pack_key(uint32_t buffer) {
+    checked_buffer(buffer);
+    return machine.buffers[buffer].format == Format::Bfloat16 ? KEY_BFLOAT16 : KEY_FLOAT32;
+}
+
+static ComputeState& compute_state() {
+    if (running->role != COMPUTE) {
+        kernel_fault("a compute operation in a data movement kernel", "move it to the compute kernel");
+    }
+    return running->core->compute;
+}
+
+static ComputeState& started_state(uint32_t line) {
+    at_line(line);
+    ComputeState& state = compute_state();
+    if (!state.started_up) {
+        kernel_fault("a compute operation before compute_kernel_hw_startup()",
+                     "call compute_kernel_hw_startup(in0, in1, out) first in kernel_main()");
+    }
+    return state;
+}
+
+void emulator_startup(uint32_t source_a, uint32_t source_b, uint32_t out, uint32_t line) {
+    at_line(line);
+    ComputeState& state = compute_state();
+    if (state.started_up) {
+        kernel_fault("a second compute_kernel_hw_startup()", "call it once; later changes are reconfig_data_format calls");
+    }
+    state.started_up = true;
+    state.source_a = source_key(source_a);
+    state.source_b = source_key(source_b);
+    state.pack = pack_key(out);
+}
+
+// The form with an old operand does nothing when both have the same format, whatever is set.
+static void reconfigure(uint32_t& current, int32_t old_buffer, uint32_t buffer, uint32_t (*key)(uint32_t)) {
+    if (old_buffer < 0 || key(static_cast<uint32_t>(old_buffer)) != key(buffer)) {
+        current = key(buffer);
+    }
+}
+
+void emulator_reconfigure_a(int32_t old_buffer, uint32_t buffer, uint32_t line) {
+    reconfigure(started_state(line).source_a, old_buffer, buffer, source_key);
+}
+void emulator_reconfigure_b(int32_t old_buffer, uint32_t buffer, uint32_t line) {
+    reconfigure(started_state(line).source_b, old_buffer, buffer, source_key);
+}
+void emulator_reconfigure_pack(int32_t old_buffer, uint32_t buffer, uint32_t line) {
+    reconfigure(started_state(line).pack, old_buffer, buffer, pack_key);
+}
+void emulator_pack_accumulate(uint32_t enable, uint32_t line) { started_state(line).pack_accumulate = enable != 0; }
+void emulator_pack_relu(uint32_t mode, uint32_t threshold, uint32_t line) {
+    ComputeState& state = started_state(line);
+    state.relu_mode = mode;
+    state.relu_threshold = threshold;
+}
+
+// ---- DST sections
+
+static constexpr const char* SECTION_NAMES[] = {"released", "acquired", "committed", "being packed"};
+
+static void change_section(ComputeState& state, ComputeState::Section from, ComputeState::Section to, const char* call,
+                           const char* hint) {
+    if (state.section != from) {
+        kernel_fault(format_text("%s while DST is %s (since line %u)", call, SECTION_NAMES[state.section], state.section_line),
+                     hint);
+    }
+    state.section = to;
+    state.section_line = running->line;
+}
+
+void emulator_registers_acquire(uint32_t line) {
+    ComputeState& state = started_state(line);
+    change_section(state, ComputeState::Free, ComputeState::Acquired, "tile_regs_acquire()",
+                   "end the previous section first: commit, wait, pack, tile_regs_release()");
+    state.dst_touched = 0;
+    record(Event_acquire, 0, 0);
+}
+void emulator_registers_commit(uint32_t line) {
+    change_section(started_state(line), ComputeState::Acquired, ComputeState::Committed, "tile_regs_commit()",
+                   "the order is acquire, math, commit, wait, pack, release");
+    record(Event_commit, 0, 0);
+}
+void emulator_registers_wait(uint32_t line) {
+    change_section(started_state(line), ComputeState::Committed, ComputeState::Packing, "tile_regs_wait()",
+                   "the packer would wait for ever: call tile_regs_commit() after the math");
+    record(Event_wait_registers, 0, 0);
+}
+void emulator_registers_release(uint32_t line) {
+    change_section(started_state(line), ComputeState::Packing, ComputeState::Free, "tile_regs_release()",
+                   "the order is acquire, math, commit, wait, pack, release");
+    record(Event_release, 0, 0);
+}
+
+// DST tile `slot` for math. A slot that this section has not touched counts as zero.
+float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call) {
+    if (state.section != ComputeState::Acquired) {
+        kernel_fault(format_text("%s while DST is %s", call, SECTION_NAMES[state.section]),
+                     "math belongs between tile_regs_acquire() and tile_regs_commit()");
+    }
+    if (slot >= machine.dst_tiles) {
+        kernel_fault(format_text("%s uses DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call, slot,
+                                 machine.dst_tiles, machine.wide_dst ? 32u : 16u),
+                     "use a smaller sub-block; the chip would silently use the other half of DST");
+    }
+    float* tile = running->core->memory->dst + slot * TILE_ELEMENTS;
+    if (!(state.dst_touched >> slot & 1)) {
+        state.dst_touched |= 1u << slot;
+        if (!overwritten) {
+            memset(tile, 0, TILE_ELEMENTS * sizeof(float));
+        }
+    }
+    return tile;
+}
+
+static void round_tile(float* tile) {
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        tile[i] = round_ties_away(tile[i]);
+    }
+}
+
+// ---- initialisation state
+
+static const char* binary_name(uint32_t operation) {
+    switch (operation) {
+        case 0: return "mul";
+        case 1: return "add";
+        case 2: return "sub";
+        default: return "?";
+    }
+}
+
+static std::string broadcast_name(uint32_t broadcast) {
+    static constexpr const char* names[] = {"", "_bcast_cols", "_bcast_rows", "_bcast_scalar"};
+    return names[broadcast & 3];
+}
+
+static std::string operation_name(FpuOperation operation, uint32_t variant, bool init) {
+    const char* tail = init ? "_init" : "_tiles";
+    switch (operation) {
+        case Fpu_none: return "no init";
+        case Fpu_copy: return init ? "copy_init" : "copy_tile";
+        case Fpu_transpose: return init ? "transpose_init" : "transpose_tile";
+        case Fpu_unary_bcast: return init ? "unary_bcast_init" : "unary_bcast";
+        case Fpu_binary: {
+            const std::string base = binary_name(variant & 0xFF), broadcast = broadcast_name(variant >> 8 & 0xFF);
+            return init ? base + broadcast + "_init" : base + "_tiles" + broadcast;
+        }
+        case Fpu_reuse_dest: return std::string(binary_name(variant & 0xFF)) + "_reuse_dest" + tail;
+        case Fpu_matmul: return init ? "matmul_init" : "matmul_tiles";
+        case Fpu_matmul_block: return init ? "matmul_block_init" : "matmul_block";
+        case Fpu_reduce: return init ? "reduce_init" : "reduce_tile";
+    }
+    return "?";
+}
+
+static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line) {
+    ComputeState& state = started_state(line);
+    if (state.bcast_pending && operation != Fpu_unary_bcast) {
+        kernel_fault(operation_name(operation, variant, true) + " after unary_bcast without unary_bcast_uninit",
+                     "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
+    }
+    state.fpu = operation;
+    state.fpu_variant = variant;
+    state.fpu_line = line;
+    state.fpu_format0 = source_key(in0);
+    state.fpu_format1 = source_key(in1);
+    if (operation == Fpu_reduce) {
+        state.reduce_mask = true;
+    }
+    if (operation == Fpu_unary_bcast) {
+        state.bcast_pending = true;
+    }
+}
+
+void emulator_fpu_init(uint32_t operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line) {
+    set_init(static_cast<FpuOperation>(operation), variant, in0, in1, line);
+}
+
+void emulator_matmul_init(uint32_t block, uint32_t in0, uint32_t in1, uint32_t transpose, uint32_t columns,
+                          uint32_t rows, uint32_t inner, uint32_t line) {
+    set_init(block ? Fpu_matmul_block : Fpu_matmul, 0, in0, in1, line);
+    ComputeState& state = running->core->compute;
+    state.matmul_transpose = transpose;
+    state.matmul_columns = columns;
+    state.matmul_rows = rows;
+    state.matmul_inner = inner;
+}
+
+void emulator_reduce_uninit(uint32_t line) { started_state(line).reduce_mask = false; }
+void emulator_unary_bcast_uninit(uint32_t, uint32_t line) { started_state(line).bcast_pending = false; }
+
+// An operation must run under its own init, for operands of the format that the init was given (op-truth.md, trap 1).
+static void check_init(ComputeState& state, FpuOperation operation, uint32_t variant, uint32_t mask, uint32_t in0,
+                       uint32_t in1) {
+    const bool same_operation = state.fpu == operation && (state.fpu_variant & mask) == (variant & mask);
+    if (same_operation && state.fpu_format0 == source_key(in0) && state.fpu_format1 == source_key(in1)) {
+        return;
+    }
+    const std::string call = operation_name(operation, variant, false), init = operation_name(operation, variant, true);
+    if (state.fpu == Fpu_none) {
+        kernel_fault(call + " without " + init, "call " + init + " before it");
+    }
+    if (same_operation) {
+        kernel_fault(format_text("%s on %s and %s, but its init (line %u) was for other data formats", call,
+                                 buffer_name(in0).c_str(), buffer_name(in1).c_str(), state.fpu_line),
+                     "call reconfig_data_format and " + init + " again for these circular buffers");
+    }
+    const std::string last = operation_name(state.fpu, state.fpu_variant, true);
+    kernel_fault(format_text("%s, but the last FPU init is %s (line %u)%s", call.c_str(), last.c_str(), state.fpu_line,
+                             last == init ? " with other template arguments" : ""),
+                 "inits overwrite each other: call " + init + " again before it");
+}
+
+static void check_format(uint32_t current, uint32_t buffer, const char* source, const char* reconfigure,
+                         const char* call) {
+    const uint32_t wanted = source_key(buffer);
+    if (current != wanted) {
+        kernel_fault(format_text("%s reads %s (%s) through %s, which is set to %s", call, buffer_name(buffer).c_str(),
+                                 KEY_NAMES[wanted], source, KEY_NAMES[current]),
+                     format_text("call %s(%u) before the operation's init", reconfigure, buffer));
+    }
+}
+
+static void check_source_a(const ComputeState& state, uint32_t buffer, const char* call) {
+    check_format(state.source_a, buffer, "SrcA", "reconfig_data_format_srca", call);
+}
+static void check_source_b(const ComputeState& state, uint32_t buffer, const char* call) {
+    check_format(state.source_b, buffer, "SrcB", "reconfig_data_format_srcb", call);
+}
+
+static void check_fpu_operand(uint32_t buffer, const char* call) {
+    if (source_key(buffer) == KEY_FLOAT32_TO_DST) {
+        kernel_fault(format_text("%s reads %s, which is unpacked to DST, through the FPU", call,
+                                 buffer_name(buffer).c_str()),
+                     "such a buffer can only be copied to DST; the FPU would see it with bfloat16 precision");
+    }
+}
+
+// ---- operands
+
+// What `sources` can hold of a page. Transposed is a flag beside.
+enum Variant : uint8_t { Nothing, Exact, FullA, HighA, HighB };
+static constexpr uint8_t TRANSPOSED = 0x80;
+
+static uint32_t variant_mask(uint8_t variant) {
+    switch (variant & 0x7F) {
+        case FullA: return SOURCE_A_MASK;
+        case HighA: return SOURCE_A_HIGH_MASK;
+        case HighB: return SOURCE_B_HIGH_MASK;
+        default: return 0xFFFFFFFFu;
+    }
+}
+
+static void unpack(const uint8_t* page, Format format, bool to_dest, uint32_t mask, float* tile) {
+    if (format == Format::Bfloat16) {
+        const uint16_t* values = reinterpret_cast<const uint16_t*>(page);
+        for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+            tile[i] = float_of(static_cast<uint32_t>(values[i]) << 16 & mask);
+        }
+        return;
+    }
+    const uint32_t format_mask = to_dest ? 0xFFFFFFFFu : machine.wide_dst ? TF32_MASK : 0xFFFF0000u;
+    const uint32_t* values = reinterpret_cast<const uint32_t*>(page);
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        tile[i] = float_of(values[i] & format_mask & mask);
+    }
+}
+
+static void transpose(const float* from, float* to) {
+    for (uint32_t face = 0; face < 4; ++face) {
+        const uint32_t other = (face & 1) << 1 | face >> 1;
+        for (uint32_t row = 0; row < 16; ++row) {
+            for (uint32_t column = 0; column < 16; ++column) {
+                to[other * FACE_ELEMENTS + column * 16 + row] = from[face * FACE_ELEMENTS + row * 16 + column];
+            }
+        }
+    }
+}
+
+// The tile as the source register holds it; unpacked once per page and variant.
+static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t variant, const char* call) {
+    const Buffer& buffer = core->buffers[id];
+    const BufferConfig& config = machine.buffers[id];
+    if (tile >= buffer.waited) {
+        kernel_fault(format_text("%s reads tile %u of %s, but %u tiles were waited for", call, tile, buffer_name(id).c_str(),
+                                 buffer.waited),
+                     format_text("call wait_front(%u) before", tile + 1));
+    }
+    const uint32_t position = buffer.read + tile;
+    if (position >= config.pages) {
+        kernel_fault(format_text("%s reads tile %u of %s past its end (position %u of %u)", call, tile,
+                                 buffer_name(id).c_str(), position, config.pages),
+                     "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+    }
+    float* source = core->memory->sources + static_cast<uint64_t>(config.first_page + position) * TILE_ELEMENTS;
+    uint8_t& tag = core->memory->source_tag[config.first_page + position];
+    if (tag != variant) {
+        const uint8_t* page = page_memory(core, id, position);
+        if (variant & TRANSPOSED) {
+            float upright[TILE_ELEMENTS];
+            unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), upright);
+            transpose(upright, source);
+        } else {
+            unpack(page, config.format, config.unpack_to_dest, variant_mask(variant), source);
+        }
+        tag = variant;
+    }
+    return source;
+}
+
+// ---- copy, transpose, broadcast
+
+void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_copy, 0, 0, in, in);
+    check_source_a(state, in, "copy_tile");
+    if (source_key(in) == KEY_FLOAT32_TO_DST && !machine.wide_dst) {
+        kernel_fault(format_text("copy_tile of %s, which is unpacked to DST, into a 16-bit DST", buffer_name(in).c_str()),
+                     "UnpackToDestFp32 needs fp32_dest_acc_en; the chip gives wrong values without any error");
+    }
+    const float* source = source_tile(running->core, in, tile, Exact, "copy_tile");
+    float* target = dst_for_math(state, dst, true, "copy_tile");
+    if (state.fpu_variant & 1) {
+        transpose(source, target);
+    } else {
+        memcpy(target, source, TILE_ELEMENTS * sizeof(float));
+    }
+    record(Event_fpu, in, 1);
+}
+
+void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_transpose, 0, 0, in, in);
+    check_source_a(state, in, "transpose_tile");
+    const float* source = source_tile(running->core, in, tile, Exact, "transpose_tile");
+    transpose(source, dst_for_math(state, dst, true, "transpose_tile"));
+    record(Event_fpu, in, 1);
+}
+
+// Index in face order of the element that a broadcast operand gives at (face, row, column).
+static uint32_t broadcast_index(uint32_t broadcast, uint32_t face, uint32_t row, uint32_t column, uint32_t used_row) {
+    switch (broadcast) {
+        case 1: return (face & 2) * FACE_ELEMENTS + row * 16;                                           // COL
+        case 2: return ((used_row >> 4) * 2 + (face & 1)) * FACE_ELEMENTS + (used_row & 15) * 16 + column;  // ROW
+        case 3: return 0;                                                                               // SCALAR
+        default: return face * FACE_ELEMENTS + row * 16 + column;
+    }
+}
+
+static void spread(const float* source, uint32_t broadcast, uint32_t used_row, float* target) {
+    for (uint32_t face = 0; face < 4; ++face) {
+        for (uint32_t row = 0; row < 16; ++row) {
+            for (uint32_t column = 0; column < 16; ++column) {
+                target[face * FACE_ELEMENTS + row * 16 + column] =
+                    source[broadcast_index(broadcast, face, row, column, used_row)];
+            }
+        }
+    }
+}
+
+void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_unary_bcast, variant, 0xFF, in, in);
+    if (variant == 2 && machine.wide_dst && source_key(in) == KEY_BFLOAT16) {
+        kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (Float16_b) into a 32-bit DST: the chip gives wrong "
+                                 "values without any error",
+                                 buffer_name(in).c_str()),
+                     "use add_tiles_bcast_rows with a tile of zeros, or a Float32 circular buffer");
+    }
+    if (source_key(in) == KEY_FLOAT32_TO_DST) {
+        check_source_a(state, in, "unary_bcast");
+    } else {
+        check_source_b(state, in, "unary_bcast");
+    }
+    const float* source = source_tile(running->core, in, tile, Exact, "unary_bcast");
+    spread(source, variant, 0, dst_for_math(state, dst, true, "unary_bcast"));
+    record(Event_fpu, in, 1);
+}
+
+// ---- element-wise operations on two operands
+
+// a and b as held by SrcA and SrcB; `accumulate` adds to what `target` holds.
+static void binary(uint32_t operation, const float* a, const float* b, float* target, bool accumulate) {
+    const bool wide = machine.wide_dst;
+    if (operation != 0) {
+        const float sign = operation == 1 ? 1.0f : -1.0f;
+        for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+            const float result = a[i] + sign * b[i];
+            target[i] = accumulate ? target[i] + result : result;
+        }
+        if (!wide) {
+            round_tile(target);
+        }
+        return;
+    }
+    // The multiplier's phases (metalium.md 5.1): which part of SrcA and of SrcB each takes.
+    const uint32_t phases = machine.fidelity < 2 ? 1 : machine.fidelity;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const float a_full = masked(a[i], SOURCE_A_MASK), a_high = masked(a[i], SOURCE_A_HIGH_MASK);
+        const float b_high = masked(b[i], SOURCE_B_HIGH_MASK);
+        const float a_part[4] = {a_high, a_full - a_high, a_high, a_full - a_high};
+        const float b_part[4] = {b_high, b_high, b[i] - b_high, b[i] - b_high};
+        float value = accumulate ? target[i] : 0.0f;
+        if (wide && phases == 4) {
+            value += a_full * b[i];
+        } else {
+            for (uint32_t phase = 0; phase < phases; ++phase) {
+                value += a_part[phase] * b_part[phase];
+                if (!wide) {
+                    value = round_ties_away(value);
+                }
+            }
+        }
+        target[i] = value;
+    }
+}
+
+void emulator_binary_tiles(uint32_t variant, uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst,
+                           uint32_t row, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_binary, variant, 0xFFFF, in0, in1);
+    constexpr const char* call = "an element-wise operation";
+    check_source_a(state, in0, call);
+    check_source_b(state, in1, call);
+    check_fpu_operand(in0, call);
+    check_fpu_operand(in1, call);
+    const bool accumulate = state.fpu_variant >> 16 & 1;
+    const float* a = source_tile(running->core, in0, tile0, Exact, "the operation");
+    const float* b = source_tile(running->core, in1, tile1, Exact, "the operation");
+    float* target = dst_for_math(state, dst, !accumulate, "the operation");
+    const uint32_t broadcast = variant >> 8 & 0xFF;
+    float spread_b[TILE_ELEMENTS];
+    if (broadcast) {
+        spread(b, broadcast, row, spread_b);
+        b = spread_b;
+    }
+    binary(variant & 0xFF, a, b, target, accumulate);
+    record(Event_fpu, in0, 1);
+}
+
+void emulator_reuse_dest_tiles(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_reuse_dest, variant, 0xFFFF, in, in);
+    const bool dst_to_a = (variant >> 8) == 1;
+    constexpr const char* call = "a reuse_dest operation";
+    if (dst_to_a) {
+        check_source_b(state, in, call);
+    } else {
+        check_source_a(state, in, call);
+    }
+    check_fpu_operand(in, call);
+    const float* other = source_tile(running->core, in, tile, Exact, "the operation");
+    float* target = dst_for_math(state, dst, false, "the operation");
+    float held[TILE_ELEMENTS];
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        held[i] = masked(target[i], TF32_MASK);  // DST moves to a source register, which holds TF32
+    }
+    binary(variant & 0xFF, dst_to_a ? held : other, dst_to_a ? other : held, target, false);
+    record(Event_fpu, in, 1);
+}
+
+// ---- matrix products
+
+static void split(const float* from, uint32_t full_mask, uint32_t high_mask, float* high, float* low) {
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        high[i] = masked(from[i], high_mask);
+        low[i] = masked(from[i], full_mask) - high[i];
+    }
+}
+
+// One tile product where the parts of the operands matter: 16-bit DST (rounded after each 16-deep step of each phase)
+// or HiFi3. in0 is in SrcB, in1 in SrcA.
+static void multiply_in_phases(const float* in0, const float* in1, float* target) {
+    float in0_high[TILE_ELEMENTS], in0_low[TILE_ELEMENTS], in1_high[TILE_ELEMENTS], in1_low[TILE_ELEMENTS];
+    split(in0, 0xFFFFFFFFu, SOURCE_B_HIGH_MASK, in0_high, in0_low);
+    split(in1, SOURCE_A_MASK, SOURCE_A_HIGH_MASK, in1_high, in1_low);
+    const float* in0_part[4] = {in0_high, in0_high, in0_low, in0_low};
+    const float* in1_part[4] = {in1_high, in1_low, in1_high, in1_low};
+    const uint32_t phases = machine.fidelity < 2 ? 1 : machine.fidelity;
+    for (uint32_t phase = 0; phase < phases; ++phase) {
+        if (machine.wide_dst) {
+            multiply_tiles(in0_part[phase], in1_part[phase], target, 0, 32);
+            continue;
+        }
+        for (uint32_t half = 0; half < 32; half += 16) {
+            multiply_tiles(in0_part[phase], in1_part[phase], target, half, half + 16);
+            round_tile(target);
+        }
+    }
+}
+
+void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0, uint32_t tile1, uint32_t dst,
+                     uint32_t columns, uint32_t rows, uint32_t inner, uint32_t line) {
+    ComputeState& state = started_state(line);
+    const char* call = block ? "matmul_block" : "matmul_tiles";
+    check_init(state, block ? Fpu_matmul_block : Fpu_matmul, 0, 0, in0, in1);
+    if (block && (columns != state.matmul_columns || rows != state.matmul_rows || inner != state.matmul_inner)) {
+        kernel_fault(format_text("matmul_block of %u x %u tiles (kt_dim %u), but its init (line %u) was for %u x %u (kt_dim %u)",
+                                 rows, columns, inner, state.fpu_line, state.matmul_rows, state.matmul_columns,
+                                 state.matmul_inner),
+                     "give matmul_block_init the ct_dim, rt_dim and kt_dim of the calls, again when they change");
+    }
+    check_source_a(state, in1, call);
+    check_source_b(state, in0, call);
+    check_fpu_operand(in0, call);
+    check_fpu_operand(in1, call);
+    if (rows * columns > machine.dst_tiles || dst + rows * columns > machine.dst_tiles) {
+        kernel_fault(format_text("%s of %u x %u tiles from DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call,
+                                 rows, columns, dst, machine.dst_tiles, machine.wide_dst ? 32u : 16u),
+                     "use a smaller sub-block; the chip would silently use the other half of DST");
+    }
+    Core* core = running->core;
+    const bool in_phases = !machine.wide_dst || machine.fidelity == 3;
+    const uint8_t in0_variant = !in_phases && machine.fidelity < 4 ? HighB : Exact;
+    uint8_t in1_variant = Exact;
+    if (!in_phases) {
+        const bool low_fidelity = machine.fidelity < 2;
+        const bool exact = !low_fidelity && machine.buffers[in1].format == Format::Bfloat16;
+        in1_variant = low_fidelity ? HighA : exact ? Exact : FullA;
+    }
+    if (state.matmul_transpose) {
+        in1_variant |= TRANSPOSED;
+    }
+    const float* right[MAXIMUM_DST_TILES];
+    for (uint32_t column = 0; column < columns; ++column) {
+        right[column] = source_tile(core, in1, tile1 + column, in1_variant, call);
+    }
+    for (uint32_t row = 0; row < rows; ++row) {
+        const float* left = source_tile(core, in0, tile0 + row * inner, in0_variant, call);
+        for (uint32_t column = 0; column < columns; ++column) {
+            float* target = dst_for_math(state, dst + row * columns + column, false, call);
+            if (in_phases) {
+                multiply_in_phases(left, right[column], target);
+            } else {
+                multiply_tiles(left, right[column], target, 0, 32);
+            }
+        }
+    }
+    record(Event_fpu, in0, rows * columns);
+}
+
+// ---- reductions
+
+void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
+                          uint32_t dst, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, Fpu_reduce, variant, 0xFFFF, in, scaler);
+    enum : uint32_t { Sum, Average, Maximum };
+    enum : uint32_t { Row, Column, Scalar };
+    const uint32_t pool = variant & 0xFF, dimension = variant >> 8;
+    if (pool > Maximum) {
+        kernel_fault("reduce_tile<PoolType::MIN>: the FPU has no minimum", "reduce the negated values with MAX");
+    }
+    const bool swapped = dimension == Row && pool != Maximum;  // an MVMUL with the scaler in SrcA
+    check_source_a(state, swapped ? scaler : in, "reduce_tile");
+    check_source_b(state, swapped ? in : scaler, "reduce_tile");
+    check_fpu_operand(in, "reduce_tile");
+    const float* values = source_tile(running->core, in, tile, Exact, "reduce_tile");
+    const float* factors = source_tile(running->core, scaler, scaler_tile, Exact, "reduce_tile");
+    const float factor = factors[0];
+    for (uint32_t face = 0; face < 4; ++face) {
+        for (uint32_t column = 0; column < 16; ++column) {
+            if (factors[face * FACE_ELEMENTS + column] != factor) {
+                kernel_fault(format_text("the scaler tile in %s is not the same value in row 0 of each of its four faces",
+                                         buffer_name(scaler).c_str()),
+                             "fill row 0 of every face with the factor (or the whole tile)");
+            }
+        }
+    }
+    if (pool == Maximum && factor != 1.0f) {
+        kernel_fault(format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
+                     "MAX needs a scaler of exactly 1");
+    }
+    const bool fresh = !(state.dst_touched >> dst & 1);
+    float* target = dst_for_math(state, dst, false, "reduce_tile");
+    float sums[TILE_ELEMENTS] = {};
+    bool used[TILE_ELEMENTS] = {};
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < 32; ++column) {
+            const uint32_t out_row = dimension == Row ? row : 0, out_column = dimension == Column ? column : 0;
+            const uint32_t from = (row / 16 * 2 + column / 16) * FACE_ELEMENTS + row % 16 * 16 + column % 16;
+            const uint32_t to = (out_row / 16 * 2 + out_column / 16) * FACE_ELEMENTS + out_row % 16 * 16 + out_column % 16;
+            if (pool == Maximum) {
+                sums[to] = used[to] && sums[to] > values[from] ? sums[to] : values[from];
+            } else {
+                sums[to] += values[from] * factor;
+            }
+            used[to] = true;
+        }
+    }
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        if (!used[i]) {
+            target[i] = 0.0f;
+        } else if (pool == Maximum) {
+            target[i] = !fresh && target[i] > sums[i] ? target[i] : sums[i];
+        } else {
+            target[i] += dimension == Scalar ? sums[i] * factor : sums[i];  // the factor is applied once per dimension
+        }
+    }
+    if (!machine.wide_dst) {
+        round_tile(target);
+    }
+    record(Event_fpu, in, 1);
+}
+
+// ---- packing
+
+static float relu(float value, uint32_t mode, float threshold) {
+    switch (mode) {
+        case 1: return value > 0.0f ? value : 0.0f;
+        case 2: return value > threshold ? value : 0.0f;
+        case 3: return value > threshold ? threshold : value > 0.0f ? value : 0.0f;
+        default: return value;
+    }
+}
+
+void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint32_t tile, uint32_t line) {
+    ComputeState& state = started_state(line);
+    Core* core = running->core;
+    Buffer& buffer = checked_buffer(out);
+    const BufferConfig& config = machine.buffers[out];
+    if (state.section != ComputeState::Packing) {
+        kernel_fault(format_text("pack_tile while DST is %s", SECTION_NAMES[state.section]),
+                     "pack between tile_regs_wait() and tile_regs_release()");
+    }
+    if (dst >= machine.dst_tiles) {
+        kernel_fault(format_text("pack_tile of DST tile %u, but DST holds %u tiles in this mode", dst, machine.dst_tiles),
+                     "use a smaller sub-block");
+    }
+    if (state.pack != pack_key(out)) {
+        kernel_fault(format_text("pack_tile to %s (%s) while the packer is set to %s", buffer_name(out).c_str(),
+                                 KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
+                     format_text("call pack_reconfig_data_format(%u) before", out));
+    }
+    if (state.reduce_mask && state.fpu != Fpu_reduce) {
+        kernel_fault("pack_tile after a reduction without reduce_uninit()",
+                     "call reduce_uninit() after the reduction: the packer would zero all but its row or column");
+    }
+    const uint32_t index = out_of_order ? tile : buffer.packed;
+    if (index >= buffer.reserved) {
+        kernel_fault(format_text("pack_tile writes tile %u of %s, but %u tiles are reserved", index, buffer_name(out).c_str(),
+                                 buffer.reserved),
+                     format_text("call reserve_back(%u) before", index + 1));
+    }
+    const uint32_t position = buffer.write + index;
+    if (position >= config.pages) {
+        kernel_fault(format_text("pack_tile writes tile %u of %s past its end (position %u of %u)", index,
+                                 buffer_name(out).c_str(), position, config.pages),
+                     "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+    }
+    uint8_t& written = core->memory->written[config.first_page + position];
+    if (state.pack_accumulate && !written) {
+        kernel_fault(format_text("pack_tile adds to tile %u of %s, where nothing was packed yet", index,
+                                 buffer_name(out).c_str()),
+                     "call pack_reconfig_l1_acc(0) for the first block and 1 from the second on");
+    }
+    float* values = core->memory->dst + dst * TILE_ELEMENTS;
+    if (!(state.dst_touched >> dst & 1)) {
+        memset(values, 0, TILE_ELEMENTS * sizeof(float));
+    }
+    float changed[TILE_ELEMENTS];
+    if (state.relu_mode) {
+        const float threshold = widen(static_cast<uint16_t>(state.relu_threshold));
+        for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+            changed[i] = relu(values[i], state.relu_mode, threshold);
+        }
+        values = changed;
+    }
+    uint8_t* page = page_memory(core, out, position);
+    if (config.format == Format::Bfloat16) {
+        uint16_t* target = reinterpret_cast<uint16_t*>(page);
+        if (state.pack_accumulate) {
+            for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+                target[i] = narrow_ties_away(widen(target[i]) + round_ties_away(values[i]));
+            }
+        } else {
+            for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+                target[i] = narrow_ties_away(values[i]);
+            }
+        }
+    } else {
+        float* target = reinterpret_cast<float*>(page);
+        if (state.pack_accumulate) {
+            for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+                target[i] += values[i];
+            }
+        } else {
+            memcpy(target, values, TILE_ELEMENTS * sizeof(float));
+        }
+    }
+    written = 1;
+    if (!out_of_order) {
+        ++buffer.packed;
+    }
+    record(Event_pack, out, 1);
+}

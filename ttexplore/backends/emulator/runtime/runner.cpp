@@ -1,0 +1,523 @@
+// The child process: reads a job, loads the three kernels, runs all cores, writes the result.
+//
+//   runner JOB      in the job's folder; JOB is a text of one declaration per line (see read_job), result.txt the answer:
+//                   a word (ok, fault, timeout, crash), then fields, separated by the ASCII record separator.
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "fiber.h"
+#include "machine.h"
+
+Machine machine;
+Kernel* running = nullptr;
+
+static constexpr char SEPARATOR = '\x1e';
+static std::vector<CoreMemory*> free_memories;
+static std::vector<void*> free_stacks;
+
+// ---- results and faults
+
+static void write_result(const char* text, size_t bytes) {
+    const int file = open("result.txt", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    while (file >= 0 && bytes) {
+        const ssize_t written = write(file, text, bytes);
+        if (written <= 0) {
+            break;
+        }
+        text += written;
+        bytes -= static_cast<size_t>(written);
+    }
+    close(file);
+}
+
+std::string format_text(const char* pattern, ...) {
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, pattern);
+    vsnprintf(text, sizeof text, pattern, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void fault(const std::string& message, const std::string& hint) {
+    const std::string text = "fault" + (SEPARATOR + message) + SEPARATOR + hint;
+    write_result(text.data(), text.size());
+    _exit(0);
+}
+
+void kernel_fault(const std::string& message, const std::string& hint) {
+    fault(format_text("%s kernel on core (%u, %u), %s.cpp line %u: ", KERNEL_NAMES[running->role], running->core->x,
+                      running->core->y, KERNEL_NAMES[running->role], running->line) +
+              message,
+          hint);
+}
+
+// A time limit (SIGTERM) or a crash: says where the kernels were. Only async-signal-safe calls, except for snprintf.
+static void on_signal(int signal) {
+    char text[256];
+    const char* kind = signal == SIGTERM ? "timeout" : "crash";
+    int length;
+    if (running) {
+        length = snprintf(text, sizeof text, "%s%cthe %s kernel on core (%u, %u) was running, last call in %s.cpp line %u%csignal %d",
+                          kind, SEPARATOR, KERNEL_NAMES[running->role], running->core->x, running->core->y,
+                          KERNEL_NAMES[running->role], running->line, SEPARATOR, signal);
+    } else {
+        length = snprintf(text, sizeof text, "%s%cno kernel was running%csignal %d", kind, SEPARATOR, SEPARATOR, signal);
+    }
+    write_result(text, static_cast<size_t>(length));
+    _exit(0);
+}
+
+static void catch_signals() {
+    static char stack[65536];
+    stack_t alternate = {};
+    alternate.ss_sp = stack;
+    alternate.ss_size = sizeof stack;
+    sigaltstack(&alternate, nullptr);
+    struct sigaction action = {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_ONSTACK;
+    for (int signal : {SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) {
+        sigaction(signal, &action, nullptr);
+    }
+}
+
+// ---- memory
+
+std::string buffer_name(uint32_t buffer) {
+    return format_text("circular buffer %u (%s)", buffer, machine.buffers[buffer].name.c_str());
+}
+
+Buffer& checked_buffer(uint32_t buffer) {
+    if (buffer >= MAXIMUM_BUFFERS || !machine.buffers[buffer].used) {
+        kernel_fault(format_text("circular buffer %u does not exist in this program", buffer),
+                     "declare it in the plan, or correct the id");
+    }
+    return running->core->buffers[buffer];
+}
+
+Core* core_at(uint32_t x, uint32_t y) {
+    for (Core& core : machine.cores) {
+        if (core.x == x && core.y == y) {
+            return &core;
+        }
+    }
+    return nullptr;
+}
+
+static void* map_memory(size_t bytes, bool low) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+#ifdef MAP_32BIT
+    // Kernels hold L1 addresses in 32 bits and may turn them into pointers.
+    flags |= low ? MAP_32BIT : 0;
+#endif
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED) {
+        fault(format_text("no memory for %zu bytes of emulated L1", bytes), "use fewer cores or smaller circular buffers");
+    }
+    return memory;
+}
+
+CoreMemory* memory_of(Core* core) {
+    if (core->memory) {
+        return core->memory;
+    }
+    if (!free_memories.empty()) {
+        core->memory = free_memories.back();
+        free_memories.pop_back();
+        std::fill(core->memory->source_tag.begin(), core->memory->source_tag.end(), 0);
+        std::fill(core->memory->pushed_at.begin(), core->memory->pushed_at.end(), 0);
+        std::fill(core->memory->popped_at.begin(), core->memory->popped_at.end(), 0);
+        return core->memory;
+    }
+    CoreMemory* memory = new CoreMemory;
+    memory->l1 = static_cast<uint8_t*>(map_memory(machine.l1_bytes + 4096, true));
+    const uintptr_t address = reinterpret_cast<uintptr_t>(memory->l1);
+    memory->l1_address = address >> 32 ? 0x10000u : static_cast<uint32_t>(address);
+    memory->sources = static_cast<float*>(map_memory((machine.total_pages + 1) * TILE_ELEMENTS * sizeof(float), false));
+    memory->dst = static_cast<float*>(map_memory(MAXIMUM_DST_TILES * TILE_ELEMENTS * sizeof(float), false));
+    memory->written.resize(machine.total_pages);
+    memory->source_tag.resize(machine.total_pages);
+    memory->pushed_at.resize(machine.total_pages);
+    memory->popped_at.resize(machine.total_pages);
+    core->memory = memory;
+    return memory;
+}
+
+// ---- scheduling
+
+static bool ready(const Kernel& kernel) {
+    const Core& core = *kernel.core;
+    const Buffer& buffer = core.buffers[kernel.wait_object % MAXIMUM_BUFFERS];
+    switch (kernel.wait) {
+        case Wait::Nothing: return true;
+        case Wait::Reserve: return machine.buffers[kernel.wait_object].pages - buffer.available >= kernel.wait_amount;
+        case Wait::Front: return buffer.available >= kernel.wait_amount;
+        case Wait::Semaphore: return core.semaphores[kernel.wait_object] == kernel.wait_amount;
+        case Wait::SemaphoreMinimum: return core.semaphores[kernel.wait_object] >= kernel.wait_amount;
+    }
+    return true;
+}
+
+void block_until(Wait wait, uint32_t object, uint32_t amount) {
+    Kernel* self = running;
+    self->wait = wait;
+    self->wait_object = object;
+    self->wait_amount = amount;
+    fiber_suspend();
+    self->wait = Wait::Nothing;
+}
+
+static void check_finished(const Kernel& kernel) {
+    if (kernel.outstanding_reads) {
+        kernel_fault(format_text("the kernel ends with %u NoC reads under way", kernel.outstanding_reads),
+                     "call noc.async_read_barrier() after the last read");
+    }
+    if (kernel.unlanded_writes) {
+        kernel_fault(format_text("the kernel ends with %u NoC writes under way", kernel.unlanded_writes),
+                     "call noc.async_write_barrier() at the end of the kernel");
+    }
+    if (kernel.outstanding_atomics) {
+        kernel_fault(format_text("the kernel ends with %u remote semaphore increments under way", kernel.outstanding_atomics),
+                     "call noc.async_atomic_barrier() or async_full_barrier() at the end of the kernel");
+    }
+    const ComputeState& compute = kernel.core->compute;
+    if (kernel.role == COMPUTE && compute.section != ComputeState::Free) {
+        kernel_fault(format_text("the kernel ends with DST in use (since line %u)", compute.section_line),
+                     "end the section: commit, wait, pack, tile_regs_release()");
+    }
+}
+
+static void kernel_fiber() {
+    running->entry();
+    check_finished(*running);
+    record(Event_finish, 0, 0);
+    running->finished = true;
+    fiber_suspend();
+}
+
+static void start_kernel(Kernel& kernel) {
+    void* stack = nullptr;
+    if (!free_stacks.empty()) {
+        stack = free_stacks.back();
+        free_stacks.pop_back();
+    }
+    kernel.fiber = fiber_create(kernel_fiber, stack);
+    kernel.started = true;
+}
+
+static void finish_core(Core& core) {
+    for (uint32_t id = 0; id < MAXIMUM_BUFFERS; ++id) {
+        if (core.buffers[id].available) {
+            fault(format_text("core (%u, %u) ends with %u tiles left in %s", core.x, core.y, core.buffers[id].available,
+                              buffer_name(id).c_str()),
+                  "pushes and pops must balance on every core: pop what was waited for, push what is used");
+        }
+    }
+    core.finished = true;
+    free_memories.push_back(core.memory);
+    core.memory = nullptr;
+}
+
+// Runs the core's kernels until each is finished or blocked. True if any ran.
+static bool run_core(Core& core) {
+    bool progress = false, ran = true;
+    while (ran) {
+        ran = false;
+        for (Kernel& kernel : core.kernels) {
+            if (kernel.finished || !ready(kernel)) {
+                continue;
+            }
+            memory_of(&core);
+            if (!kernel.started) {
+                start_kernel(kernel);
+            }
+            running = &kernel;
+            fiber_resume(kernel.fiber);
+            running = nullptr;
+            if (kernel.finished) {
+                free_stacks.push_back(fiber_stack(kernel.fiber));
+                fiber_destroy(kernel.fiber);
+            }
+            ran = progress = true;
+        }
+    }
+    bool finished = true;
+    for (const Kernel& kernel : core.kernels) {
+        finished = finished && kernel.finished;
+    }
+    if (finished) {
+        finish_core(core);
+    }
+    return progress;
+}
+
+static std::string kernel_state(const Core& core, int role) {
+    if (role < 0) {
+        return "no kernel so far";
+    }
+    const Kernel& kernel = core.kernels[role];
+    return std::string(KERNEL_NAMES[role]) + (kernel.finished ? ", which has finished" : ", which waits itself");
+}
+
+static void explain_deadlock() {
+    std::string message, hint;
+    uint32_t blocked = 0;
+    for (const Core& core : machine.cores) {
+        if (core.finished) {
+            continue;
+        }
+        if (++blocked > 1) {
+            continue;
+        }
+        message = format_text("deadlock: no kernel can go on. On core (%u, %u):", core.x, core.y);
+        for (const Kernel& kernel : core.kernels) {
+            const char* name = KERNEL_NAMES[kernel.role];
+            if (kernel.finished) {
+                message += format_text("\n  %s has finished", name);
+                continue;
+            }
+            const uint32_t id = kernel.wait_object, amount = kernel.wait_amount;
+            const std::string where = format_text("%s.cpp line %u", name, kernel.line);
+            const Buffer& buffer = core.buffers[id % MAXIMUM_BUFFERS];
+            if (kernel.wait == Wait::Front) {
+                message += format_text("\n  %s (%s): wait_front(%u) on %s, which has %u of %u tiles", name, where.c_str(), amount,
+                                       buffer_name(id).c_str(), buffer.available, machine.buffers[id].pages);
+                hint += format_text("%s%u more tiles pushed to %s (its producer: %s)", hint.empty() ? "to go on: " : "; or ",
+                                    amount - buffer.available, buffer_name(id).c_str(),
+                                    kernel_state(core, buffer.producer).c_str());
+            } else if (kernel.wait == Wait::Reserve) {
+                const uint32_t free_pages = machine.buffers[id].pages - buffer.available;
+                message += format_text("\n  %s (%s): reserve_back(%u) on %s, which has %u of %u tiles free", name, where.c_str(),
+                                       amount, buffer_name(id).c_str(), free_pages, machine.buffers[id].pages);
+                hint += format_text("%s%u more tiles popped from %s (its consumer: %s)", hint.empty() ? "to go on: " : "; or ",
+                                    amount - free_pages, buffer_name(id).c_str(),
+                                    kernel_state(core, buffer.consumer).c_str());
+            } else {
+                message += format_text("\n  %s (%s): semaphore %u waits for %u, it is %u", name, where.c_str(), id, amount,
+                                       core.semaphores[id]);
+                hint += format_text("%ssemaphore %u raised to %u", hint.empty() ? "to go on: " : "; or ", id, amount);
+            }
+        }
+    }
+    message += format_text("\n  %u of %zu cores are blocked", blocked, machine.cores.size());
+    fault(message, hint);
+}
+
+static void run_all_cores() {
+    size_t finished = 0;
+    while (finished < machine.cores.size()) {
+        bool progress = false;
+        finished = 0;
+        for (Core& core : machine.cores) {
+            if (!core.finished) {
+                progress = run_core(core) || progress;
+            }
+            finished += core.finished;
+        }
+        if (!progress && finished < machine.cores.size()) {
+            explain_deadlock();
+        }
+    }
+}
+
+// ---- the job
+
+[[noreturn]] static void broken_job(const std::string& what) { fault("the emulator's job is broken: " + what, ""); }
+
+static std::vector<uint32_t> read_words(std::istringstream& line) {
+    size_t count = 0;
+    line >> count;
+    std::vector<uint32_t> words(count);
+    for (uint32_t& word : words) {
+        line >> word;
+    }
+    return words;
+}
+
+static void load_kernel(uint32_t role, const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* entry = library ? dlsym(library, "_Z11kernel_mainv") : nullptr;
+    if (!entry) {
+        fault(format_text("the %s kernel cannot be loaded: %s", KERNEL_NAMES[role], dlerror()),
+              "its text must define void kernel_main()");
+    }
+    machine.entries[role] = reinterpret_cast<void (*)()>(entry);
+}
+
+static uint32_t repeats = 1;
+
+// One declaration per line:
+//   compute WIDE_DST DST_TILES FIDELITY   events LIMIT   repeat COUNT
+//   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT INPUT_FILE|- OUTPUT_FILE|-
+//   buffer ID PAGES PAGE_BYTES IS_FLOAT32 UNPACK_TO_DEST NAME
+//   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
+static void read_job(const char* path) {
+    std::ifstream file(path);
+    std::string text;
+    while (std::getline(file, text)) {
+        std::istringstream line(text);
+        std::string word;
+        line >> word;
+        if (word == "compute") {
+            line >> machine.wide_dst >> machine.dst_tiles >> machine.fidelity;
+        } else if (word == "events") {
+            line >> machine.event_limit;
+        } else if (word == "repeat") {
+            line >> repeats;
+        } else if (word == "tensor") {
+            Tensor tensor;
+            line >> tensor.name >> tensor.address >> tensor.page_bytes >> tensor.pages >> tensor.output >>
+                tensor.input_file >> tensor.output_file;
+            machine.tensors.push_back(tensor);
+        } else if (word == "buffer") {
+            uint32_t id = 0, wide = 0;
+            BufferConfig config;
+            line >> id >> config.pages >> config.page_bytes >> wide >> config.unpack_to_dest >> config.name;
+            if (id >= MAXIMUM_BUFFERS) {
+                broken_job(text);
+            }
+            config.used = true;
+            config.format = wide ? Format::Float32 : Format::Bfloat16;
+            config.l1_offset = machine.l1_bytes;
+            config.first_page = machine.total_pages;
+            machine.l1_bytes += config.pages * config.page_bytes;
+            machine.total_pages += config.pages;
+            machine.buffers[id] = config;
+        } else if (word == "kernel") {
+            uint32_t role = 0;
+            std::string library;
+            line >> role;
+            std::getline(line >> std::ws, library);
+            load_kernel(role, library);
+        } else if (word == "common") {
+            uint32_t role = 0;
+            line >> role;
+            machine.common_arguments[role % KERNELS] = read_words(line);
+        } else if (word == "core") {
+            Core core;
+            line >> core.x >> core.y;
+            core.index = static_cast<uint32_t>(machine.cores.size());
+            machine.cores.push_back(core);
+        } else if (word == "arguments") {
+            uint32_t role = 0;
+            line >> role;
+            machine.cores.back().kernels[role % KERNELS].arguments = read_words(line);
+        } else {
+            broken_job(text);
+        }
+        if (line.fail()) {
+            broken_job(text);
+        }
+    }
+    if (machine.dst_tiles > MAXIMUM_DST_TILES) {
+        broken_job("too many DST tiles");
+    }
+}
+
+static void load_tensors() {
+    for (Tensor& tensor : machine.tensors) {
+        const size_t bytes = static_cast<size_t>(tensor.page_bytes) * tensor.pages;
+        if (!tensor.memory) {
+            tensor.memory = static_cast<uint8_t*>(aligned_alloc(64, (bytes + 63) / 64 * 64));
+        }
+        tensor.written.assign(tensor.pages, 0);
+        // NaN where nothing is written, so that a missing write shows.
+        memset(tensor.memory, 0xFF, bytes);
+        if (tensor.input_file != "-") {
+            std::ifstream file(tensor.input_file, std::ios::binary);
+            if (!file.read(reinterpret_cast<char*>(tensor.memory), static_cast<std::streamsize>(bytes))) {
+                broken_job("tensor file " + tensor.input_file);
+            }
+        }
+    }
+}
+
+static void save(const std::string& path, const void* data, size_t bytes) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    file.close();
+    if (!file) {
+        broken_job("cannot write " + path);
+    }
+}
+
+static void reset_cores(const std::vector<Core>& pristine) {
+    machine.cores = pristine;
+    for (Core& core : machine.cores) {
+        for (uint32_t role = 0; role < KERNELS; ++role) {
+            Kernel& kernel = core.kernels[role];
+            kernel.core = &core;
+            kernel.role = role;
+            kernel.entry = machine.entries[role];
+            kernel.finished = kernel.entry == nullptr;
+        }
+    }
+    machine.event_cursor = machine.events;
+    machine.event_count = 0;
+}
+
+// The chip has no denormal numbers.
+static void flush_denormals() {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#elif defined(__aarch64__)
+    uint64_t control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    asm volatile("msr fpcr, %0" : : "r"(control | 1ull << 24));
+#endif
+}
+
+static double now_seconds() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+int main(int count, char** arguments) {
+    if (count != 2) {
+        return 2;
+    }
+    catch_signals();
+    read_job(arguments[1]);
+    const std::vector<Core> pristine = machine.cores;
+    machine.events = static_cast<Event*>(map_memory(machine.event_limit * sizeof(Event) + 16, false));
+    machine.event_end = machine.events + machine.event_limit;
+    flush_denormals();
+    std::string seconds;
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        reset_cores(pristine);
+        load_tensors();
+        const double start = now_seconds();
+        run_all_cores();
+        seconds += format_text(repeat ? " %.9f" : "%.9f", now_seconds() - start);
+    }
+    std::string unwritten;
+    for (const Tensor& tensor : machine.tensors) {
+        if (tensor.output) {
+            uint32_t missing = 0;
+            for (uint8_t written : tensor.written) {
+                missing += !written;
+            }
+            unwritten += format_text("%s%s %u", unwritten.empty() ? "" : "\n", tensor.name.c_str(), missing);
+            save(tensor.output_file, tensor.memory, static_cast<size_t>(tensor.page_bytes) * tensor.pages);
+        }
+    }
+    const size_t recorded = static_cast<size_t>(machine.event_cursor - machine.events);
+    save("events.bin", machine.events, recorded * sizeof(Event));
+    const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR +
+                               format_text("%llu", static_cast<unsigned long long>(machine.event_count)) + SEPARATOR + unwritten;
+    write_result(result.data(), result.size());
+    return 0;
+}

@@ -1,0 +1,247 @@
+// The SFPU: element-wise functions on DST, in float32.
+#include <math.h>
+
+#include "machine.h"
+
+float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call);
+
+#define EMULATOR_NAME(name, constants, narrowing) #name,
+static constexpr const char* NAMES[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NAME)};
+#undef EMULATOR_NAME
+
+#define EMULATOR_CONSTANTS(name, constants, narrowing) constants,
+static constexpr bool USES_CONSTANTS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_CONSTANTS)};
+#undef EMULATOR_CONSTANTS
+
+enum class Narrowing { Round, Truncate };
+#define EMULATOR_NARROWING(name, constants, narrowing) Narrowing::narrowing,
+static constexpr Narrowing NARROWINGS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NARROWING)};
+#undef EMULATOR_NARROWING
+
+// ---- functions
+
+// exp by range reduction and a polynomial of degree 6 (about 1 ulp of float32), written to vectorise.
+static inline float exponential(float x) {
+    const float clamped = x > 88.8f ? 88.8f : x < -87.4f ? -87.4f : x;
+    const float steps = __builtin_rintf(clamped * 1.44269504088896341f);
+    float rest = multiply_add(steps, -0.693145751953125f, clamped);
+    rest = multiply_add(steps, -1.42860682030941723212e-6f, rest);
+    float sum = 1.9875691500e-4f;
+    sum = multiply_add(sum, rest, 1.3981999507e-3f);
+    sum = multiply_add(sum, rest, 8.3334519073e-3f);
+    sum = multiply_add(sum, rest, 4.1665795894e-2f);
+    sum = multiply_add(sum, rest, 1.6666665459e-1f);
+    sum = multiply_add(sum, rest, 5.0000001201e-1f);
+    sum = multiply_add(sum, rest * rest, rest + 1.0f);
+    // Two factors: 2^128 alone is no float.
+    const int32_t whole = static_cast<int32_t>(steps), half = whole / 2;
+    const float result = sum * float_of(static_cast<uint32_t>(half + 127) << 23) *
+                         float_of(static_cast<uint32_t>(whole - half + 127) << 23);
+    const float limited = x > 88.72284f ? INFINITY : x < -87.33655f ? 0.0f : result;
+    return x != x ? x : limited;
+}
+
+static inline float logistic(float x) { return 1.0f / (1.0f + exponential(-x)); }
+
+template <class Function>
+static void apply(float* tile, uint32_t faces, Narrowing narrowing, Function function) {
+    for (uint32_t face = 0; face < 4; ++face) {
+        if (!(faces >> face & 1)) {
+            continue;
+        }
+        float* values = tile + face * FACE_ELEMENTS;
+        if (machine.wide_dst) {
+            for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
+                values[i] = function(values[i]);
+            }
+        } else if (narrowing == Narrowing::Truncate) {
+            for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
+                values[i] = truncate_to_bfloat16(function(values[i]));
+            }
+        } else {
+            for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
+                values[i] = round_ties_even(function(values[i]));
+            }
+        }
+    }
+}
+
+template <class Function>
+static void apply_binary(const float* a, const float* b, float* out, uint32_t faces, Narrowing narrowing, Function function) {
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        if (!(faces >> i / FACE_ELEMENTS & 1)) {
+            continue;
+        }
+        const float value = function(a[i], b[i]);
+        out[i] = machine.wide_dst ? value
+                 : narrowing == Narrowing::Truncate ? truncate_to_bfloat16(value) : round_ties_even(value);
+    }
+}
+
+// Bit mask of the faces that a vector mode covers: R rows of the upper faces, C columns of the left faces.
+static uint32_t faces_of(uint32_t vector_mode) {
+    switch (vector_mode) {
+        case 1: return 0b0011;
+        case 2: return 0b0101;
+        case 4: return 0b1111;
+        default: kernel_fault(format_text("vector mode %u", vector_mode), "use VectorMode::RC, R or C");
+    }
+}
+
+// ---- initialisation state
+
+static ComputeState& started_state(uint32_t line) {
+    at_line(line);
+    if (running->role != COMPUTE) {
+        kernel_fault("an SFPU operation in a data movement kernel", "move it to the compute kernel");
+    }
+    ComputeState& state = running->core->compute;
+    if (!state.started_up) {
+        kernel_fault("an SFPU operation before compute_kernel_hw_startup()",
+                     "call compute_kernel_hw_startup(in, out) first in kernel_main()");
+    }
+    return state;
+}
+
+static std::string init_name(uint32_t operation) { return std::string(NAMES[operation]) + "_tile_init"; }
+
+void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line) {
+    ComputeState& state = started_state(line);
+    state.latest_sfpu = operation;
+    state.sfpu_seen[operation] = true;
+    state.sfpu_variants[operation] = variant;
+}
+
+// SFPU inits overwrite each other's constants (op-truth.md, trap 2).
+static void check_init(const ComputeState& state, uint32_t operation, uint32_t variant) {
+    const std::string name = NAMES[operation];
+    if (!state.sfpu_seen[operation]) {
+        kernel_fault(format_text("an SFPU operation of %s without %s", name.c_str(), init_name(operation).c_str()),
+                     "call " + init_name(operation) + "() before it");
+    }
+    if (USES_CONSTANTS[operation] && state.latest_sfpu != operation) {
+        kernel_fault(format_text("%s_tile after %s, which overwrites the constants of %s", name.c_str(),
+                                 init_name(state.latest_sfpu).c_str(), init_name(operation).c_str()),
+                     "call " + init_name(operation) + "() again directly before it");
+    }
+    if (state.sfpu_variants[operation] != variant) {
+        kernel_fault(format_text("%s_tile with other template arguments than its %s", name.c_str(),
+                                 init_name(operation).c_str()),
+                     "give init and call the same template arguments");
+    }
+}
+
+// ---- operations
+
+static void scalar_operation(float* tile, uint32_t faces, uint32_t operation, float scalar) {
+    switch (operation) {
+        case ScalarAdd: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x + scalar; });
+        case ScalarSub: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x - scalar; });
+        // div_unary_tile multiplies: its argument is the reciprocal.
+        case ScalarMul:
+        case ScalarDiv: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x * scalar; });
+        case ScalarRsub: return apply(tile, faces, Narrowing::Round, [=](float x) { return scalar - x; });
+        default: kernel_fault("an unknown scalar operation", "use add, sub, mul, div or rsub_unary_tile");
+    }
+}
+
+void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uint32_t parameter, uint32_t second,
+                         uint32_t vector_mode, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, operation, variant);
+    const uint32_t faces = faces_of(vector_mode);
+    float* tile = dst_for_math(state, dst, false, NAMES[operation]);
+    const float value = float_of(parameter), other = float_of(second);
+    const Narrowing narrowing = NARROWINGS[operation];
+    switch (operation) {
+        case Sfpu_exp: apply(tile, faces, narrowing, exponential); break;
+        case Sfpu_exp2: apply(tile, faces, narrowing, [](float x) { return exp2f(x); }); break;
+        case Sfpu_expm1: apply(tile, faces, narrowing, [](float x) { return expm1f(x); }); break;
+        case Sfpu_log: apply(tile, faces, narrowing, [](float x) { return logf(x); }); break;
+        case Sfpu_sqrt: apply(tile, faces, narrowing, [](float x) { return sqrtf(x); }); break;
+        case Sfpu_rsqrt: apply(tile, faces, narrowing, [](float x) { return 1.0f / sqrtf(x); }); break;
+        case Sfpu_recip: apply(tile, faces, narrowing, [](float x) { return 1.0f / x; }); break;
+        case Sfpu_relu: apply(tile, faces, narrowing, [](float x) { return x > 0.0f ? x : 0.0f; }); break;
+        case Sfpu_relu_max:
+            apply(tile, faces, narrowing, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });
+            break;
+        case Sfpu_relu_min: apply(tile, faces, narrowing, [=](float x) { return x > value ? x : value; }); break;
+        case Sfpu_leaky_relu: apply(tile, faces, narrowing, [=](float x) { return x > 0.0f ? x : x * value; }); break;
+        case Sfpu_abs: apply(tile, faces, narrowing, [](float x) { return __builtin_fabsf(x); }); break;
+        case Sfpu_negative: apply(tile, faces, narrowing, [](float x) { return -x; }); break;
+        case Sfpu_sign:
+            apply(tile, faces, narrowing, [](float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f; });
+            break;
+        case Sfpu_square: apply(tile, faces, narrowing, [](float x) { return x * x; }); break;
+        case Sfpu_sigmoid: apply(tile, faces, narrowing, logistic); break;
+        case Sfpu_tanh: apply(tile, faces, narrowing, [](float x) { return tanhf(x); }); break;
+        case Sfpu_gelu:
+            apply(tile, faces, narrowing, [](float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); });
+            break;
+        case Sfpu_silu: apply(tile, faces, narrowing, [](float x) { return x * logistic(x); }); break;
+        case Sfpu_clamp:
+            apply(tile, faces, narrowing, [=](float x) { return x < value ? value : x > other ? other : x; });
+            break;
+        case Sfpu_fill: apply(tile, faces, narrowing, [=](float) { return value; }); break;
+        case Sfpu_typecast:
+            if (!machine.wide_dst) {
+                kernel_fault("typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
+                             "typecast needs fp32_dest_acc_en");
+            }
+            if (parameter == static_cast<uint32_t>(DataFormat::Float16_b)) {
+                apply(tile, faces, narrowing, round_ties_even);
+            }
+            break;
+        case Sfpu_binop_with_scalar: scalar_operation(tile, faces, second, value); break;
+        case Sfpu_unary_max: apply(tile, faces, narrowing, [=](float x) { return x > value ? x : value; }); break;
+        case Sfpu_unary_min: apply(tile, faces, narrowing, [=](float x) { return x < value ? x : value; }); break;
+        default: kernel_fault(format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
+    }
+    record(Event_sfpu, dst, operation);
+}
+
+void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t vector_mode,
+                          uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, operation, 0);
+    const uint32_t faces = faces_of(vector_mode);
+    const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
+    const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
+    float* target = dst_for_math(state, out, false, NAMES[operation]);
+    const Narrowing narrowing = NARROWINGS[operation];
+    switch (operation) {
+        case Sfpu_add_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x + y; }); break;
+        case Sfpu_sub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x - y; }); break;
+        case Sfpu_rsub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return y - x; }); break;
+        case Sfpu_mul_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x * y; }); break;
+        case Sfpu_div_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x / y; }); break;
+        case Sfpu_binary_max:
+            apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x > y ? x : y; });
+            break;
+        case Sfpu_binary_min:
+            apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x < y ? x : y; });
+            break;
+        default: kernel_fault(format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
+    }
+    record(Event_sfpu, out, operation);
+}
+
+void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uint32_t dst1, uint32_t dst2, uint32_t out,
+                           uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, operation, 0);
+    if ((wide != 0) != machine.wide_dst) {
+        kernel_fault(format_text("%s_tile<DataFormat::%s> with a %u-bit DST: the chip gives wrong values without any error",
+                                 NAMES[operation], wide ? "Float32" : "Float16_b", machine.wide_dst ? 32u : 16u),
+                     "name the width of DST: Float32 with fp32_dest_acc_en, else Float16_b");
+    }
+    const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
+    const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
+    const float* c = dst_for_math(state, dst2, false, NAMES[operation]);
+    float* target = dst_for_math(state, out, false, NAMES[operation]);
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const float value = operation == Sfpu_where ? (a[i] != 0.0f ? b[i] : c[i]) : multiply_add(a[i], b[i], c[i]);
+        target[i] = machine.wide_dst ? value : round_ties_even(value);
+    }
+    record(Event_sfpu, out, operation);
+}

@@ -1,0 +1,98 @@
+# pyright: basic
+"""Loops of the kernel language and its launch grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.language.builder import Grid, Loop, current, plain
+from ttexplore.language.hooks import span_loop
+
+_Kind = tirx.ForKind
+
+
+def note_hints(what: str, hints: dict[str, Any]) -> None:
+    """Record options that only mean something on a GPU."""
+    builder = current(what)
+    for name, value in hints.items():
+        if value is not None and value is not False:
+            builder.note(f"{what} {name}= is a GPU hint without meaning here")
+
+
+def _loop(what: str, kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str, Any], hints: Any) -> Loop:
+    note_hints(what, hints)
+    first, last = (0, start) if stop is None else (start, stop)
+    return span_loop(kind, first, last, 1 if step is None else step, annotations)
+
+
+def serial(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
+    """A loop in order."""
+    return _loop("T.serial", _Kind.SERIAL, start, stop, step, {}, hints)
+
+
+def unroll(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
+    """A loop in order; whether it is unrolled is the device compiler's choice."""
+    return _loop("T.unroll", _Kind.SERIAL, start, stop, step, {}, hints)
+
+
+def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
+    """A loop whose iterations are independent."""
+    return _loop("T.vectorized", _Kind.PARALLEL, start, stop, None, {}, hints)
+
+
+def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, **hints: Any) -> Loop:
+    """A loop whose loads run ahead by `num_stages` blocks."""
+    if not isinstance(num_stages, int) or num_stages < 0:
+        raise KernelError(f"T.Pipelined: num_stages is {num_stages!r}", hint="give 0 or more stages")
+    return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
+
+
+def _nest(what: str, kind: Any, extents: tuple[Any, ...], hints: dict[str, Any]) -> Loop:
+    note_hints(what, hints)
+    if not extents:
+        raise KernelError(f"{what} needs at least one extent", hint=f"{what}(block_M, block_N)")
+    return Loop(tuple(_extent(what, extent) for extent in extents), kind)
+
+
+def _extent(what: str, extent: Any) -> Any:
+    extent = plain(extent)
+    if not isinstance(extent, int | ir.Expr) or is_buffer(extent):
+        raise KernelError(f"{what}: {extent!r} is no extent", hint="extents are integers; use // for integer division")
+    if isinstance(extent, int) and extent < 1:
+        raise KernelError(f"{what}: the extent {extent} leaves nothing to do", hint="extents are 1 or more")
+    return extent
+
+
+def Parallel(*extents: Any, **hints: Any) -> Loop:
+    """A nest of independent iterations over a block: ``for i, j in T.Parallel(M, N)``."""
+    return _nest("T.Parallel", _Kind.PARALLEL, extents, hints)
+
+
+def grid(*extents: Any, **hints: Any) -> Loop:
+    """A nest of loops in order."""
+    return _nest("T.grid", _Kind.SERIAL, extents, hints)
+
+
+def Kernel(*blocks: Any, threads: Any = None, **hints: Any) -> Grid:
+    """The launch grid: block counts along x, y, z. Threads are a GPU's; a Tensix core has none."""
+    note_hints("T.Kernel", hints)
+    if not 1 <= len(blocks) <= 3:
+        raise KernelError(f"T.Kernel has {len(blocks)} axes", hint="give one to three block counts")
+    return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
+
+
+def get_block_binding(dim: int = 0) -> Any:
+    """The block index along an axis of T.Kernel."""
+    return get_block_bindings()[dim]
+
+
+def get_block_bindings() -> tuple[Any, ...]:
+    """The block indices of T.Kernel."""
+    builder = current("T.get_block_bindings")
+    if not builder.blocks:
+        raise KernelError("there are no block indices outside of T.Kernel", hint="use it inside `with T.Kernel(...)`")
+    return builder.blocks

@@ -1,0 +1,68 @@
+# pyright: basic
+"""Tensors and on-chip memory: annotations, outputs, allocations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttexplore.errors import KernelError
+from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of
+from ttexplore.language.dtypes import dtype_name
+
+
+class TensorAnnotation:
+    """The type of a tensor: ``T.Tensor((M, N), dtype)`` or ``T.Tensor[[M, N], dtype]``."""
+
+    def __call__(self, shape: Any, dtype: Any = "float32", **_options: Any) -> TensorSpec:
+        return TensorSpec(shape, dtype)
+
+    def __getitem__(self, parts: Any) -> TensorSpec:
+        if isinstance(parts, tuple) and len(parts) == 2 and isinstance(parts[0], list | tuple):
+            return self(*parts)
+        return self(parts)
+
+
+Tensor = TensorAnnotation()
+
+
+def empty(shape: Any, *more: Any, dtype: Any = None, **_options: Any) -> TensorSpec:
+    """An output tensor of an eager kernel: ``T.empty((M, N), dtype)``. It becomes a parameter after the inputs."""
+    current("T.empty")
+    if more and not isinstance(more[-1], int):
+        dtype, more = more[-1], more[:-1]
+    extents = (shape, *more) if more else shape
+    return TensorSpec(extents, "float32" if dtype is None else dtype, output=True)
+
+
+def _allocate(what: str, shape: Any, dtype: Any, scope: Any) -> Allocation:
+    builder = current(what)
+    if not builder.blocks:
+        raise KernelError(f"{what} is outside of T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+    if scope == "shared":
+        scope = "shared.dyn"
+    if scope not in ("shared.dyn", "local.fragment", "local"):
+        raise KernelError(f"{what}: unknown scope {scope!r}", hint="leave scope= out")
+    return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
+
+
+def alloc_shared(shape: Any, dtype: Any = "float32", scope: Any = "shared.dyn") -> Allocation:
+    """A block that a thread block shares; on a Tensix core a circular buffer in L1."""
+    return _allocate("T.alloc_shared", shape, dtype, scope)
+
+
+def alloc_fragment(shape: Any, dtype: Any = "float32", scope: Any = "local.fragment") -> Allocation:
+    """A block in registers; on a Tensix core the DST registers or a circular buffer."""
+    return _allocate("T.alloc_fragment", shape, dtype, scope)
+
+
+def alloc_local(shape: Any, dtype: Any = "float32", scope: Any = "local") -> Allocation:
+    """A block of one GPU thread."""
+    return _allocate("T.alloc_local", shape, dtype, scope)
+
+
+def alloc_var(dtype: Any, *arguments: Any, init: Any = None, **_options: Any) -> Allocation:
+    """A scalar variable: assigning to its name again is a store."""
+    current("T.alloc_var")
+    if arguments and not isinstance(arguments[0], str):
+        init = arguments[0]
+    return Allocation((1,), dtype_name(dtype), "local.var", init)

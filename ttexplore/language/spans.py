@@ -1,0 +1,123 @@
+"""Where kernel source is: definitions, the display names of files and cells, and the source range of a frame."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import re
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from ttexplore.errors import KernelError
+from ttexplore.record import Line, Listing, Origin, Span
+
+
+def display_file(function: types.FunctionType) -> str:
+    """How the file of a kernel is called: its path, or ``cell N`` in a notebook; never a temporary path."""
+    file = function.__code__.co_filename
+    named = re.fullmatch(r"<ipython-input-(\d+)-.*>", file)
+    if named:
+        return f"cell {named[1]}"
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    # IPython's compiler knows which execution a cell's file belongs to, also long after the cell ran.
+    code_name = shell.compile.format_code_name(file) if hasattr(shell, "compile") else None
+    counted = re.fullmatch(r"In\[(\d+)\]", code_name[1]) if code_name else None
+    if counted:
+        return f"cell {counted[1]}"
+    return "cell" if re.search(r"ipykernel_\d+", file) else file
+
+
+@functools.lru_cache(maxsize=64)
+def _definitions(file: str, text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Every function of a file by name and first line; a decorator is part of its function."""
+    found: dict[tuple[str, int], ast.FunctionDef] = {}
+    for node in ast.walk(ast.parse(text, file)):
+        if isinstance(node, ast.FunctionDef):
+            found[node.name, first_line(node)] = node
+    return found
+
+
+def first_line(node: ast.FunctionDef) -> int:
+    """The line that a function starts on, with its decorators."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def source_text(function: types.FunctionType) -> str:
+    """The text of the whole file of `function`; empty where there is none."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    return "".join(linecache.getlines(file, function.__globals__))
+
+
+def definition(function: types.FunctionType) -> ast.FunctionDef:
+    """The syntax tree of a function, with the line numbers of its file.
+
+    The tree is shared: copy it before changing it. Raises KernelError where there is no source.
+    """
+    code, text = function.__code__, source_text(function)
+    node = _definitions(code.co_filename, text).get((code.co_name, code.co_firstlineno)) if text else None
+    if node is None:
+        raise KernelError(
+            f"the source of {code.co_name} cannot be found",
+            hint="define the kernel in a file or a notebook cell (not in exec or a bare interpreter), and load the file "
+            "again if it changed since it was imported",
+        )
+    return node
+
+
+def source_listing(function: types.FunctionType, file: str) -> tuple[Listing, int]:
+    """The text of a function as lines that know their place, and the number of the first one."""
+    node = definition(function)
+    first = first_line(node)
+    texts = source_text(function).splitlines()[first - 1 : node.end_lineno]
+    lines = tuple(
+        Line(text, (Origin(Span(file, number, 1, number, len(text) + 1), "exact"),))
+        for number, text in enumerate(texts, first)
+    )
+    return Listing("python", lines, function.__name__), first
+
+
+def node_span(file: str, node: Any, last: Any = None) -> Span:
+    """The source range of a syntax tree node, or from it to the end of `last`."""
+    end = node if last is None else last
+    return Span(file, node.lineno, node.col_offset + 1, end.end_lineno, end.end_col_offset + 1)
+
+
+def frame_span(frame: types.FrameType, instruction: int, file: str) -> Span:
+    """The source range of the instruction (a byte offset) that `frame` is at."""
+    line, column, end_line, end_column = frame.f_lineno, 1, frame.f_lineno, 1
+    for index, position in enumerate(frame.f_code.co_positions()):
+        if 2 * index == instruction:
+            start, stop, begin, end = position
+            line, end_line = start or line, stop or start or line
+            column, end_column = (begin or 0) + 1, (end or 0) + 1
+            break
+    return Span(file, line, column, end_line, end_column)
+
+
+def error_span(error: BaseException, files: Mapping[str, str]) -> Span | None:
+    """The innermost place of an error's traceback in one of `files` (code file to display name)."""
+    span, step = None, error.__traceback__
+    while step is not None:
+        file = files.get(step.tb_frame.f_code.co_filename)
+        if file is not None:
+            span = frame_span(step.tb_frame, step.tb_lasti, file)
+            # The line of the traceback entry, not the one that the frame reached later.
+            if span.line != step.tb_lineno and step.tb_lineno:
+                span = Span(file, step.tb_lineno, 1, step.tb_lineno, 1)
+        step = step.tb_next
+    return span
+
+
+def caller_span(files: Mapping[str, str]) -> Span | None:
+    """Where the innermost calling frame in one of `files` is now."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = files.get(frame.f_code.co_filename)
+        if file is not None:
+            return frame_span(frame, frame.f_lasti, file)
+        frame = frame.f_back
+    return None

@@ -1,0 +1,124 @@
+"""The pipeline: read this first. `apply_defaults`, then 14 passes in five stages.
+
+Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
+to program; its keyword arguments are the options that a user can change at that step.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.ir.program import Program
+from ttexplore.passes.apply_defaults import apply_defaults
+from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
+from ttexplore.passes.build_tile_dfg import build_tile_dfg
+from ttexplore.passes.configure_tensor_accessor import configure_tensor_accessor
+from ttexplore.passes.finalize_persistent_signature import finalize_persistent_signature
+from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
+from ttexplore.passes.infer_tt_layout import infer_tt_layout
+from ttexplore.passes.insert_compute_init import insert_compute_init
+from ttexplore.passes.insert_dst_management import insert_dst_management
+from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
+from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
+from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
+from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
+from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
+from ttexplore.passes.split_device_kernel import split_device_kernel
+from ttexplore.passes.verify import verify
+from ttexplore.target import Target
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A step of the pipeline: its letter, its stage and its function."""
+
+    letter: str
+    stage: str
+    function: Callable[..., Program]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def docstring(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def summary(self) -> str:
+        return self.docstring.partition("\n")[0]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options and their defaults."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass("A0", "layout", apply_defaults),
+    Pass("A1", "layout", infer_tt_layout),
+    Pass("A2", "layout", propagate_tt_layout),
+    Pass("A3", "layout", attach_tensor_accessor),
+    Pass("B1", "partition", layout_aware_work_partition),
+    Pass("B2", "partition", grid_to_core_grid),
+    Pass("C1", "tiles", lower_shared_to_cb),
+    Pass("C2", "tiles", lower_tt_tile_intrinsics),
+    Pass("C3", "tiles", build_tile_dfg),
+    Pass("D1", "kernels", split_device_kernel),
+    Pass("D2", "kernels", configure_tensor_accessor),
+    Pass("D3", "kernels", lower_cb_intrinsics),
+    Pass("D4", "kernels", insert_compute_init),
+    Pass("D5", "kernels", insert_dst_management),
+    Pass("E1", "signature", finalize_persistent_signature),
+)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A pass as it ran: the program before and after, or the error that stopped it."""
+
+    step: Pass
+    before: Program
+    after: Program
+    options: dict[str, Any]
+    seconds: float
+    error: TTExploreError | None = None
+
+
+def known_options() -> dict[str, str]:
+    """Every option of the pipeline and the pass that it belongs to."""
+    return {name: step.name for step in PIPELINE for name in step.options}
+
+
+def lower(program: Program, target: Target, options: Mapping[str, Any]) -> Iterator[Applied]:
+    """Run the pipeline, verifying after each pass. The first error ends it and is part of its step.
+
+    Raises UsageError for an option that no pass has.
+    """
+    known = known_options()
+    for name in options:
+        if name not in known:
+            raise UsageError(f"no pass has an option {name!r}", hint=f"options are {', '.join(sorted(known))}")
+    used = {name: value for step in PIPELINE for name, value in step.options.items()} | dict(options)
+    program = program.with_plan(options={name: _plain(value) for name, value in used.items()})
+    for step in PIPELINE:
+        own = {name: used[name] for name in step.options}
+        start = time.perf_counter()
+        try:
+            after = step.function(program, target, **own)
+            verify(after, target)
+        except TTExploreError as error:
+            yield Applied(step, program, program, own, time.perf_counter() - start, error)
+            return
+        yield Applied(step, program, after, own, time.perf_counter() - start)
+        program = after
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

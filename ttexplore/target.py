@@ -1,0 +1,336 @@
+"""Machine models: what a chip has and what it costs, as data.
+
+Where the numbers come from, all of SDK 0.81.1 unless a line says otherwise:
+
+- NoC grids and the role of each node: ``tt_metal/soc_descriptors/{wormhole_b0_80_arch,blackhole_140_arch}.yaml``;
+- compute grids: ``tt_metal/core_descriptors/*.yaml``;
+- usable L1, DRAM bank sizes, alignments: read from the SDK's allocator on a mock device;
+- rates of the matrix and vector units: tt-isa-documentation, ``MatrixUnit`` and ``VectorUnit``;
+- NoC latencies: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``, fitted: its entries for
+  one read of 64 bytes come out within 3 %;
+- DRAM rates: ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ttexplore.errors import UsageError
+from ttexplore.record import to_json
+
+NodeKind = Literal["tensix", "dram", "ethernet", "arc", "pcie", "router", "harvested"]
+Coordinates = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorplanNode:
+    """A node of the NoC grid at column `x`, row `y` (NoC 0 counts both from the top left).
+
+    `logical` are the coordinates that programs use, None where no kernel of ours runs; `channel` numbers the DRAM
+    channel of a dram node. A `harvested` node is a worker that this card has switched off.
+    """
+
+    x: int
+    y: int
+    kind: NodeKind
+    logical: Coordinates | None = None
+    channel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What work costs on one core, in clock cycles, and rates in bytes per cycle.
+
+    `matmul_tile_cycles` is one 32x32x32 product by math fidelity: 16 cycles per fidelity phase, 2048 multiply-adds
+    each (tt-isa-documentation, MVMUL). `multiply_tile_cycles` likewise for the element-wise product; sums and
+    differences take `add_tile_cycles` at any fidelity (128 elements per cycle). `matmul_call_cycles` is added to each
+    call of matmul_tiles (measured on Blackhole silicon: 34.7, 52.1 and 85.7 cycles at LoFi, HiFi2 and HiFi4);
+    matmul_block pays it once per sub-block. The vector unit does `vector_lanes` elements per instruction.
+
+    One NoC read takes ``noc_read_cycles + noc_hop_cycles * hops``, there and back, from DRAM `dram_read_cycles` more;
+    issuing a transaction takes `noc_issue_cycles`. A link moves `noc_bytes_per_cycle` in each direction, at most
+    `noc_packet_bytes` in a packet; one DRAM bank delivers `dram_bank_bytes_per_cycle`.
+    """
+
+    noc_read_cycles: int
+    noc_issue_cycles: int
+    dram_read_cycles: int
+    dram_bank_bytes_per_cycle: float
+    noc_bytes_per_cycle: int
+    noc_packet_bytes: int
+    noc_hop_cycles: int = 9
+    matmul_tile_cycles: dict[str, int] = field(
+        default_factory=lambda: {"LoFi": 16, "HiFi2": 32, "HiFi3": 48, "HiFi4": 64}
+    )
+    multiply_tile_cycles: dict[str, int] = field(
+        default_factory=lambda: {"LoFi": 8, "HiFi2": 16, "HiFi3": 24, "HiFi4": 32}
+    )
+    matmul_call_cycles: int = 18
+    add_tile_cycles: int = 8
+    vector_lanes: int = 32
+    # Estimates: the ISA gives 64 to 80 for the unpackers together, four packers of 16 bytes each on Wormhole.
+    unpack_bytes_per_cycle: int = 64
+    pack_bytes_per_cycle: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A chip as the compiler sees it.
+
+    `compute_grid` is (columns, rows) of the cores that run kernels, the logical coordinates (x, y) from (0, 0).
+    `noc_grid` is (columns, rows) of the NoC; workers stand where a column of `worker_columns` meets a row of
+    `worker_rows`. `harvested` names the worker rows (Wormhole) or columns (Blackhole), in NoC coordinates, that are
+    switched off. `dram_channels` lists the NoC nodes of each channel; memory is spread over `dram_banks` banks of
+    `dram_bank_bytes`. `l1_usable_bytes` of a core's `l1_bytes` are left to circular buffers and L1 tensors.
+    `max_kernel_arguments` counts the runtime and common arguments of one kernel on one core together, in 32-bit words.
+    """
+
+    name: str
+    arch: Literal["wormhole_b0", "blackhole"]
+    compute_grid: tuple[int, int]
+    noc_grid: tuple[int, int]
+    worker_columns: tuple[int, ...]
+    worker_rows: tuple[int, ...]
+    harvested: tuple[int, ...]
+    dram_channels: tuple[tuple[Coordinates, ...], ...]
+    ethernet_nodes: tuple[Coordinates, ...]
+    arc_nodes: tuple[Coordinates, ...]
+    pcie_nodes: tuple[Coordinates, ...]
+    l1_bytes: int
+    l1_usable_bytes: int
+    circular_buffers: int
+    dram_banks: int
+    dram_bank_bytes: int
+    dram_alignment_bytes: int
+    clock_hz: float
+    costs: Costs
+    l1_alignment_bytes: int = 16
+    semaphores: int = 16
+    max_kernel_arguments: int = 4094
+
+    @property
+    def cores(self) -> int:
+        """How many cores run kernels."""
+        return self.compute_grid[0] * self.compute_grid[1]
+
+    @property
+    def worker_grid(self) -> tuple[int, int]:
+        """(columns, rows) of the workers that are not harvested; some of them may be needed to dispatch."""
+        columns, rows = self._working()
+        return len(columns), len(rows)
+
+    def dst_tiles(self, wide: bool, full_sync: bool = False) -> int:
+        """The 32x32 tiles that DST holds: 8 of 16 bits or, if `wide`, 4 of 32 bits; twice as many with `full_sync`,
+        where math and pack do not overlap.
+
+        Source: ``get_dest_max_tiles`` of tt-metal.
+        """
+        return (4 if wide else 8) * (2 if full_sync else 1)
+
+    def physical(self, x: int, y: int) -> Coordinates:
+        """The NoC 0 node of the logical core (`x`, `y`). Raises UsageError outside the compute grid."""
+        self._check(x, y)
+        columns, rows = self._working()
+        return columns[x], rows[y]
+
+    def translated(self, x: int, y: int) -> Coordinates:
+        """The coordinates that a kernel uses to address the logical core (`x`, `y`) over the NoC.
+
+        They do not depend on what is harvested: Wormhole counts from (18, 18), Blackhole gives the columns of a full
+        chip. Source: ``worker_core_from_logical_core`` on a mock device. Raises UsageError outside the compute grid.
+        """
+        self._check(x, y)
+        match self.arch:
+            case "wormhole_b0":
+                return x + 18, y + 18
+            case "blackhole":
+                return self.worker_columns[x], self.worker_rows[y]
+
+    def floorplan(self) -> tuple[FloorplanNode, ...]:
+        """Every node of the NoC grid, row by row; workers of the compute grid carry their logical coordinates."""
+        columns, rows = self.noc_grid
+        logical = {
+            self.physical(x, y): (x, y) for y in range(self.compute_grid[1]) for x in range(self.compute_grid[0])
+        }
+        return tuple(self._node(x, y, logical) for y in range(rows) for x in range(columns))
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain JSON values."""
+        return to_json(self)
+
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that change when any field does."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def _working(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        match self.arch:
+            case "wormhole_b0":
+                return self.worker_columns, tuple(row for row in self.worker_rows if row not in self.harvested)
+            case "blackhole":
+                return tuple(column for column in self.worker_columns if column not in self.harvested), self.worker_rows
+
+    def _check(self, x: int, y: int) -> None:
+        columns, rows = self.compute_grid
+        if not (0 <= x < columns and 0 <= y < rows):
+            raise UsageError(
+                f"{self.name} has no core ({x}, {y})",
+                hint=f"its {columns}x{rows} cores end at ({columns - 1}, {rows - 1})",
+            )
+
+    def _node(self, x: int, y: int, logical: dict[Coordinates, Coordinates]) -> FloorplanNode:
+        if x in self.worker_columns and y in self.worker_rows:
+            if (y if self.arch == "wormhole_b0" else x) in self.harvested:
+                return FloorplanNode(x, y, "harvested")
+            return FloorplanNode(x, y, "tensix", logical.get((x, y)))
+        for channel, nodes in enumerate(self.dram_channels):
+            if (x, y) in nodes:
+                return FloorplanNode(x, y, "dram", channel=channel)
+        others: tuple[tuple[NodeKind, tuple[Coordinates, ...]], ...] = (
+            ("ethernet", self.ethernet_nodes),
+            ("arc", self.arc_nodes),
+            ("pcie", self.pcie_nodes),
+        )
+        return FloorplanNode(x, y, next((kind for kind, nodes in others if (x, y) in nodes), "router"))
+
+
+_WORMHOLE_COLUMNS = (1, 2, 3, 4, 6, 7, 8, 9)
+
+_N150 = Target(
+    name="wormhole_n150",
+    arch="wormhole_b0",
+    # One row of ten is harvested and one dispatches; n150 cards differ in which one is harvested.
+    compute_grid=(8, 8),
+    noc_grid=(10, 12),
+    worker_columns=_WORMHOLE_COLUMNS,
+    worker_rows=(1, 2, 3, 4, 5, 7, 8, 9, 10, 11),
+    harvested=(11,),
+    dram_channels=(
+        ((0, 0), (0, 1), (0, 11)),
+        ((0, 5), (0, 6), (0, 7)),
+        ((5, 0), (5, 1), (5, 11)),
+        ((5, 2), (5, 9), (5, 10)),
+        ((5, 3), (5, 4), (5, 8)),
+        ((5, 5), (5, 6), (5, 7)),
+    ),
+    ethernet_nodes=tuple((x, y) for y in (0, 6) for x in _WORMHOLE_COLUMNS),
+    arc_nodes=((0, 10),),
+    pcie_nodes=((0, 3),),
+    l1_bytes=1_499_136,
+    l1_usable_bytes=1_393_312,
+    circular_buffers=32,
+    dram_banks=12,
+    dram_bank_bytes=1_072_693_184,
+    dram_alignment_bytes=32,
+    clock_hz=1.0e9,
+    costs=Costs(
+        noc_read_cycles=95,
+        noc_issue_cycles=27,
+        dram_read_cycles=99,
+        dram_bank_bytes_per_cycle=24.0,
+        noc_bytes_per_cycle=32,
+        noc_packet_bytes=8192,
+    ),
+)
+
+_BLACKHOLE_COLUMNS = (*range(1, 8), *range(10, 17))
+# The three nodes of each channel in a DRAM column, the same in both.
+_BLACKHOLE_DRAM_ROWS = ((0, 1, 11), (2, 10, 3), (9, 4, 8), (5, 7, 6))
+
+_P150 = Target(
+    name="blackhole_p150",
+    arch="blackhole",
+    # Cards report 120 to 140 workers, by firmware; two columns harvested and one that dispatches is what all have.
+    compute_grid=(11, 10),
+    noc_grid=(17, 12),
+    worker_columns=_BLACKHOLE_COLUMNS,
+    worker_rows=tuple(range(2, 12)),
+    harvested=(15, 16),
+    dram_channels=tuple(tuple((x, y) for y in rows) for x in (0, 9) for rows in _BLACKHOLE_DRAM_ROWS),
+    ethernet_nodes=tuple((x, 1) for x in _BLACKHOLE_COLUMNS),
+    arc_nodes=((8, 0),),
+    pcie_nodes=((2, 0), (11, 0)),
+    l1_bytes=1_572_864,
+    l1_usable_bytes=1_461_120,
+    circular_buffers=64,
+    dram_banks=8,
+    dram_bank_bytes=4_278_190_080,
+    dram_alignment_bytes=64,
+    clock_hz=1.35e9,
+    costs=Costs(
+        noc_read_cycles=112,
+        noc_issue_cycles=38,
+        dram_read_cycles=126,
+        dram_bank_bytes_per_cycle=47.0,
+        noc_bytes_per_cycle=64,
+        noc_packet_bytes=16384,
+    ),
+)
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        _N150,
+        # One chip of the card, two rows harvested; ttnn dispatches from ethernet cores there, so all 8x8 run kernels.
+        dataclasses.replace(_N150, name="wormhole_n300", harvested=(10, 11)),
+        # One DRAM bank of eight is switched off.
+        dataclasses.replace(_P150, name="blackhole_p100", dram_banks=7),
+        _P150,
+    )
+}
+
+
+def get_target(
+    target: str | Target, *, grid: tuple[int, int] | None = None, harvested: int | Sequence[int] | None = None
+) -> Target:
+    """A machine model by name, or one given, with other harvesting or another compute grid.
+
+    `harvested` lists rows (Wormhole) or columns (Blackhole) in NoC coordinates, or counts them from the far end;
+    the compute grid shrinks to what is left. `grid` is the compute grid, (columns, rows). Raises UsageError for a
+    name that does not exist, rows or columns that hold no workers, and a grid that the chip does not have.
+    """
+    if isinstance(target, str):
+        if target not in TARGETS:
+            close = difflib.get_close_matches(target, TARGETS, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(f"there is no target {target!r}", hint=f"{hint}known are {', '.join(TARGETS)}")
+        target = TARGETS[target]
+    if harvested is not None:
+        target = _harvest(target, harvested)
+    if grid is not None:
+        columns, rows = target.worker_grid
+        if not (1 <= grid[0] <= columns and 1 <= grid[1] <= rows):
+            raise UsageError(
+                f"{target.name} has {columns}x{rows} workers, not {grid[0]}x{grid[1]}",
+                hint="give (columns, rows) within that, or another number of harvested ones",
+            )
+        target = dataclasses.replace(target, compute_grid=grid)
+    return target
+
+
+def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
+    what, lines = ("rows", target.worker_rows) if target.arch == "wormhole_b0" else ("columns", target.worker_columns)
+    if isinstance(harvested, int):
+        if not 0 <= harvested < len(lines):
+            raise UsageError(
+                f"{harvested} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}"
+            )
+        chosen = lines[len(lines) - harvested :]
+    else:
+        chosen = tuple(sorted(set(harvested)))
+        if strange := [line for line in chosen if line not in lines]:
+            raise UsageError(
+                f"{what} {strange} of {target.name} hold no workers",
+                hint=f"worker {what} are {', '.join(map(str, lines))}",
+            )
+        if len(chosen) == len(lines):
+            raise UsageError(f"no worker would be left on {target.name}", hint=f"leave one of its {what}")
+    target = dataclasses.replace(target, harvested=chosen)
+    columns, rows = target.worker_grid
+    fitted = (min(target.compute_grid[0], columns), min(target.compute_grid[1], rows))
+    return dataclasses.replace(target, compute_grid=fitted)
