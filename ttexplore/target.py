@@ -191,12 +191,11 @@ class Target:
         for channel, nodes in enumerate(self.dram_channels):
             if (x, y) in nodes:
                 return FloorplanNode(x, y, "dram", channel=channel)
-        others: tuple[tuple[NodeKind, tuple[Coordinates, ...]], ...] = (
-            ("ethernet", self.ethernet_nodes),
-            ("arc", self.arc_nodes),
-            ("pcie", self.pcie_nodes),
-        )
-        return FloorplanNode(x, y, next((kind for kind, nodes in others if (x, y) in nodes), "router"))
+        if (x, y) in self.ethernet_nodes:
+            return FloorplanNode(x, y, "ethernet")
+        if (x, y) in self.arc_nodes:
+            return FloorplanNode(x, y, "arc")
+        return FloorplanNode(x, y, "pcie" if (x, y) in self.pcie_nodes else "router")
 
 
 _WORMHOLE_COLUMNS = (1, 2, 3, 4, 6, 7, 8, 9)

@@ -1,0 +1,61 @@
+"""What all tests share: golden files and the device headers."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
+
+GOLDEN_FOLDER = Path(__file__).parent / "golden"
+LARGEST_DIFF_LINES = 80
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write what the tests produce to tests/golden instead of comparing"
+    )
+
+
+def compare_golden(path: Path, text: str, *, update: bool) -> None:
+    """Fails with a diff unless the file at `path` holds `text`; with `update` writes it there."""
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return
+    mend = "look at the difference; if it is meant, run: pytest --update-golden"
+    if not path.exists():
+        pytest.fail(f"{path.name} does not exist yet; {mend}", pytrace=False)
+    expected = path.read_text(encoding="utf-8")
+    if text == expected:
+        return
+    diff = list(
+        difflib.unified_diff(expected.splitlines(), text.splitlines(), f"golden/{path.name}", "produced", lineterm="")
+    )
+    shown = diff[:LARGEST_DIFF_LINES] + (["..."] if len(diff) > LARGEST_DIFF_LINES else [])
+    pytest.fail("\n".join([f"{path.name} has changed; {mend}", *shown]), pytrace=False)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden("name.txt", text)`` compares `text` with the file of that name in tests/golden."""
+    update = bool(request.config.getoption("--update-golden"))
+
+    def check(name: str, text: str) -> None:
+        compare_golden(GOLDEN_FOLDER / name, text, update=update)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def ttnn_headers() -> Path:
+    """The folder with the device headers of the ttnn wheel; without them the test is skipped, in CI it fails."""
+    if missing := headers_missing():
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
+    return HEADERS_FOLDER

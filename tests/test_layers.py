@@ -1,0 +1,114 @@
+"""Imports point downward only (the layers of the package), TVM stays where it belongs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE_FOLDER = Path(__file__).parents[1] / "ttexplore"
+
+# What each part of the package may import from the package, directly. A part also sees itself.
+ALLOWED: dict[str, set[str]] = {
+    "record": set(),
+    "errors": {"record"},
+    "target": {"record", "errors"},
+    "plan": {"record", "errors"},
+    "ops": {"record", "errors", "target", "plan"},
+    "ir": {"record", "errors", "target", "plan", "ops"},
+    "language": {"record", "errors", "target", "plan", "ops", "ir"},
+    "passes": {"record", "errors", "target", "plan", "ops", "ir", "language"},
+    "emit": {"record", "errors", "target", "plan", "ops", "ir"},
+    "backends": {"record", "errors", "target", "plan", "ops", "ir", "emit"},
+    "views": {"record", "errors", "target", "plan"},
+    "explore": {
+        "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "views",
+    },
+    "doctor": {"record", "errors", "target", "backends"},
+    "cli": {"record", "errors", "target", "explore", "doctor"},
+}  # fmt: skip
+
+TVM_PARTS = {"ir", "language", "passes"}
+# These take plain data, so that a saved exploration runs and shows where TVM is not installed.
+PLAIN_DATA_MODULES = ("ttexplore.backends.emulator", "ttexplore.backends.ttnn", "ttexplore.views")
+PLAIN_DATA_PARTS = {"record", "errors", "target", "plan", "views"}
+
+
+def module_name(path: Path, package_folder: Path) -> str:
+    parts = [package_folder.name, *path.relative_to(package_folder).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(source: str) -> set[str]:
+    """The absolute names that `source` imports, wherever it does so, except for type checking only."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Import():
+                found.update(alias.name for alias in node.names)
+            case ast.ImportFrom():
+                base = node.module or ""
+                found.add(base)
+                found.update(f"{base}.{alias.name}" for alias in node.names)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                pending.extend(node.orelse)
+                continue
+            case _:
+                pass
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def violations(module: str, source: str) -> list[str]:
+    """Each import of `source`, the text of `module`, that the layers do not allow."""
+    parts = module.split(".")
+    own = parts[1] if len(parts) > 1 else "__init__"
+    plain = module.startswith(PLAIN_DATA_MODULES)
+    found: list[str] = []
+    for name in sorted(imported_modules(source)):
+        top, _, rest = name.partition(".")
+        if top in ("tvm", "tvm_ffi") and own not in TVM_PARTS:
+            found.append(f"{module} imports {name}: TVM belongs to {', '.join(sorted(TVM_PARTS))}")
+        if own == "record" and top not in sys.stdlib_module_names:
+            found.append(f"{module} imports {name}: records need the standard library only")
+        other = rest.partition(".")[0]
+        if top != "ttexplore" or not rest or other == own or other not in ALLOWED or own == "__init__":
+            continue
+        if other not in ALLOWED[own]:
+            found.append(f"{module} imports {name}: {own} stands below {other}")
+        elif plain and other not in PLAIN_DATA_PARTS:
+            found.append(f"{module} imports {name}: it takes plain data")
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE_FOLDER.rglob("*.py")), ids=lambda path: module_name(path, PACKAGE_FOLDER)
+)
+def test_imports_point_downward(path: Path) -> None:
+    module = module_name(path, PACKAGE_FOLDER)
+    parts = module.split(".")
+    assert len(parts) == 1 or parts[1] in ALLOWED, f"say in this test what {module} may import"
+    assert violations(module, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "expected"),
+    [
+        ("ttexplore.record", "import numpy", "imports numpy: records need the standard library only"),
+        ("ttexplore.plan", "def f():\n    import tvm.tir", "imports tvm.tir: TVM belongs to ir, language, passes"),
+        ("ttexplore.ir.build", "from ttexplore.passes import x", "imports ttexplore.passes: ir stands below passes"),
+        ("ttexplore.views.cores", "from ttexplore import ops", "imports ttexplore.ops: views stands below ops"),
+        ("ttexplore.backends.emulator.run", "import ttexplore.ir.a", "imports ttexplore.ir.a: it takes plain data"),
+    ],
+)
+def test_a_wrong_import_is_named(module: str, source: str, expected: str) -> None:
+    assert violations(module, source)[0] == f"{module} {expected}"
+
+
+def test_imports_for_type_checking_are_free() -> None:
+    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ttexplore.passes import pipeline\n"
+    assert violations("ttexplore.ir.build", source) == []
