@@ -1,4 +1,3 @@
-# pyright: basic
 """The TileLang-compatible kernel language: ``import ttexplore.language as T``.
 
 Names of TileLang that are not lowered exist too, and are refused at the kernel's line where they are used.
@@ -6,7 +5,6 @@ Names of TileLang that are not lowered exist too, and are refused at the kernel'
 
 from __future__ import annotations
 
-import types as _types
 from typing import Any
 
 from ttexplore.language.dtypes import ALIASES as _ALIASES
@@ -119,8 +117,91 @@ def __getattr__(name: str) -> Any:
     raise _UnknownName(name, globals())
 
 
-__all__ = sorted(
-    name
-    for name, value in globals().items()
-    if not name.startswith("_") and not isinstance(value, _types.ModuleType) and name not in ("annotations", "Any")
-)
+__all__ = [
+    "GemmWarpPolicy",
+    "Kernel",
+    "Parallel",
+    "Pipelined",
+    "PrimFunc",
+    "Tensor",
+    "abs",
+    "acos",
+    "acosh",
+    "alloc_fragment",
+    "alloc_local",
+    "alloc_shared",
+    "alloc_var",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cast",
+    "ceil",
+    "ceildiv",
+    "clamp",
+    "clear",
+    "const",
+    "copy",
+    "copysign",
+    "cos",
+    "cosh",
+    "dtype",
+    "empty",
+    "erf",
+    "exp",
+    "exp2",
+    "exp10",
+    "fill",
+    "floor",
+    "floordiv",
+    "floormod",
+    "fmod",
+    "gemm",
+    "get_block_binding",
+    "get_block_bindings",
+    "grid",
+    "hypot",
+    "if_then_else",
+    "infinity",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "jit",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "macro",
+    "max",
+    "max_value",
+    "min",
+    "min_value",
+    "nearbyint",
+    "pow",
+    "prim_func",
+    "reduce",
+    "round",
+    "rsqrt",
+    "serial",
+    "shift_left",
+    "shift_right",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+    "unroll",
+    "vectorized",
+]  # fmt: skip

@@ -11,7 +11,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,46 @@ from ttexplore.language.standins import StandIn, StandInModule
 
 # What TileLang's example files import, beside TileLang itself.
 _STAND_INS = frozenset(
-    ["tilelang", "torch", "einops", "triton", "transformers", "fla", "bitblas", "flash_attn", "flash_attn_interface", "flash_mla", "tqdm", "pandas", "scipy", "matplotlib", "cutlass", "vllm", "flashinfer", "tabulate", "deep_gemm", "deep_ep", "quack", "cuda", "sklearn", "z3", "rich", "prettytable", "yaml", "packaging", "pytest", "mamba_ssm", "native_sparse_attention", "modelscope", "accelerate", "xformers", "apex", "sageattention", "cloudpickle", "psutil"]
+    [
+        "tilelang",
+        "torch",
+        "einops",
+        "triton",
+        "transformers",
+        "fla",
+        "bitblas",
+        "flash_attn",
+        "flash_attn_interface",
+        "flash_mla",
+        "tqdm",
+        "pandas",
+        "scipy",
+        "matplotlib",
+        "cutlass",
+        "vllm",
+        "flashinfer",
+        "tabulate",
+        "deep_gemm",
+        "deep_ep",
+        "quack",
+        "cuda",
+        "sklearn",
+        "z3",
+        "rich",
+        "prettytable",
+        "yaml",
+        "packaging",
+        "pytest",
+        "mamba_ssm",
+        "native_sparse_attention",
+        "modelscope",
+        "accelerate",
+        "xformers",
+        "apex",
+        "sageattention",
+        "cloudpickle",
+        "psutil",
+    ]
 )
 
 
@@ -86,7 +125,7 @@ def _tilelang() -> dict[str, types.ModuleType]:
 
 
 @contextlib.contextmanager
-def tilelang_alias(folder: Path) -> Iterator[None]:
+def tilelang_alias(folder: Path) -> Generator[None]:
     """`tilelang` is this language, and files of `folder` can be imported, inside."""
     before = dict(sys.modules)
     finder, place = _Finder(), str(folder)

@@ -1,10 +1,9 @@
-# pyright: basic
 """The kernel being traced: a stack of statement frames, and what the kernel asked for."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -135,7 +134,7 @@ class Builder:
     span: Span | None = None
 
     def tvm_span(self) -> Any:
-        """The span of the statement being traced; inside a macro followed by the spans of the calls, innermost first."""
+        """The span of the statement being traced, followed by the macro calls that it is in, innermost first."""
         if self.span is None:
             return None
         own = to_tvm_span(self.span)
@@ -149,7 +148,7 @@ class Builder:
         self.frames[-1].append(statement)
 
     @contextlib.contextmanager
-    def frame(self, finish: Callable[[Any], Any]) -> Iterator[None]:
+    def frame(self, finish: Callable[[Any], Any]) -> Generator[None]:
         """Collect what is emitted inside as one body and emit `finish` of it instead."""
         span = self.span
         with self.collect() as body:
@@ -158,7 +157,7 @@ class Builder:
         self.emit(finish(sequence(body, self.tvm_span())))
 
     @contextlib.contextmanager
-    def collect(self) -> Iterator[list[Any]]:
+    def collect(self) -> Generator[list[Any]]:
         """Collect what is emitted inside."""
         body: list[Any] = []
         self.frames.append(body)
@@ -166,7 +165,7 @@ class Builder:
         self.frames.pop()
 
     @contextlib.contextmanager
-    def inside(self, what: Enclosing) -> Iterator[None]:
+    def inside(self, what: Enclosing) -> Generator[None]:
         self.enclosing.append(what)
         try:
             yield
@@ -259,7 +258,7 @@ def unsupported(what: str, hint: str = "") -> Unsupported:
 
 
 @contextlib.contextmanager
-def tracing(builder: Builder) -> Iterator[Builder]:
+def tracing(builder: Builder) -> Generator[Builder]:
     """Make `builder` the current one."""
     token = CURRENT.set(builder)
     try:

@@ -1,4 +1,3 @@
-# pyright: basic
 """The dtypes of the kernel language: strings that also cast."""
 
 from __future__ import annotations
@@ -10,10 +9,37 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 
-_NAMES = ["bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"]
+_NAMES = [
+    "bool",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+]
 ALIASES = {
-    "half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32", "double": "float64",
-    "short": "int16", "int": "int32", "uint": "uint32", "long": "int64",
+    "half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32",
+    "double": "float64", "short": "int16", "int": "int32", "uint": "uint32", "long": "int64",
 }  # fmt: skip
 
 

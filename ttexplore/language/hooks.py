@@ -1,4 +1,3 @@
-# pyright: basic
 """What a rewritten kernel calls while it runs: every statement and expression of it passes through here."""
 
 from __future__ import annotations
@@ -6,8 +5,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import operator
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, cast
 
 from tvm import ir, tirx
 
@@ -209,7 +208,7 @@ class Hooks:
             yield
 
     @contextlib.contextmanager
-    def with_(self, index: int, target: Target, manager: Any) -> Iterator[Any]:
+    def with_(self, index: int, target: Target, manager: Any) -> Generator[Any]:
         if not isinstance(manager, Grid):
             with manager as value:
                 yield value
@@ -225,8 +224,12 @@ class Hooks:
 
         def finish(nest: Any) -> Any:
             for axis in reversed(range(len(variables))):
-                annotations = {"threads": manager.threads} if axis == 0 and isinstance(manager.threads, int) else {}
-                binding = tirx.IterVar(None, tirx.Var(variables[axis].name, "int32"), 1, "blockIdx." + "xyz"[axis])
+                annotations: dict[str, Any] = (
+                    {"threads": manager.threads} if axis == 0 and isinstance(manager.threads, int) else {}
+                )
+                binding = tirx.IterVar(
+                    cast(Any, None), tirx.Var(variables[axis].name, "int32"), 1, "blockIdx." + "xyz"[axis]
+                )
                 nest = tirx.For(
                     variables[axis], tirx.const(0, "int32"), to_expr(manager.extents[axis]),
                     tirx.ForKind.THREAD_BINDING, nest, binding, annotations, None, span,
@@ -332,7 +335,7 @@ class Branch:
         self.then_body: Any = None
 
     @contextlib.contextmanager
-    def then(self, has_else: bool) -> Iterator[None]:
+    def then(self, has_else: bool) -> Generator[None]:
         if not self.dynamic:
             yield
             return
@@ -344,7 +347,7 @@ class Branch:
             self._finish(None)
 
     @contextlib.contextmanager
-    def otherwise(self) -> Iterator[None]:
+    def otherwise(self) -> Generator[None]:
         if not self.dynamic:
             yield
             return

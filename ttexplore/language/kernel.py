@@ -1,4 +1,3 @@
-# pyright: basic
 """Kernels: T.prim_func, eager @jit functions, factories, macros; and tracing them to TIR."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +54,7 @@ class TracedKernel:
 
 
 @contextlib.contextmanager
-def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Iterator[None]:
+def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None]:
     """Turn what the user's Python raises into a KernelError at its line; errors of ours get their line."""
     try:
         yield
@@ -125,7 +124,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     name, body = function.__name__, builder.frames[0]
     if not builder.blocks:
         raise KernelError(
-            f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks_x, blocks_y) as (bx, by):`",
+            f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks) as bx:`",
             span=span_of(body[0]) if body else head,
         )  # fmt: skip
     for statement in body:

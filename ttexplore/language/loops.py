@@ -1,4 +1,3 @@
-# pyright: basic
 """Loops of the kernel language and its launch grid."""
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
 
 
 def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, **hints: Any) -> Loop:
-    """A loop whose loads run ahead by `num_stages` blocks."""
-    if not isinstance(num_stages, int) or num_stages < 0:
+    """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
+    if num_stages < 0:
         raise KernelError(f"T.Pipelined: num_stages is {num_stages!r}", hint="give 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 

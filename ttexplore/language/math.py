@@ -1,4 +1,3 @@
-# pyright: basic
 """Arithmetic of the kernel language: on plain numbers at once, on elements as TIR expressions."""
 
 from __future__ import annotations
@@ -47,7 +46,31 @@ def _function(name: str, count: int, python: Callable[..., Any] | None, intrinsi
 
 
 _FLOATING = frozenset(
-    ["exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"]
+    [
+        "exp",
+        "exp2",
+        "exp10",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "rsqrt",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "asin",
+        "acos",
+        "atan",
+        "asinh",
+        "acosh",
+        "atanh",
+    ]
 )
 max = _function("max", 2, builtins.max)
 min = _function("min", 2, builtins.min)

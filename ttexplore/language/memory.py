@@ -1,4 +1,3 @@
-# pyright: basic
 """Tensors and on-chip memory: annotations, outputs, allocations."""
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class _Rewriter(ast.NodeTransformer):
         for _, node in ((0, inner) for part in parts for inner in ast.walk(part)):
             if isinstance(node, ast.Name):
                 self.assigned.discard(node.id)
-        return ast.Constant((names, is_tuple))
+        return ast.Constant(cast(Any, (names, is_tuple)))
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -89,7 +89,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._value(node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        operators = ast.Constant(tuple(type(op).__name__ for op in node.ops))
+        operators = ast.Constant(cast(Any, tuple(type(op).__name__ for op in node.ops)))
         return self._hook("compare", node, operators, *[self.visit(value) for value in [node.left, *node.comparators]])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

@@ -62,7 +62,7 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
     if node is None:
         raise KernelError(
             f"the source of {code.co_name} cannot be found",
-            hint="define the kernel in a file or a notebook cell (not in exec or a bare interpreter), and load the file "
+            hint="define the kernel in a file or a notebook cell (not in exec or a bare shell), and load the file "
             "again if it changed since it was imported",
         )
     return node

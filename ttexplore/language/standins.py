@@ -83,7 +83,44 @@ def _itself(self: StandIn, *_operands: Any) -> StandIn:
     return self
 
 
-for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "neg", "pos", "abs", "invert", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "getitem", "lt", "le", "gt", "ge", "enter"]:
+for _name in [
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "pow",
+    "rpow",
+    "matmul",
+    "rmatmul",
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "rrshift",
+    "getitem",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "enter",
+]:
     setattr(StandIn, f"__{_name}__", _itself)
 
 
@@ -92,7 +129,7 @@ class StandInModule(types.ModuleType):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.__path__: list[str] = []
+        self.__path__ = []
         self.__all__: list[str] = []
         self.__file__ = f"<stand-in for {name}>"
         self.__version__ = "0"

@@ -1,11 +1,10 @@
-# pyright: basic
 """The tile operations of the kernel language: copy, fill, clear, gemm, reduce."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from tvm import ir, sym, tirx
 
@@ -30,7 +29,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     shape = [int(extent) for extent in buffer.ty.shape]
     if len(parts) > len(shape):
         raise KernelError(
-            f"{buffer.name} has {len(shape)} dimension{'s' if len(shape) != 1 else ''} and is indexed with {len(parts)}",
+            f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
             hint="give one index or slice for each dimension",
         )
     ranges: list[Any] = []
@@ -111,7 +110,7 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
         ranges = [
             ir.Range.from_min_extent(index, _int32(extent)) for index, extent in zip(value.indices, block, strict=True)
         ]
-        return tirx.BufferRegion(value.source, ranges)
+        return tirx.BufferRegion(cast(Any, value.source), ranges)
     shown = "None" if value is None else f"{value!r} ({type(value).__name__})"
     raise KernelError(
         f"{what} wants a tensor, a buffer or a region of one, not {shown}",
@@ -220,15 +219,16 @@ def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = Tr
     _note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
     source, target = _as_region(src, what), _as_region(dst, what)
     shape, kept = extents(source), extents(target)
-    if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
+    if not -len(shape) <= dim < len(shape):
         raise KernelError(f"{what}: dim={dim!r}, and {_shown(source)} has {len(shape)} dimensions")
     dim %= len(shape)
-    if kept not in ([*shape[:dim], *shape[dim + 1 :]], [*shape[:dim], 1, *shape[dim + 1 :]]):
-        if not (len(shape) == 1 and kept == [1]):
-            raise KernelError(
-                f"{what}: {_shown(source)} along dim={dim} does not fit {_shown(target)}",
-                hint="the result has the source's shape without that dimension",
-            )
+    # A vector is reduced to a buffer of one element: there is none without dimensions.
+    fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])
+    if kept not in fitting:
+        raise KernelError(
+            f"{what}: {_shown(source)} along dim={dim} does not fit {_shown(target)}",
+            hint="the result has the source's shape without that dimension",
+        )
     return call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
 
 

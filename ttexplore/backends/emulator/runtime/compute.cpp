@@ -221,7 +221,7 @@ static void check_init(ComputeState& state, FpuOperation operation, uint32_t var
         kernel_fault(call + " without " + init, "call " + init + " before it");
     }
     if (same_operation) {
-        kernel_fault(format_text("%s on %s and %s, but its init (line %u) was for other data formats", call,
+        kernel_fault(format_text("%s on %s and %s, but its init (line %u) was for other data formats", call.c_str(),
                                  buffer_name(in0).c_str(), buffer_name(in1).c_str(), state.fpu_line),
                      "call reconfig_data_format and " + init + " again for these circular buffers");
     }

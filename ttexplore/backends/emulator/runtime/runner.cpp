@@ -1,7 +1,8 @@
 // The child process: reads a job, loads the three kernels, runs all cores, writes the result.
 //
 //   runner JOB      in the job's folder; JOB is a text of one declaration per line (see read_job), result.txt the answer:
-//                   a word (ok, fault, timeout, crash), then fields, separated by the ASCII record separator.
+//                   a word (ok, fault, timeout, crash), then fields, separated by the ASCII record separator; the Python side
+//                   reads it (process.py).
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -51,7 +52,9 @@ std::string format_text(const char* pattern, ...) {
 }
 
 void fault(const std::string& message, const std::string& hint) {
-    const std::string text = "fault" + (SEPARATOR + message) + SEPARATOR + hint;
+    const std::string where = running ? format_text("%s%c%u", KERNEL_NAMES[running->role], SEPARATOR, running->line)
+                                      : format_text("%c", SEPARATOR);
+    const std::string text = "fault" + (SEPARATOR + message) + SEPARATOR + hint + SEPARATOR + where;
     write_result(text.data(), text.size());
     _exit(0);
 }

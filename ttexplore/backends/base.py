@@ -1,0 +1,133 @@
+"""What all backends share: the program that they receive, what they give back, and how they fail.
+
+Plain data only: texts, the plan and NumPy arrays. A saved exploration runs again without TVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.errors import BackendError
+from ttexplore.plan import DATA_FORMATS, KernelRole, Plan, TensorLayout
+from ttexplore.record import Span
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An emitted program.
+
+    `texts` holds the C++ text of each kernel ("reader", "compute", "writer"); `plan` is complete: signature, indexed
+    circular buffers, accessors, partition, layouts and compute configuration.
+    """
+
+    texts: dict[str, str]
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What happened on the cores, in the order in which the emulator ran it.
+
+    `records` is a structured array with the fields `time` (logical steps: each operation of a kernel takes one, and a
+    wait ends no earlier than the push or pop that it waited for), `core` (index in the partition), `kernel` (index in
+    `kernels`), `operation` (index in `operations`), `object` (circular buffer id; of a read or write also the tensor's
+    index in `tensors`, in the upper byte; 255 for no buffer), `amount` (pages; of a read or write the page id) and `line`
+    (of the kernel's C++ text). `total` counts all events, also those beyond the limit of what is kept.
+    """
+
+    records: NDArray[np.void]
+    total: int
+    operations: tuple[str, ...]
+    kernels: tuple[str, ...]
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The result of a run.
+
+    `outputs` are the output and inout tensors in parameter order, in storage dtype (bfloat16 of ml_dtypes, or
+    float32) and logical shape. `seconds` is the wall-clock time of the kernels alone, without compiling and transfers.
+    """
+
+    outputs: tuple[Array, ...]
+    seconds: float
+    events: Events | None
+    message: str
+
+
+class KernelFault(BackendError):
+    """A fault that a running kernel made. `kernel` and `cpp_line` say where in the emitted text, if that is known."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        span: Span | None = None,
+        kernel: KernelRole | None = None,
+        cpp_line: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, span=span)
+        self.kernel = kernel
+        self.cpp_line = cpp_line
+
+
+class Backend(Protocol):
+    """Something that runs a program."""
+
+    @property
+    def name(self) -> str: ...
+
+    def missing(self) -> str | None:
+        """What is not there and how to get it, in one line; None if the backend can run."""
+        ...
+
+    def run(self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float) -> Execution:
+        """Runs `program` on `inputs`: the input and inout tensors in parameter order.
+
+        Raises BackendError: missing parts, a fault found while running, or the time limit.
+        """
+        ...
+
+
+def storage_dtype(layout: TensorLayout) -> np.dtype[Any]:
+    """The NumPy dtype that the tensor has in device memory."""
+    name = DATA_FORMATS[layout.data_format].dtype
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:
+    """The tensors of the plan in parameter order."""
+    return tuple(sorted(plan.layouts, key=lambda layout: layout.position))
+
+
+def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
+    """The inputs by tensor name, rounded to storage dtype (a no-op for arrays that have it).
+
+    Raises BackendError where the number of arrays or a shape does not fit the plan.
+    """
+    wanted = [layout for layout in ordered_layouts(plan) if layout.role in ("input", "inout")]
+    if len(inputs) != len(wanted):
+        names = ", ".join(f"{layout.name} {layout.shape}" for layout in wanted)
+        raise BackendError(
+            f"{len(inputs)} input arrays for a program with {len(wanted)} input tensors",
+            hint=f"pass one array for each of: {names}" if wanted else "this program has no inputs",
+        )
+    arrays: dict[str, Array] = {}
+    for layout, array in zip(wanted, inputs, strict=True):
+        if tuple(array.shape) != layout.shape:
+            raise BackendError(
+                f"the array for tensor {layout.name} has shape {tuple(array.shape)}, the tensor {layout.shape}",
+                hint="pass arrays of the shapes that the kernel was traced with",
+            )
+        arrays[layout.name] = np.ascontiguousarray(array, dtype=storage_dtype(layout))
+    return arrays

@@ -1,0 +1,191 @@
+"""The emulator: the emitted C++ text, compiled for this machine and run on all cores in a child process."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ttexplore.backends.base import Array, Events, Execution, KernelFault, Program, checked_inputs, ordered_layouts
+from ttexplore.backends.emulator.compiler import (
+    HOW_TO_GET_A_COMPILER,
+    Toolchain,
+    default_cache_folder,
+    find_compiler,
+)
+from ttexplore.backends.emulator.job import kernel_sources, read_outputs, write_job
+from ttexplore.errors import BackendError
+from ttexplore.plan import KERNEL_ROLES, KernelRole
+
+# The records of runtime/machine.h, struct Event and enum EventOperation.
+EVENT_DTYPE = np.dtype(
+    [
+        ("time", "<u4"),
+        ("amount", "<u4"),
+        ("core", "<u2"),
+        ("line", "<u2"),
+        ("object", "<u2"),
+        ("kernel", "u1"),
+        ("operation", "u1"),
+    ]
+)
+EVENT_OPERATIONS = (
+    "reserve_back",
+    "push_back",
+    "wait_front",
+    "pop_front",
+    "read",
+    "write",
+    "read_barrier",
+    "write_barrier",
+    "writes_flushed",
+    "acquire",
+    "commit",
+    "wait",
+    "release",
+    "fpu",
+    "sfpu",
+    "pack",
+    "semaphore",
+    "multicast",
+    "finish",
+)
+
+SEPARATOR = "\x1e"
+GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """Runs programs on simulated cores at native speed.
+
+    `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
+    (16 bytes each, 0 for none).
+    """
+
+    cache_folder: Path | None = None
+    event_limit: int = 1_000_000
+    name: Literal["emulator"] = "emulator"
+
+    def missing(self) -> str | None:
+        """What is not there and how to get it, in one line; None if there is a C++ compiler."""
+        if find_compiler() is None:
+            return f"no C++ compiler (c++, g++, clang++ or the ziglang wheel): {HOW_TO_GET_A_COMPILER}"
+        return None
+
+    def run(self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 60.0) -> Execution:
+        """Compiles and runs `program`; each fault of the program is found as it runs.
+
+        `inputs` are the input and inout tensors in parameter order, in their logical shapes. Raises BackendError: no
+        compiler, a text that does not compile, wrong inputs, the time limit; its subclass KernelFault: a fault of the
+        running program (deadlock, wrong order of calls, out of bounds), or a crash.
+        """
+        times, execution = self._execute(program, inputs, time_limit_seconds, repeats=1)
+        del times
+        return execution
+
+    def measure(
+        self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = 60.0
+    ) -> tuple[float, ...]:
+        """Seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
+        times, execution = self._execute(program, inputs, time_limit_seconds, repeats=repeats)
+        del execution
+        return times
+
+    def toolchain(self) -> Toolchain:
+        """The compiler and cache that are used. Raises BackendError where there is no compiler."""
+        compiler = find_compiler()
+        if compiler is None:
+            raise BackendError("the emulator needs a C++ compiler, and none was found", hint=HOW_TO_GET_A_COMPILER)
+        return Toolchain(compiler, self.cache_folder or default_cache_folder())
+
+    def _execute(
+        self, program: Program, inputs: Sequence[Array], time_limit_seconds: float, *, repeats: int
+    ) -> tuple[tuple[float, ...], Execution]:
+        arrays = checked_inputs(program.plan, inputs)
+        toolchain = self.toolchain()
+        runner = toolchain.runner()
+        kernels = toolchain.kernels(kernel_sources(program.texts, program.plan))
+        with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
+            folder = Path(name)
+            write_job(folder, program.plan, arrays, kernels, self.event_limit, repeats)
+            fields = _run_child(runner, folder, time_limit_seconds)
+            seconds, event_count, unwritten = fields
+            times = tuple(float(word) for word in seconds.split())
+            execution = Execution(
+                outputs=read_outputs(folder, program.plan),
+                seconds=times[-1],
+                events=self._read_events(folder, program, int(event_count)),
+                message=_message(program, times[-1], unwritten),
+            )
+        return times, execution
+
+    def _read_events(self, folder: Path, program: Program, total: int) -> Events | None:
+        if self.event_limit == 0:
+            return None
+        records = np.fromfile(folder / "events.bin", dtype=EVENT_DTYPE)
+        tensors = tuple(layout.name for layout in ordered_layouts(program.plan))
+        return Events(records, total, EVENT_OPERATIONS, KERNEL_ROLES, tensors)
+
+
+def _run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[str, str, str]:
+    """The fields of a good result. Raises for every other end."""
+    result_file = folder / "result.txt"
+    with subprocess.Popen(
+        [str(runner), "job.txt"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as child:
+        try:
+            _, complaint = child.communicate(timeout=time_limit_seconds)
+        except subprocess.TimeoutExpired:
+            child.terminate()  # the runner answers with where it is
+            try:
+                child.communicate(timeout=GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            complaint = b""
+        except BaseException:
+            child.kill()
+            raise
+    result = result_file.read_text(encoding="utf-8", errors="replace") if result_file.exists() else ""
+    match result.split(SEPARATOR):
+        case ["ok", seconds, event_count, unwritten]:
+            return seconds, event_count, unwritten
+        case ["fault", message, hint, kernel, line]:
+            role = _role(kernel)
+            raise KernelFault(message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
+        case ["timeout", where, _]:
+            raise BackendError(
+                f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
+                hint="look for a loop that does not end after that line, or raise the time limit",
+            )
+        case ["crash", where, signal]:
+            raise KernelFault(
+                f"the program crashed ({signal}): {where}",
+                hint="look for stores through a pointer or deep recursion after that line",
+            )
+        case _:
+            detail = complaint.decode(errors="replace").strip()[:500]
+            raise BackendError(
+                f"the emulator's process ended without a result (exit status {child.returncode}) {detail}".rstrip(),
+                hint="if it was killed for memory, use fewer cores or smaller tensors",
+            )
+
+
+def _role(name: str) -> KernelRole | None:
+    return next((role for role in KERNEL_ROLES if role == name), None)
+
+
+def _message(program: Program, seconds: float, unwritten: str) -> str:
+    partition = program.plan.partition
+    cores = len(partition.cores) if partition else 0
+    text = f"{cores} {'core' if cores == 1 else 'cores'}, {seconds * 1e3:.2f} ms"
+    for line in unwritten.splitlines():
+        name, count = line.split()
+        if int(count):
+            text += f"; {count} pages of {name} were never written"
+    return text

@@ -1,0 +1,248 @@
+"""The host's C++ compiler: finding it, building the runner once, compiling kernels, both cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ttexplore.errors import BackendError
+from ttexplore.plan import KERNEL_ROLES, KernelRole
+
+PACKAGE_FOLDER = Path(__file__).parent
+INCLUDE_FOLDER = PACKAGE_FOLDER / "include"
+RUNTIME_FOLDER = PACKAGE_FOLDER / "runtime"
+
+COMPILER_NAMES = ("c++", "g++", "clang++")
+HOW_TO_GET_A_COMPILER = (
+    "install one (Debian: apt install g++; macOS: xcode-select --install) or the compiler's wheel: pip install ziglang"
+)
+
+# -mtune=generic: tuning for the very processor costs g++ 12 up to 1.5x in the matrix product (measured).
+# -ffp-contract=off: results must not depend on where the compiler finds a chance to fuse.
+RUNNER_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno")
+
+# The warnings that the SDK's build makes errors, so that a text that passes here is clean there.
+KERNEL_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-shared",
+    "-fno-exceptions",
+    "-Wall",
+    "-Werror",
+    "-Wno-unknown-pragmas",
+    "-Wno-unused-variable",
+    "-Wno-unused-but-set-variable",
+    "-Wno-unused-function",
+    "-Wno-parentheses",
+    "-Wno-int-to-pointer-cast",
+    "-Wno-c++20-designator",
+    "-Wno-unknown-warning-option",
+    "-Wno-error=deprecated-declarations",
+)
+
+COMPILE_LIMIT_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++ compiler as a command, and what identifies its version."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+def find_compiler() -> Compiler | None:
+    """The first of c++, g++, clang++ on the PATH, else the ziglang wheel of this Python, else None."""
+    for name in COMPILER_NAMES:
+        path = shutil.which(name)
+        if path:
+            status = os.stat(path)
+            return Compiler((path,), f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}")
+    specification = importlib.util.find_spec("ziglang")
+    if specification is not None:
+        return Compiler((sys.executable, "-m", "ziglang", "c++"), f"ziglang {specification.origin}")
+    return None
+
+
+def default_cache_folder() -> Path:
+    """The platform's folder for what can be made again."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ttexplore"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ttexplore"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """One kernel to compile: its text and the macros that stand for its compile-time arguments and configuration."""
+
+    role: KernelRole
+    text: str
+    macros: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A compiler with a cache folder.
+
+    Compiled files are named by the hash of all that they are made from and put in place by one rename, so that several
+    processes can share the folder.
+    """
+
+    compiler: Compiler
+    cache_folder: Path
+
+    def runner(self) -> Path:
+        """The executable that runs kernels; built on the first use with this compiler and processor.
+
+        Raises BackendError where it cannot be built.
+        """
+        sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
+        flags = (*RUNNER_FLAGS, *_processor_flags())
+        parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
+        target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
+        if not target.exists():
+            with tempfile.TemporaryDirectory() as folder:
+                objects = [Path(folder) / f"{source.stem}.o" for source in sources]
+                with ThreadPoolExecutor(max_workers=2) as pool:
+                    commands = [
+                        (*self.compiler.command, *flags, "-c", str(source), "-o", str(made))
+                        for source, made in zip(sources, objects, strict=True)
+                    ]
+                    for outcome in pool.map(_compile, commands):
+                        if outcome is not None:
+                            raise _runner_error(outcome)
+                outcome = self._build((*self.compiler.command, *map(str, objects), *_link_flags()), target)
+            if outcome is not None:
+                raise _runner_error(outcome)
+        return target
+
+    def kernels(self, sources: Sequence[KernelSource]) -> dict[KernelRole, Path]:
+        """The shared object of each kernel. Those that are not in the cache are compiled at the same time.
+
+        Raises BackendError with the compiler's first error where a text does not compile.
+        """
+        headers = _headers_text()
+        targets = {source.role: self._kernel_target(source, headers) for source in sources}
+        wanted = [source for source in sources if not targets[source.role].exists()]
+        with ThreadPoolExecutor(max_workers=len(KERNEL_ROLES)) as pool:
+            outcomes = list(pool.map(lambda source: self._compile_kernel(source, targets[source.role]), wanted))
+        for source, outcome in zip(wanted, outcomes, strict=True):
+            if outcome is not None:
+                raise BackendError(
+                    f"{source.role}.cpp does not compile against the emulator's headers:\n{_first_error(outcome)}",
+                    hint="the headers have the signatures of ttnn 0.81.1; a header that is not found is not emulated yet",
+                )
+        return targets
+
+    def _kernel_target(self, source: KernelSource, headers: str) -> Path:
+        parts = [self.compiler.identity, *KERNEL_FLAGS, *source.macros, source.role, source.text, headers]
+        return self.cache_folder / "emulator" / f"{source.role}-{_digest(parts)}.so"
+
+    def _compile_kernel(self, source: KernelSource, target: Path) -> str | None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{source.role}.cpp"
+            file.write_text(source.text, encoding="utf-8")
+            macros = [f"-D{macro}" for macro in source.macros]
+            include = f"-I{INCLUDE_FOLDER}"
+            prefix_map = f"-ffile-prefix-map={folder}=."
+            command = (*self.compiler.command, *KERNEL_FLAGS, prefix_map, include, *macros, *_plugin_flags(), str(file))
+            outcome = self._build(command, target)
+            return outcome.replace(f"{folder}{os.sep}", "") if outcome is not None else None
+
+    def _build(self, command: Sequence[str], target: Path) -> str | None:
+        """Runs `command` with an output file that becomes `target`. The compiler's messages where it fails."""
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, made = tempfile.mkstemp(dir=target.parent, prefix="making-")
+        except OSError as error:
+            raise BackendError(
+                f"the cache folder {target.parent} cannot be written: {error.strerror}",
+                hint="make it writable, or choose another: Emulator(cache_folder=...)",
+            ) from error
+        os.close(handle)
+        try:
+            outcome = _compile((*command, "-o", made))
+            if outcome is None:
+                os.chmod(made, 0o755)
+                os.replace(made, target)
+            return outcome
+        finally:
+            Path(made).unlink(missing_ok=True)
+
+
+def _compile(command: Sequence[str]) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_LIMIT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"the compiler did not end within {COMPILE_LIMIT_SECONDS} seconds"
+    except OSError as error:
+        return f"the compiler cannot be started: {error}"
+    return (done.stderr or done.stdout or f"exit status {done.returncode}") if done.returncode else None
+
+
+def _runner_error(messages: str) -> BackendError:
+    return BackendError(
+        f"the emulator's runner cannot be built:\n{_first_error(messages)}",
+        hint="a compiler with C++17 is needed: " + HOW_TO_GET_A_COMPILER,
+    )
+
+
+def _first_error(messages: str) -> str:
+    """The first error and the lines that show it, without the trail of notes."""
+    lines = messages.strip().splitlines()
+    start = next((index for index, line in enumerate(lines) if "error" in line), 0)
+    return "\n".join(lines[start : start + 4])
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _folder_text(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".h", ".cpp"))
+    return "\0".join(f"{path.relative_to(folder)}\0{path.read_text(encoding='utf-8')}" for path in files)
+
+
+def _headers_text() -> str:
+    return _folder_text(INCLUDE_FOLDER)
+
+
+def _interface_text() -> str:
+    return (INCLUDE_FOLDER / "emulator" / "interface.h").read_text(encoding="utf-8")
+
+
+def _processor_flags() -> tuple[str, ...]:
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return ("-march=native", "-mtune=generic")
+    return ()
+
+
+def _processor_identity() -> str:
+    """What the runner's instructions depend on: a cache folder may be shared between machines."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith(("flags", "Features")):
+                return f"{platform.machine()} {line}"
+    except OSError:
+        pass
+    return f"{platform.machine()} {platform.processor()} {platform.node()}"
+
+
+def _plugin_flags() -> tuple[str, ...]:
+    return ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
+
+
+def _link_flags() -> tuple[str, ...]:
+    # -rdynamic: the kernels find the emulator's functions in the executable that loads them.
+    return () if sys.platform == "darwin" else ("-rdynamic", "-ldl")

@@ -1,0 +1,172 @@
+"""A program and its inputs as the runner reads them: a text of declarations and one file per tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ttexplore.backends.base import Array, ordered_layouts, storage_dtype
+from ttexplore.backends.emulator.compiler import KernelSource
+from ttexplore.backends.emulator.tiles import tilize, untilize
+from ttexplore.errors import BackendError
+from ttexplore.plan import KERNEL_ROLES, Argument, ComputeConfig, KernelRole, Partition, Plan, TensorLayout
+
+# Any distinct numbers do: the emulator knows a tensor by its address.
+FIRST_TENSOR_ADDRESS = 0x2000_0000
+TENSOR_ADDRESS_STEP = 0x0100_0000
+
+# Flag word of an accessor to a tensor interleaved over the DRAM banks (metalium.md 2.3).
+INTERLEAVED_DRAM = 2
+
+FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
+
+# The reader runs on NoC 0, the writer on NoC 1 (metalium.md 2.4).
+NOC_OF_ROLE: dict[KernelRole, int] = {"reader": 0, "compute": 0, "writer": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Values of arguments by the rules of `plan.Argument.source`."""
+
+    plan: Plan
+
+    def words(self, arguments: tuple[Argument, ...], core_values: dict[str, int]) -> list[int]:
+        """The 32-bit words of `arguments`; an accessor takes two. Raises BackendError for one without a value."""
+        return [word for argument in arguments for word in self._words_of(argument, core_values)]
+
+    def names(self, arguments: tuple[Argument, ...]) -> list[tuple[str, int]]:
+        """Name and value of the constants among compile-time arguments."""
+        return [(a.name, self._words_of(a, {})[0]) for a in arguments if a.source == "constant"]
+
+    def _words_of(self, argument: Argument, core_values: dict[str, int]) -> list[int]:
+        match argument.source:
+            case "tensor_address":
+                return [tensor_address(self.plan, argument.of)]
+            case "accessor":
+                return [INTERLEAVED_DRAM, self.plan.accessor(argument.of).page_bytes]
+            case "core_value":
+                if argument.of not in core_values:
+                    raise BackendError(
+                        f"argument {argument.name} wants the core value {argument.of!r}, which the partition does not give",
+                        hint=f"the partition gives {', '.join(core_values) or 'none'}",
+                    )
+                return [core_values[argument.of] & 0xFFFF_FFFF]
+            case "constant":
+                if argument.value is None:
+                    raise BackendError(f"argument {argument.name} is a constant without a value")
+                return [argument.value & 0xFFFF_FFFF]
+            case other:
+                raise BackendError(f"argument {argument.name} has the unknown source {other!r}")
+
+
+def tensor_address(plan: Plan, name: str) -> int:
+    """The address by which kernels name the tensor."""
+    names = [layout.name for layout in ordered_layouts(plan)]
+    return FIRST_TENSOR_ADDRESS + names.index(name) * TENSOR_ADDRESS_STEP
+
+
+def complete(plan: Plan) -> tuple[Partition, ComputeConfig]:
+    """The parts of the plan that may be absent in early steps. Raises BackendError where they are."""
+    if plan.partition is None or plan.compute is None or not plan.signature:
+        raise BackendError(
+            "the plan is not complete: partition, compute configuration or signature is missing",
+            hint="run all passes before running the program",
+        )
+    return plan.partition, plan.compute
+
+
+def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
+    """What to compile: each text with its compile-time arguments as macros."""
+    _, compute = complete(plan)
+    sources: list[KernelSource] = []
+    for role in KERNEL_ROLES:
+        if role not in texts:
+            raise BackendError(f"the program has no {role} kernel", hint="texts needs reader, compute and writer")
+        arguments = plan.kernel_signature(role).compile_time
+        values = Arguments(plan)
+        words = ",".join(f"{word}u" for word in values.words(arguments, {}))
+        macros = [
+            f"NOC_INDEX={NOC_OF_ROLE[role]}",
+            f"KERNEL_COMPILE_TIME_ARGS={words}",
+            f"EMULATOR_DST_ACCUM_MODE={str(compute.fp32_dest_acc_en).lower()}",
+            f"EMULATOR_APPROX={str(compute.math_approx_mode).lower()}",
+        ]
+        names = values.names(arguments)
+        if names:
+            entries = ",".join(f'{{"{name}",{value}u}}' for name, value in names)
+            macros.append(f"KERNEL_COMPILE_TIME_ARG_MAP={entries}")
+        sources.append(KernelSource(role, texts[role], tuple(macros)))
+    return sources
+
+
+def write_job(
+    folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int
+) -> None:
+    """Writes `job.txt` and the input files into `folder`."""
+    partition, compute = complete(plan)
+    fidelity = FIDELITIES[compute.math_fidelity]
+    lines = [
+        f"compute {int(compute.fp32_dest_acc_en)} {compute.dst_tiles} {fidelity}",
+        f"events {event_limit}",
+        f"repeat {repeats}",
+    ]
+    for index, layout in enumerate(ordered_layouts(plan)):
+        accessor = plan.accessor(layout.name)
+        given = "-"
+        if layout.name in inputs:
+            given = f"input{index}.bin"
+            pages = tilize(inputs[layout.name])
+            _check_pages(layout, pages.shape[0], accessor.pages, pages.itemsize * pages.shape[1], accessor.page_bytes)
+            pages.tofile(folder / given)
+        written = output_file(index) if layout.role != "input" else "-"
+        lines.append(
+            f"tensor {layout.name} {tensor_address(plan, layout.name)} {accessor.page_bytes} {accessor.pages} "
+            f"{int(layout.role != 'input')} {given} {written}"
+        )
+    for buffer in plan.buffers:
+        if buffer.index is None:
+            raise BackendError(f"circular buffer {buffer.name} has no index", hint="run all passes first")
+        lines.append(
+            f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {int(buffer.data_format == 'Float32')} "
+            f"{int(buffer.unpack_to_dest)} {buffer.name}"
+        )
+    values = Arguments(plan)
+    for number, role in enumerate(KERNEL_ROLES):
+        lines.append(f"kernel {number} {kernels[role]}")
+        lines.append(_counted(f"common {number}", values.words(plan.kernel_signature(role).common_runtime, {})))
+    for core in partition.cores:
+        lines.append(f"core {core.x} {core.y}")
+        for number, role in enumerate(KERNEL_ROLES):
+            words = values.words(plan.kernel_signature(role).runtime, core.values)
+            lines.append(_counted(f"arguments {number}", words))
+    (folder / "job.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
+    """The output and inout tensors that the runner wrote, in parameter order and logical shape."""
+    outputs: list[Array] = []
+    for index, layout in enumerate(ordered_layouts(plan)):
+        if layout.role == "input":
+            continue
+        pages = np.fromfile(folder / output_file(index), dtype=storage_dtype(layout))
+        outputs.append(untilize(pages, layout.shape))
+    return tuple(outputs)
+
+
+def output_file(index: int) -> str:
+    return f"output{index}.bin"
+
+
+def _counted(head: str, words: list[int]) -> str:
+    return " ".join([head, str(len(words)), *map(str, words)])
+
+
+def _check_pages(layout: TensorLayout, pages: int, planned_pages: int, page_bytes: int, planned_page_bytes: int) -> None:
+    if (pages, page_bytes) != (planned_pages, planned_page_bytes):
+        raise BackendError(
+            f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, its accessor says "
+            f"{planned_pages} of {planned_page_bytes}",
+            hint="the accessor's pages are the 32x32 tiles of the padded tensor",
+        )

@@ -1,0 +1,832 @@
+"""Running a program at any step, with NumPy and without lowering it.
+
+Each function is translated once to a Python generator. Before the split one function runs core by core; after it
+three of them share each core, and every blocking operation that cannot go on yields to the others. Protocols are
+checked as they run. Values are float32, rounded where they are stored to the format of the buffer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError, Unsupported, VerifyError
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.rewrite import walk
+from ttexplore.ops import OPS
+from ttexplore.ops.op import Op
+from ttexplore.plan import FORMAT_OF_DTYPE, CoreWork, Plan
+
+Array = NDArray[np.float32]
+
+_PYTHON_FUNCTIONS: dict[str, str] = {
+    "exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2", "sqrt": "np.sqrt", "tanh": "np.tanh",
+    "sin": "np.sin", "cos": "np.cos", "fabs": "np.abs", "abs": "np.abs", "floor": "np.floor", "ceil": "np.ceil",
+    "pow": "np.power", "if_then_else": "np.where",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took."""
+
+    outputs: tuple[NDArray[Any], ...]
+    seconds: float
+
+
+def storage(dtype: str) -> Any:
+    """The NumPy dtype in which the chip holds a kernel dtype. Raises Unsupported where no tile format does."""
+    if dtype not in FORMAT_OF_DTYPE:
+        raise Unsupported(f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
+    return np.dtype(ml_dtypes.bfloat16 if FORMAT_OF_DTYPE[dtype] == "Float16_b" else np.float32)
+
+
+def rounded(values: Any, dtype: str) -> Array:
+    """`values` as float32, rounded to what a kernel dtype holds on the chip."""
+    if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
+        return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+    return np.asarray(values, np.float32)
+
+
+def interpret(
+    functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
+    turn_limit: int | None = None,
+) -> Interpretation:  # fmt: skip
+    """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
+
+    `turn_limit` bounds the turns that the kernels of one core get. Raises KernelError for reads and writes outside of
+    buffers, VerifyError for protocol faults and deadlocks, with the kernel's line.
+    """
+    start = time.perf_counter()
+    tensors = _tensors(functions)
+    names = sorted(tensors, key=lambda name: _position(name, plan, functions))
+    given = iter(inputs)
+    arrays: dict[str, Array] = {}
+    for name in names:
+        dtype, shape = tensors[name]
+        if roles[name] in ("input", "inout"):
+            arrays[name] = rounded(next(given), dtype).reshape(shape)
+        else:
+            arrays[name] = np.full(shape, np.nan, np.float32)
+    tiled = _is_tiled(functions)
+    if tiled:
+        arrays = {name: tilize(array) for name, array in arrays.items()}
+    programs = {role: _translate(role, function) for role, function in functions.items()}
+    mode = _mode(functions)
+    partition = plan.partition
+    cores: Sequence[CoreWork | None] = partition.cores if partition is not None and _has_core_values(functions) else [None]
+    for core in cores:
+        machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit)
+        machine.run(programs)
+    outputs: list[NDArray[Any]] = []
+    for name in names:
+        if roles[name] in ("output", "inout"):
+            dtype, shape = tensors[name]
+            array = untilize(arrays[name], shape) if tiled else arrays[name]
+            outputs.append(array.astype(storage(dtype)))
+    return Interpretation(tuple(outputs), time.perf_counter() - start)
+
+
+def tilize(array: Array) -> Array:
+    """(..., H, W) as tiles (pages, 32, 32), row-major; a vector is the first row of one row of tiles."""
+    if array.ndim == 1:
+        tiles = np.zeros((array.size // 32, 32, 32), np.float32)
+        tiles[:, 0, :] = array.reshape(-1, 32)
+        return tiles
+    rows, columns = array.shape[-2] // 32, array.shape[-1] // 32
+    return np.ascontiguousarray(
+        array.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32)
+    )
+
+
+def untilize(tiles: Array, shape: tuple[int, ...]) -> Array:
+    """The tensor of `shape` that :func:`tilize` made the tiles from."""
+    if len(shape) == 1:
+        return tiles[:, 0, :].reshape(shape)
+    rows, columns = shape[-2] // 32, shape[-1] // 32
+    return tiles.reshape(-1, rows, columns, 32, 32).transpose(0, 1, 3, 2, 4).reshape(shape)
+
+
+def _tensors(functions: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
+    return {
+        str(p.name): (dtype_of(p), shape_of(p)) for function in functions.values() for p in function.params if is_buffer(p)
+    }
+
+
+def _position(name: str, plan: Plan, functions: dict[str, Any]) -> int:
+    for layout in plan.layouts:
+        if layout.name == name:
+            return layout.position
+    return [str(p.name) for p in next(iter(functions.values())).params].index(name)
+
+
+def _names(functions: dict[str, Any]) -> set[str]:
+    return {op_name(s) for function in functions.values() for s in walk(function.body)}
+
+
+def _is_tiled(functions: dict[str, Any]) -> bool:
+    return any(name.startswith("tt.") for name in _names(functions))
+
+
+def _has_core_values(functions: dict[str, Any]) -> bool:
+    return any(
+        isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == "tt.core_value"
+        for function in functions.values()
+        for s in walk(function.body)
+    )
+
+
+def _mode(functions: dict[str, Any]) -> str:
+    if len(functions) == 1:
+        return "sequential"
+    return "queues" if {"tt.cb_push_back", "tt.cb_pop_front"} & _names(functions) else "channels"
+
+
+# Translation
+
+
+@dataclass(frozen=True)
+class _Translated:
+    role: str
+    start: Callable[[Any], Generator[None, None, None]]
+
+
+@dataclass
+class _Writer:
+    """Writes one function as the text of a Python generator."""
+
+    role: str
+    lines: list[str] = field(default_factory=list[str])
+    values: dict[Any, str] = field(default_factory=dict[Any, str])
+    constants: list[Any] = field(default_factory=list[Any])
+
+    def constant(self, value: Any) -> str:
+        self.constants.append(value)
+        return f"K{len(self.constants) - 1}"
+
+    def name(self, variable: Any) -> str:
+        if variable not in self.values:
+            self.values[variable] = f"v{len(self.values)}"
+        return self.values[variable]
+
+    def expression(self, e: Any) -> str:
+        binary = {
+            tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
+            tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
+            tirx.Or: "|",
+        }.get(type(e))  # fmt: skip
+        if binary:
+            return f"({self.expression(e.a)} {binary} {self.expression(e.b)})"
+        match e:
+            case tirx.IntImm():
+                return str(int(e.value))
+            case tirx.FloatImm():
+                return f"np.float32({float(e.value)!r})" if np.isfinite(float(e.value)) else f"np.float32('{e.value}')"
+            case ir.Var():
+                return self.name(e)
+            case tirx.Max() | tirx.Min():
+                word = "maximum" if isinstance(e, tirx.Max) else "minimum"
+                return f"np.{word}({self.expression(e.a)}, {self.expression(e.b)})"
+            case tirx.Cast():
+                dtype = str(e.ty.dtype)
+                inner = self.expression(e.value)
+                return f"rounded({inner}, '{dtype}')" if "float" in dtype else f"np.asarray({inner}).astype('{dtype}')"
+            case tirx.Not():
+                return f"np.logical_not({self.expression(e.a)})"
+            case ir.TensorLoad():
+                indices = ", ".join(self.expression(index) for index in e.indices)
+                return f"m.load('{e.source.name}', ({indices},))"
+            case ir.Call() if str(e.op.name).rpartition(".")[2] in _PYTHON_FUNCTIONS:
+                word = _PYTHON_FUNCTIONS[str(e.op.name).rpartition(".")[2]]
+                return f"{word}({', '.join(self.expression(a) for a in e.args)})"
+            case ir.Call() if str(e.op.name) == "tt.core_value":
+                return f"m.core_value('{e.args[0].value}')"
+            case _:
+                what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
+                raise Unsupported(f"the interpreter does not know {what}", span=span_of(e))
+
+    def emit(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def body(self, body: Any, depth: int) -> None:
+        parts = statements(body)
+        if not parts:
+            self.emit(depth, "pass")
+        for part in parts:
+            self.statement(part, depth)
+
+    def statement(self, s: Any, depth: int) -> None:
+        match s:
+            case tirx.AllocBuffer():
+                self.emit(depth, f"m.allocate({self.constant(s.buffer)})")
+            case tirx.Bind():
+                self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+            case tirx.IfThenElse():
+                self.emit(depth, f"if {self.expression(s.condition)}:")
+                self.body(s.then_case, depth + 1)
+                if s.else_case is not None:
+                    self.emit(depth, "else:")
+                    self.body(s.else_case, depth + 1)
+            case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
+                self.parallel(s, depth)
+            case tirx.For():
+                low, extent = self.expression(s.min), self.expression(s.extent)
+                self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {low} + {extent}):")
+                self.body(s.body, depth + 1)
+            case tirx.BufferStore():
+                self.store(s, depth)
+            case tirx.Evaluate():
+                self.operation(s, depth)
+            case _:
+                raise Unsupported(f"the interpreter does not know {type(s).__name__}", span=span_of(s))
+
+    def store(self, s: Any, depth: int) -> None:
+        indices = ", ".join(self.expression(index) for index in s.indices)
+        self.emit(depth, f"m.at = {self.constant(s)}")
+        self.emit(depth, f"m.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
+
+    def parallel(self, s: Any, depth: int) -> None:
+        loops: list[Any] = []
+        while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
+            loops.append(s)
+            s = s.body
+        for axis, one in enumerate(loops):
+            shape = ", ".join("-1" if other == axis else "1" for other in range(len(loops)))
+            low, extent = self.expression(one.min), self.expression(one.extent)
+            self.emit(depth, f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}).reshape(({shape},))")
+        self.body(s, depth)
+
+    def region(self, region: Any) -> str:
+        parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
+        return f"('{region.source.name}', ({parts},))"
+
+    def operation(self, s: Any, depth: int) -> None:
+        name, values = op_name(s), arguments(s)
+        self.emit(depth, f"m.at = {self.constant(s)}")
+        if name.startswith("tl."):
+            shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
+            flags = {k: attribute(s, k) for k in ("transpose_A", "transpose_B", "clear_accum", "transpose")}
+            self.emit(depth, f"m.{name[3:]}({', '.join(shown)}, {self.constant(flags)})")
+            return
+        shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
+        if name in OPS and OPS[name].meaning is not None:
+            self.emit(depth, f"m.compute({self.constant(OPS[name])}, {', '.join(shown)})")
+        elif name.endswith(("_init", "_uninit")) and name not in OPS:
+            self.emit(depth, f"m.initialise({self.constant(name[3:])}, [{', '.join(shown)}])")
+        elif name[3:] in ("cb_wait_front", "cb_reserve_back", "receive_block", "send_block", "read_block", "write_block"):
+            self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
+            self.emit(depth + 1, "yield")
+            self.emit(depth + 1, f"m.at = {self.constant(s)}")
+        else:
+            self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
+
+
+def _translate(role: str, function: Any) -> _Translated:
+    writer = _Writer(role)
+    writer.body(function.body, 1)
+    text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
+    scope: dict[str, Any] = {"np": np, "rounded": rounded}
+    scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
+    exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
+    return _Translated(role, scope["kernel"])
+
+
+# The machine
+
+
+@dataclass
+class _Queue:
+    """A circular buffer: `pages` tiles, the positions where tiles are read and written next, and counts."""
+
+    name: str
+    pages: int
+    dtype: str
+    tiles: Array
+    front: int = 0
+    back: int = 0
+    filled: int = 0
+    reserved: int = 0
+    waited: int = 0
+    unread: bool = False
+    unsent: bool = False
+
+
+class _Machine:
+    """One core: its buffers, and the operations that the translated kernels call."""
+
+    def __init__(
+        self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
+        turn_limit: int | None,
+    ) -> None:  # fmt: skip
+        self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
+        self.turn_limit = turn_limit
+        self.arrays: dict[str, Array] = {}
+        self.kinds: dict[str, str] = {}
+        self.queues: dict[str, _Queue] = {}
+        self.blocks: dict[str, deque[Array]] = {}
+        self.current: dict[str, Array] = {}
+        self.at: Any = None
+        self.role = ""
+        self.waiting: dict[str, tuple[str, str, int, int, int, Any]] = {}
+        self.section = ""
+        self.l1_accumulate = False
+        self.engine: dict[str, Any] = {}
+        self.started = False
+        self.unwritten = False
+        self.wide = plan.compute is None or plan.compute.fp32_dest_acc_en
+
+    # Running
+
+    def run(self, programs: dict[str, _Translated]) -> None:
+        alive = {role: one.start(self) for role, one in programs.items()}
+        turns = 0
+        while alive:
+            progress = False
+            for role in list(alive):
+                self.role = role
+                self.waiting.pop(role, None)
+                before = self.progress_mark()
+                try:
+                    next(alive[role])
+                except StopIteration:
+                    self._finished(role)
+                    del alive[role]
+                    progress = True
+                else:
+                    progress = progress or self.progress_mark() != before
+            turns += 1
+            if alive and not progress:
+                raise self._deadlock(alive, programs)
+            if self.turn_limit is not None and turns > self.turn_limit:
+                raise VerifyError(f"the kernels did not end within {self.turn_limit} turns", span=span_of(self.at))
+        self._balanced()
+
+    def progress_mark(self) -> tuple[int, ...]:
+        queues = self.queues.values()
+        return (
+            sum(q.front + q.back + q.filled * 1009 + q.reserved * 31 + q.waited * 7 for q in queues),
+            sum(len(blocks) for blocks in self.blocks.values()),
+            self.moved,
+        )
+
+    moved = 0
+
+    def _finished(self, role: str) -> None:
+        if role == "writer" and self.unwritten:
+            raise self.fault("the writer ends before its writes have arrived", "end with noc_write_barrier")
+
+    def _balanced(self) -> None:
+        for queue in self.queues.values():
+            if queue.filled:
+                raise self.fault(
+                    f"{queue.name} still holds {queue.filled} tiles when all kernels have ended",
+                    "pop as many tiles as are pushed",
+                )
+
+    def fault(self, message: str, hint: str) -> VerifyError:
+        where = f" on core ({self.core.x}, {self.core.y})" if self.core is not None else ""
+        kernel = f"{self.role}{where}: " if self.mode != "sequential" else ""
+        return VerifyError(f"{kernel}{message}", hint=hint, span=span_of(self.at) if self.at is not None else None)
+
+    def _deadlock(self, alive: dict[str, Any], programs: dict[str, Any]) -> VerifyError:
+        lines: list[str] = []
+        hint, span = "", None
+        for role in alive:
+            cb, what, need, have, capacity, at = self.waiting[role]
+            line = span_of(at)
+            lines.append(f"  the {role} waits to {what} {need} tiles of {cb}, has {have} of {capacity} (line {line.line if line else '?'})")
+            producer = self._producer(cb)
+            if what == "reserve" and not hint:
+                hint = f"give {cb} more pages (stages), or let its consumer pop earlier"
+                span = line
+            elif what == "receive" and producer not in alive:
+                hint = f"the {producer} has ended without pushing {need} more tiles of {cb}: a push is missing"
+                span = line
+        where = f"core ({self.core.x}, {self.core.y})" if self.core is not None else "the core"
+        return VerifyError(f"deadlock on {where}:\n" + "\n".join(lines), hint=hint or "a push is missing", span=span)
+
+    def _producer(self, cb: str) -> str:
+        return next((b.producer for b in self.plan.buffers if b.name == cb), "")
+
+    def core_value(self, name: str) -> int:
+        assert self.core is not None
+        return self.core.values[name]
+
+    # Buffers
+
+    def allocate(self, buffer: Any) -> None:
+        name, scope, shape = str(buffer.name), scope_of(buffer), shape_of(buffer)
+        if scope == "tt.cb" and self.mode != "sequential":
+            if name not in self.queues and name not in self.blocks:
+                plan = self.plan.buffer(name)
+                if self.mode == "queues":
+                    tiles = np.full((plan.pages, 32, 32), np.nan, np.float32)
+                    self.queues[name] = _Queue(name, plan.pages, dtype_of(buffer), tiles)
+                else:
+                    self.blocks[name] = deque()
+                    self.current[name] = np.full(shape, np.nan, np.float32)
+            self.dtypes = self.dtypes | {name: dtype_of(buffer)}
+            return
+        self.arrays[name] = np.full(shape, np.nan, np.float32)
+        self.kinds[name] = scope
+        self.dtypes = self.dtypes | {name: dtype_of(buffer)}
+
+    def _array(self, name: str) -> Array:
+        return self.arrays[name] if name in self.arrays else self.tensors[name]
+
+    def load(self, name: str, indices: tuple[Any, ...]) -> Any:
+        array = self._array(name)
+        self._check_indices(name, array, indices)
+        return array[indices]
+
+    def store(self, name: str, indices: tuple[Any, ...], value: Any) -> None:
+        array = self._array(name)
+        self._check_indices(name, array, indices)
+        array[indices] = rounded(value, self.dtypes[name])
+
+    def _check_indices(self, name: str, array: Array, indices: tuple[Any, ...]) -> None:
+        for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
+            low, high = int(np.min(index)), int(np.max(index))
+            if low < 0 or high >= extent:
+                raise KernelError(
+                    f"{name} has {extent} elements along axis {axis}; index {high if high >= extent else low} is outside",
+                    hint="check the index",
+                    span=span_of(self.at),
+                )
+
+    def _view(self, region: tuple[str, tuple[tuple[int, int], ...]]) -> Array:
+        name, parts = region
+        array = self._array(name)
+        for axis, ((low, extent), length) in enumerate(zip(parts, array.shape, strict=True)):
+            if low < 0 or low + extent > length:
+                raise KernelError(
+                    f"{name} has {length} elements along axis {axis}; the region {low}:{low + extent} is outside",
+                    hint="make the size a multiple of the block, or check the index",
+                    span=span_of(self.at),
+                )
+        view = array[tuple(slice(low, low + extent) for low, extent in parts)]
+        while view.ndim > 1 and view.shape[0] == 1:
+            view = view[0]
+        return view
+
+    # Kernel-level operations
+
+    def copy(self, source: Any, target: Any, flags: dict[str, int]) -> None:
+        values, into = self._view(source), self._view(target)
+        if flags["transpose"]:
+            values = values.T
+        into[...] = rounded(values, self.dtypes[target[0]]).reshape(into.shape)
+
+    def fill(self, target: Any, value: Any, flags: dict[str, int]) -> None:
+        self._view(target)[...] = rounded(value, self.dtypes[target[0]])
+
+    def gemm(self, a: Any, b: Any, c: Any, flags: dict[str, int]) -> None:
+        left, right, out = self._view(a), self._view(b), self._view(c)
+        left = left.T if flags["transpose_A"] else left
+        right = right.T if flags["transpose_B"] else right
+        product = left @ right
+        out[...] = rounded(product if flags["clear_accum"] else out + product, self.dtypes[c[0]])
+
+    # Blocks
+
+    def read_block(
+        self, role: str, tensor: str, cb: str, page: int, rows: int, columns: int, stride: int, column_slots: int,
+        row_slots: int,
+    ) -> bool:  # fmt: skip
+        if self.mode == "channels":
+            if len(self.blocks[cb]) >= self.plan.buffer(cb).stages:
+                return self._wait(role, cb, "reserve", rows * columns)
+            block = np.full((rows * columns, 32, 32), np.nan, np.float32)
+        else:
+            block = self.arrays[cb]
+        for r in range(rows):
+            for c in range(columns):
+                block[r * row_slots + c * column_slots] = self._page(tensor, page + r * stride + c)
+        if self.mode == "channels":
+            self.blocks[cb].append(block)
+            self.moved += 1
+        return True
+
+    def write_block(self, role: str, cb: str, tensor: str, page: int, rows: int, columns: int, stride: int) -> bool:
+        if self.mode == "channels":
+            if not self.blocks[cb]:
+                return self._wait(role, cb, "receive", rows * columns)
+            block = self.blocks[cb].popleft()
+            self.moved += 1
+        else:
+            block = self.arrays[cb]
+        for r in range(rows):
+            for c in range(columns):
+                self._set_page(tensor, page + r * stride + c, block[r * columns + c])
+        return True
+
+    def receive_block(self, role: str, cb: str, count: int) -> bool:
+        if not self.blocks[cb]:
+            return self._wait(role, cb, "receive", count)
+        self.current[cb] = self.blocks[cb].popleft()
+        self.moved += 1
+        return True
+
+    def send_block(self, role: str, cb: str, count: int) -> bool:
+        if len(self.blocks[cb]) >= self.plan.buffer(cb).stages:
+            return self._wait(role, cb, "reserve", count)
+        self.blocks[cb].append(self.current[cb].copy())
+        self.current[cb][...] = np.nan
+        self.moved += 1
+        return True
+
+    def _wait(self, role: str, cb: str, what: str, need: int) -> bool:
+        if self.mode == "queues":
+            queue = self.queues[cb]
+            have = queue.filled if what == "receive" else queue.pages - queue.filled
+            self.waiting[role] = (cb, what, need, have, queue.pages, self.at)
+        else:
+            plan = self.plan.buffer(cb)
+            have = len(self.blocks[cb]) * plan.block_pages
+            have = have if what == "receive" else plan.pages - have
+            self.waiting[role] = (cb, what, need, have, plan.pages, self.at)
+        return False
+
+    def _page(self, tensor: str, page: int) -> Array:
+        self._check_page(tensor, page)
+        return self.tensors[tensor][page]
+
+    def _set_page(self, tensor: str, page: int, tile: Array) -> None:
+        self._check_page(tensor, page)
+        self.tensors[tensor][page] = rounded(tile, self.dtypes[tensor])
+
+    def _check_page(self, tensor: str, page: int) -> None:
+        pages = len(self.tensors[tensor])
+        if not 0 <= page < pages:
+            raise self.fault(f"page {page} of {tensor}, which has {pages}", "check the index")
+
+    # Circular buffers
+
+    def cb_reserve_back(self, role: str, cb: str, count: int) -> bool:
+        queue = self.queues[cb]
+        if count > queue.pages:
+            raise self.fault(f"{count} tiles of {cb} are reserved, which holds {queue.pages}", f"give {cb} more pages")
+        if queue.back + count > queue.pages:
+            raise self.fault(
+                f"reserving {count} tiles at {queue.back} of {cb} would straddle its end at {queue.pages}",
+                "make the size a multiple of every push",
+            )
+        if queue.filled + count > queue.pages:
+            return self._wait(role, cb, "reserve", count)
+        queue.reserved = count
+        return True
+
+    def cb_push_back(self, cb: str, count: int) -> None:
+        queue = self.queues[cb]
+        if count > queue.reserved:
+            raise self.fault(f"{count} tiles of {cb} are pushed, {queue.reserved} are reserved", "reserve them first")
+        if queue.unread:
+            raise self.fault(f"{cb} is pushed before the reads into it have arrived", "put noc_read_barrier before it")
+        queue.back = (queue.back + count) % queue.pages
+        queue.filled += count
+        queue.reserved = 0
+
+    def cb_wait_front(self, role: str, cb: str, count: int) -> bool:
+        queue = self.queues[cb]
+        if count > queue.pages:
+            raise self.fault(f"{count} tiles of {cb} are waited for, which holds {queue.pages}", f"give {cb} more pages")
+        if queue.filled < count:
+            return self._wait(role, cb, "receive", count)
+        queue.waited = max(queue.waited, count)
+        return True
+
+    def cb_pop_front(self, cb: str, count: int) -> None:
+        queue = self.queues[cb]
+        if count > queue.waited:
+            raise self.fault(f"{count} tiles of {cb} are popped, {queue.waited} were waited for", "wait for them first")
+        if queue.unsent:
+            raise self.fault(f"{cb} is popped while it is still being written from", "put noc_writes_flushed before it")
+        for index in range(count):
+            queue.tiles[(queue.front + index) % queue.pages] = np.nan
+        queue.front = (queue.front + count) % queue.pages
+        queue.filled -= count
+        queue.waited -= count
+
+    def noc_read_tile(self, tensor: str, page: int, cb: str, slot: int) -> None:
+        self._put(cb, slot, self._page(tensor, page))
+        self.queues[cb].unread = True
+
+    def noc_write_tile(self, cb: str, slot: int, tensor: str, page: int) -> None:
+        self._set_page(tensor, page, self._get(cb, slot))
+        self.queues[cb].unsent = True
+        self.unwritten = True
+
+    def noc_read_barrier(self) -> None:
+        for queue in self.queues.values():
+            queue.unread = False
+
+    def noc_writes_flushed(self) -> None:
+        for queue in self.queues.values():
+            queue.unsent = False
+
+    def noc_write_barrier(self) -> None:
+        self.noc_writes_flushed()
+        self.unwritten = False
+
+    def _get(self, cb: str, index: int) -> Array:
+        if self.mode == "queues":
+            queue = self.queues[cb]
+            if not 0 <= index < queue.waited:
+                raise self.fault(f"tile {index} of {cb} is read, {queue.waited} were waited for", "wait for more tiles")
+            return queue.tiles[(queue.front + index) % queue.pages]
+        return (self.current if self.mode == "channels" else self.arrays)[cb][index]
+
+    def _put(self, cb: str, index: int, tile: Array) -> None:
+        tile = rounded(tile, self.dtypes[cb])
+        if self.mode == "queues":
+            queue = self.queues[cb]
+            if not 0 <= index < queue.reserved:
+                raise self.fault(f"tile {index} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles")
+            position = (queue.back + index) % queue.pages
+            if self.l1_accumulate and self.role == "compute":
+                tile = rounded(queue.tiles[position] + tile, self.dtypes[cb])
+            queue.tiles[position] = tile
+            return
+        (self.current if self.mode == "channels" else self.arrays)[cb][index] = tile
+
+    # Compute
+
+    def tile_regs_acquire(self) -> None:
+        self._section("", "acquired")
+        self.arrays["dst"][...] = 0.0
+
+    def tile_regs_commit(self) -> None:
+        self._section("acquired", "committed")
+
+    def tile_regs_wait(self) -> None:
+        self._section("committed", "waited")
+
+    def tile_regs_release(self) -> None:
+        self._section("waited", "")
+        self.arrays["dst"][...] = np.nan
+
+    def _section(self, wanted: str, new: str) -> None:
+        if self.section != wanted:
+            raise self.fault(
+                f"the DST section is {self.section or 'released'}, it should be {wanted or 'released'}",
+                "the order is acquire, commit, wait, release",
+            )
+        self.section = new
+
+    def compute(self, op: Op, *values: Any) -> None:
+        if self.started:
+            self._check_engine(op, values)
+        if op.name == "matmul_block":
+            self._matmul_block(*values)
+            return
+        reads: list[Any] = []
+        out: tuple[str, str, int] | None = None
+        rest = iter(values)
+        for operand in op.operands:
+            value = next(rest)
+            if operand.kind == "cb":
+                if operand.access == "read":
+                    reads.append((value, operand.name))
+                else:
+                    out = ("cb", value, 0)
+            elif operand.kind == "tile":
+                if out is not None and out[0] == "cb":
+                    out = ("cb", out[1], value)
+                else:
+                    position = next(i for i, r in enumerate(reads) if isinstance(r, tuple) and r[1] == operand.of)
+                    reads[position] = self._get(reads[position][0], value)
+            elif operand.kind == "dst":
+                index = next(rest)
+                self._check_slot(op, value, index)
+                if operand.access in ("read", "update"):
+                    reads.append(self.arrays[value][index])
+                if operand.access in ("write", "update"):
+                    out = ("dst", value, index)
+            else:
+                reads.append(np.float32(value))
+        assert op.meaning is not None and out is not None
+        result = op.meaning(*reads)
+        kind, name, index = out
+        if kind == "cb":
+            self._put(name, index, result)
+            return
+        if op.accumulates and self.section:
+            result = self.arrays[name][index] + result
+        self.arrays[name][index] = result if self.wide else rounded(result, "bfloat16")
+
+    def _check_slot(self, op: Op, buffer: str, index: int) -> None:
+        tiles = len(self.arrays[buffer])
+        if not 0 <= index < tiles:
+            raise self.fault(f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks")
+        if buffer == "dst":
+            wanted = "waited" if op.engine == "pack" else "acquired"
+            if self.section != wanted:
+                raise self.fault(
+                    f"{op.name} runs while DST is {self.section or 'released'}, it should be {wanted}",
+                    "acquire before computing; commit and wait before packing",
+                )
+
+    def _matmul_block(
+        self, a: str, b: str, a_tile: int, b_tile: int, out: str, slot: int, transpose: int, columns: int, rows: int,
+        depth: int,
+    ) -> None:  # fmt: skip
+        left = np.stack([self._get(a, a_tile + r * depth) for r in range(rows)])
+        right = np.stack([self._get(b, b_tile + c) for c in range(columns)])
+        self._check_slot(OPS["tt.matmul_block"], out, slot + rows * columns - 1)
+        meaning = OPS["tt.matmul_block"].meaning
+        assert meaning is not None
+        total = self.arrays[out][slot : slot + rows * columns] + meaning(left, right, transpose)
+        self.arrays[out][slot : slot + rows * columns] = total if self.wide else rounded(total, "bfloat16")
+
+    def pack_l1_accumulate(self, enable: Any) -> None:
+        self.l1_accumulate = bool(enable)
+
+    # Engine state
+
+    def _format(self, cb: str) -> tuple[str, bool]:
+        plan = self.plan.buffer(cb)
+        return plan.data_format, plan.unpack_to_dest
+
+    def compute_startup(self, in0: str, in1: str, out: str) -> None:
+        self.started = True
+        self.engine = {"a": self._format(in0), "b": self._format(in1), "pack": self._format(out)}
+
+    def compute_startup_matmul(self, in0: str, in1: str, out: str) -> None:
+        self.compute_startup(in1, in0, out)
+
+    def reconfig_source_a(self, old: str, new: str) -> None:
+        self._reconfigure("a", old, new)
+
+    def reconfig_source_b(self, old: str, new: str) -> None:
+        self._reconfigure("b", old, new)
+
+    def reconfig_pack(self, old: str, new: str) -> None:
+        self._reconfigure("pack", old, new)
+
+    def _reconfigure(self, part: str, old: str, new: str) -> None:
+        if self.engine.get(part) != self._format(old):
+            raise self.fault(
+                f"the reconfiguration to {new} says that {old} is in force, which it is not", "name the buffer that is"
+            )
+        self.engine[part] = self._format(new)
+        if part != "pack":
+            self.engine.pop("fpu", None)
+
+    def set_source_a(self, new: str) -> None:
+        self.engine["a"] = self._format(new)
+        self.engine.pop("fpu", None)
+
+    def set_source_b(self, new: str) -> None:
+        self.engine["b"] = self._format(new)
+        self.engine.pop("fpu", None)
+
+    def set_pack(self, new: str) -> None:
+        self.engine["pack"] = self._format(new)
+
+    def initialise(self, name: str, values: list[Any]) -> None:
+        if name.endswith("_uninit"):
+            self.engine.pop("fpu", None)
+            return
+        op = OPS[f"tt.{name[: -len('_init')]}"]
+        if op.engine == "sfpu":
+            self.engine["sfpu"] = op.init
+        else:
+            numbers = tuple(int(value) for value in values if not isinstance(value, str))
+            self.engine["fpu"] = (op.name, numbers)
+
+    def _check_engine(self, op: Op, values: tuple[Any, ...]) -> None:
+        given = _operand_values(op, values)
+        for part, name in (("a", op.source_a), ("b", op.source_b), ("pack", op.packs)):
+            if name and self.engine.get(part) != self._format(given[name]):
+                what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
+                raise self.fault(
+                    f"{op.name}: the {what} is set to {self.engine.get(part)}, {given[name]} is {self._format(given[name])}",
+                    "reconfigure the data format before it",
+                )
+        if op.init:
+            engine = "sfpu" if op.engine == "sfpu" else "fpu"
+            numbers = tuple(int(given[n]) for n in op.init_operands if not isinstance(given[n], str))
+            wanted = op.init if engine == "sfpu" else (op.name, numbers)
+            if self.engine.get(engine) != wanted:
+                raise self.fault(f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it")
+
+
+def _operand_values(op: Op, values: tuple[Any, ...]) -> dict[str, Any]:
+    rest = iter(values)
+    found: dict[str, Any] = {}
+    for operand in op.operands:
+        found[operand.name] = next(rest)
+        if operand.kind == "dst":
+            found[operand.name] = next(rest)
+    return found
+
+
