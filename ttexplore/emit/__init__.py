@@ -1,0 +1,56 @@
+"""What leaves the compiler: three kernels, a host program, the plan, and a Python runner."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ttexplore.emit.host import emit_host
+from ttexplore.emit.kernels import emit_kernel
+from ttexplore.emit.runner import RUNNER
+from ttexplore.errors import UsageError
+from ttexplore.plan import KERNEL_ROLES, Plan
+from ttexplore.record import Line, Listing, to_json
+
+PLAN_VERSION = 1
+
+
+def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
+    """Every exported file by name, from the lowered functions and the plan.
+
+    Raises Unsupported for what has no C++ text.
+    """
+    files = {f"{role}.cpp": emit_kernel(role, functions[role], plan) for role in KERNEL_ROLES}
+    files["main.cpp"] = _plain("cpp", "main.cpp", emit_host(plan))
+    files["tt.plan.json"] = _plain("json", "tt.plan.json", plan_json(plan))
+    files["run_ttnn.py"] = _plain("python", "run_ttnn.py", RUNNER)
+    return files
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan as JSON text, the same for the same plan."""
+    return json.dumps({"version": PLAN_VERSION, **to_json(plan)}, indent=1, sort_keys=True) + "\n"
+
+
+def _plain(language: Any, name: str, text: str) -> Listing:
+    return Listing(language, tuple(Line(line) for line in text.splitlines()), name)
+
+
+def write_files(files: dict[str, Listing], folder: str | Path) -> list[Path]:
+    """Write the files into a folder, all or none. Raises UsageError where the folder cannot be written."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target) as staging:
+            for name, listing in files.items():
+                (Path(staging) / name).write_text(listing.text, encoding="utf-8")
+            for name in files:
+                shutil.move(str(Path(staging) / name), str(target / name))
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder that you may write to"
+        ) from error
+    return [target / name for name in files]

@@ -1,0 +1,305 @@
+"""The three kernels as C++ of the SDK's object API (ttnn 0.81.1), each line with its origins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import arguments, constant, op_name, statements
+from ttexplore.ir.expression import format_expression
+from ttexplore.ir.listing import origins_of
+from ttexplore.ir.rewrite import walk
+from ttexplore.ops import OPS
+from ttexplore.ops.op import Op, Operand
+from ttexplore.plan import Argument, CircularBuffer, KernelRole, KernelSignature, Plan
+from ttexplore.record import Line, Listing, Origin
+
+_INDENT = "    "
+_WIDTH = 120
+_DATAFLOW_HEADERS = (
+    "api/dataflow/dataflow_api.h", "api/dataflow/dataflow_buffer.h", "api/dataflow/noc.h", "api/tensor/noc_traits.h",
+)  # fmt: skip
+
+# C++ keywords and names of the SDK and of our own text that a kernel's variable must not take.
+_RESERVED = frozenset(
+    """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete do
+    double else enum explicit export extern false float for friend goto if inline int long mutable namespace new not
+    operator or private protected public register return short signed sizeof static struct switch template this throw
+    true try typedef typeid typename union unsigned using virtual void volatile while xor noc kernel_main dst
+    uint32_t uint16_t uint8_t int32_t TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK
+    APPROX CB my_x my_y main
+    """.split()
+)
+
+
+@dataclass(frozen=True)
+class _CircularBufferName:
+    """A circular buffer in a template: its id, its DataflowBuffer and its page size."""
+
+    id: str
+    buffer: str
+    page_bytes: str
+
+    def __str__(self) -> str:
+        return self.id
+
+
+@dataclass
+class _Names:
+    """C++ names of variables: unique in the kernel, and none of the SDK's."""
+
+    taken: set[str] = field(default_factory=lambda: set(_RESERVED))
+    given: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    def fresh(self, wanted: str) -> str:
+        base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted) or "value"
+        base = f"v_{base}" if base[0].isdigit() or base[0] == "_" else base
+        name, number = base, 1
+        while name in self.taken:
+            number += 1
+            name = f"{base}_{number}"
+        self.taken.add(name)
+        return name
+
+    def of(self, variable: Any) -> str:
+        if variable not in self.given:
+            self.given[variable] = self.fresh(str(variable.name))
+        return self.given[variable]
+
+
+def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
+    """The text of one kernel.
+
+    Raises Unsupported for an operation or expression that has no C++ text.
+    """
+    return _Emitter(role, function, plan).listing()
+
+
+class _Emitter:
+    def __init__(self, role: KernelRole, function: Any, plan: Plan) -> None:
+        self.role, self.function, self.plan = role, function, plan
+        self.signature: KernelSignature = plan.kernel_signature(role)
+        self.names = _Names()
+        self.lines: list[Line] = []
+        self.node = 0
+        self.found = [s for s in walk(function.body) if op_name(s)]
+        self.buffers = self._buffers()
+        self.tensors = {argument.of: self.names.fresh(argument.of) for argument in self.signature.common_runtime}
+
+    def _buffers(self) -> dict[str, _CircularBufferName]:
+        used: dict[str, CircularBuffer] = {}
+        for statement in self.found:
+            for value in arguments(statement):
+                if is_buffer(value) and str(value.name) in {b.name for b in self.plan.buffers}:
+                    used[str(value.name)] = self.plan.buffer(str(value.name))
+        return {
+            name: _CircularBufferName(
+                self.names.fresh(f"cb_{name}"), self.names.fresh(f"{name}_buffer"), self.names.fresh(f"{name}_page_bytes")
+            )
+            for name in sorted(used, key=lambda name: used[name].index or 0)
+        }
+
+    # Text
+
+    def text(self, text: str, depth: int = 0, origins: tuple[Origin, ...] = (), node: int | None = None) -> None:
+        self.lines.append(Line(_INDENT * depth + text if text else "", origins, node))
+
+    def code(self, text: str, depth: int, origins: tuple[Origin, ...]) -> None:
+        for part in _wrapped(_INDENT * depth + text):
+            self.lines.append(Line(part, origins, self.node))
+        self.node += 1
+
+    def listing(self) -> Listing:
+        self._header()
+        if not self.found:
+            self.text("// This program only moves data.")
+            self.text("void kernel_main() {}")
+            return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
+        self.text("void kernel_main() {")
+        body = [s for s in statements(self.function.body) if not isinstance(s, tirx.AllocBuffer)]
+        self._prologue()
+        self._body(body, 1, ())
+        self.text("}")
+        return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
+
+    def _header(self) -> None:
+        name, target = self.plan.kernel, self.plan.target
+        self.text(f"// {self.role} of {name} for {target}, written by ttexplore.")
+        for what, given in (
+            ("compile-time", self.signature.compile_time), ("common", self.signature.common_runtime),
+            ("per core", self.signature.runtime),
+        ):  # fmt: skip
+            if given:
+                self.text(f"// {what} arguments: {', '.join(argument.name for argument in given)}")
+        self.text("")
+        headers: set[str] = set() if self.role == "compute" else set(_DATAFLOW_HEADERS)
+        for statement in self.found:
+            known = self._known(statement)
+            if known is not None:
+                headers.add(known.header)
+        if self.role == "compute" and self.found:
+            headers.add("api/dataflow/dataflow_buffer.h")
+        self.text("#include <cstdint>")
+        for header in sorted(headers):
+            self.text(f'#include "{header}"')
+        self.text("")
+
+    def _known(self, statement: Any) -> Op | None:
+        name = op_name(statement)
+        if name in OPS:
+            return OPS[name]
+        for suffix in ("_uninit", "_init"):
+            if name.endswith(suffix):
+                return OPS.get(name[: -len(suffix)])
+        return None
+
+    def _prologue(self) -> None:
+        previous = ""
+        for argument in self.signature.compile_time:
+            name = self.names.fresh(f"{argument.of}_args")
+            offset = f"{previous}.next_compile_time_args_offset()" if previous else "0"
+            self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1)
+            tensor = self.tensors[argument.of]
+            self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1)
+            previous = name
+        for name, cb in self.buffers.items():
+            self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1)
+        texts = [self._call(s) for s in self.found if s.value.op.name != "tt.core_value"]
+        for name, cb in self.buffers.items():
+            if any(cb.page_bytes in text for text in texts):
+                self.text(f"constexpr uint32_t {cb.page_bytes} = {self.plan.buffer(name).page_bytes};", 1)
+        for cb in self.buffers.values():
+            if any(cb.buffer in text for text in texts):
+                self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1)
+        if self.role != "compute":
+            self.text("Noc noc;", 1)
+
+    def _address(self, tensor: str) -> str:
+        index = [argument.of for argument in self.signature.common_runtime].index(tensor)
+        return f"get_common_arg_val<uint32_t>({index})"
+
+    # Statements
+
+    def _body(self, body: list[Any], depth: int, around: tuple[Origin, ...]) -> None:
+        for statement in body:
+            self._statement(statement, depth, around)
+
+    def _statement(self, statement: Any, depth: int, around: tuple[Origin, ...]) -> None:
+        origins = origins_of(statement, around)
+        match statement:
+            case tirx.For() if constant(statement.extent) == 1:
+                name = self.names.of(statement.loop_var)
+                if self._is_used(statement.loop_var, statement.body):
+                    self.code("{", depth, origins)
+                    self.code(f"constexpr uint32_t {name} = {self._expression(statement.min)};", depth + 1, origins)
+                    self._body(statements(statement.body), depth + 1, origins)
+                    self.code("}", depth, origins)
+                else:
+                    self._body(statements(statement.body), depth, origins)
+            case tirx.For():
+                name = self.names.of(statement.loop_var)
+                low = self._expression(statement.min)
+                high = self._expression(statement.min + statement.extent if low != "0" else statement.extent)
+                self.code(f"for (uint32_t {name} = {low}; {name} < {high}; ++{name}) {{", depth, origins)
+                self._body(statements(statement.body), depth + 1, origins)
+                self.text("}", depth, origins)
+            case tirx.IfThenElse() if statement.else_case is None:
+                self.code(f"if ({self._expression(statement.condition)}) {{", depth, origins)
+                self._body(statements(statement.then_case), depth + 1, origins)
+                self.text("}", depth, origins)
+            case tirx.Bind():
+                self._bind(statement, depth, origins)
+            case tirx.Evaluate():
+                self.code(f"{self._call(statement)};", depth, origins)
+            case tirx.AllocBuffer():
+                pass
+            case _:
+                raise Unsupported(f"{type(statement).__name__} has no C++ text", span=span_of(statement))
+
+    def _is_used(self, variable: Any, body: Any) -> bool:
+        found: list[Any] = []
+        tvm_ffi.structural_walk(body, (ir.Var, lambda v: found.append(v) if v.same_as(variable) else None), order="pre")
+        return bool(found)
+
+    def _bind(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
+        name, value = self.names.of(statement.var), statement.value
+        if isinstance(value, ir.Call) and str(value.op.name) == "tt.core_value":
+            wanted = str(value.args[0].value)
+            index = [argument.of for argument in self.signature.runtime].index(wanted)
+            self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({index});", depth, origins)
+        else:
+            self.code(f"const uint32_t {name} = {self._expression(value)};", depth, origins)
+
+    def _expression(self, expression: Any, outer: int = 0) -> str:
+        while isinstance(expression, tirx.Cast):
+            expression = expression.value
+        return format_expression(expression, "cpp", self.names.of, outer)
+
+    def _call(self, statement: Any) -> str:
+        name, values = op_name(statement), arguments(statement)
+        if name in OPS:
+            return OPS[name].cpp.format(**self._operands(OPS[name].operands, values))
+        for suffix in ("_uninit", "_init"):
+            op = OPS.get(name[: -len(suffix)]) if name.endswith(suffix) else None
+            if op is not None:
+                wanted = op.init_operands if suffix == "_init" else op.uninit_operands
+                kinds = {operand.name: operand for operand in op.operands}
+                template = op.init if suffix == "_init" else op.uninit
+                return template.format(**self._operands(tuple(kinds[one] for one in wanted), values))
+        raise Unsupported(f"{name or statement} has no C++ text", span=span_of(statement))
+
+    def _operands(self, operands: tuple[Operand, ...], values: list[Any]) -> dict[str, Any]:
+        rest = iter(values)
+        texts: dict[str, Any] = {}
+        for operand in operands:
+            value = next(rest)
+            match operand.kind:
+                case "cb":
+                    texts[operand.name] = self.buffers[str(value.name)]
+                case "dst":
+                    texts[operand.name] = self._expression(next(rest))
+                case "tensor":
+                    texts[operand.name] = self.tensors[str(value.name)]
+                case "float":
+                    texts[operand.name] = _bits(value)
+                case "slot":
+                    texts[operand.name] = self._offset(value, texts[operand.of].page_bytes)
+                case "tile" | "page" | "int" | "flag":
+                    texts[operand.name] = self._expression(value)
+        return texts
+
+    def _offset(self, slot: Any, page_bytes: str) -> str:
+        match constant(slot):
+            case 0:
+                return "0"
+            case 1:
+                return page_bytes
+            case _:
+                return f"{self._expression(slot, 6)} * {page_bytes}"
+
+
+def _bits(value: Any) -> str:
+    """The bits of a float32 as the SDK wants scalars."""
+    return f"0x{int(np.float32(value.value).view(np.uint32)):08x}u"
+
+
+def _wrapped(text: str) -> list[str]:
+    """A statement that is too long, broken after commas."""
+    if len(text) <= _WIDTH or ", " not in text:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip())] + _INDENT
+    lines, rest = list[str](), text
+    while len(rest) > _WIDTH:
+        cut = rest.rfind(", ", len(indent), _WIDTH)
+        if cut < 0:
+            break
+        lines.append(rest[: cut + 1])
+        rest = indent + rest[cut + 2 :]
+    return [*lines, rest]
