@@ -5,8 +5,9 @@ The node set and the Python surface of TVM change between releases; a move to an
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from tvm import ir, tirx
@@ -100,3 +101,16 @@ def _span_setter(kind: type) -> Callable[[Any, Any], None]:
 def set_span(node: Any, span: Any) -> None:
     """Write `span` into a node that was just made and is not shared yet: the field is read-only in Python."""
     _span_setter(type(node))(node, span)
+
+
+@contextlib.contextmanager
+def older_names() -> Generator[None]:
+    """Names that TVM had before 0.27 and that TileLang's files still use in annotations exist inside."""
+    missing = {name: kind for name, kind in {"PrimExpr": ir.Expr}.items() if not hasattr(tirx, name)}
+    for name, kind in missing.items():
+        setattr(tirx, name, kind)
+    try:
+        yield
+    finally:
+        for name in missing:
+            delattr(tirx, name)

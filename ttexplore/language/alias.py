@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import ttexplore.language as language
+from ttexplore.ir.adapter import older_names
 from ttexplore.language.dtypes import DTYPES, dtype
 from ttexplore.language.kernel import JitKernel, autotune, compiled, jit, loading_file
 from ttexplore.language.standins import StandIn, StandInModule
@@ -137,7 +138,8 @@ def tilelang_alias(folder: Path) -> Generator[None]:
     sys.path.insert(0, place)
     token = loading_file.set(True)
     try:
-        yield
+        with older_names():
+            yield
     finally:
         loading_file.reset(token)
         sys.path.remove(place)

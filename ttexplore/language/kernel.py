@@ -189,9 +189,14 @@ class PrimFunc:
         return _not_run(self.__name__)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not loading_file.get():
-            raise AttributeError(f"{name}: a kernel is explored with ttexplore.explore(kernel)")
-        return StandIn(f"{self.__name__}.{name}")
+        return _attribute(self, name)
+
+
+def _attribute(kernel: Any, name: str) -> StandIn:
+    """What a GPU compiler's kernel would have (its source, a profiler): a stand-in in a file that only loads."""
+    if name.startswith("__") or not loading_file.get():
+        raise AttributeError(f"a kernel has no {name} here; explore it with ttexplore.explore(kernel)")
+    return StandIn(name)
 
 
 def _not_run(name: str) -> StandIn:
@@ -366,8 +371,12 @@ class JitKernel:
         self.annotations = _annotations(function)
         functools.update_wrapper(self, function)
 
+    def __getattr__(self, name: str) -> Any:
+        return _attribute(self, name)
+
     @property
     def eager(self) -> bool:
+        """Whether the function is a kernel itself, not a factory."""
         return is_eager(self.function)
 
     def _named(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

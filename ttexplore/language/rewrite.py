@@ -104,7 +104,7 @@ class _Rewriter(ast.NodeTransformer):
         def part(item: Any) -> Any:
             if not isinstance(item, ast.Slice):
                 return self.visit(item)
-            bounds = [
+            bounds: list[Any] = [
                 self.visit(bound) if bound else ast.Constant(None) for bound in (item.lower, item.upper, item.step)
             ]
             return ast.copy_location(ast.Call(ast.Name("slice", ast.Load()), bounds, []), item)
