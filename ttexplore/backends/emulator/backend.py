@@ -137,7 +137,11 @@ def _run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[s
     """The fields of a good result. Raises for every other end."""
     result_file = folder / "result.txt"
     with subprocess.Popen(
-        [str(runner), "job.txt"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [str(runner), "job.txt"],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     ) as child:
         try:
             _, complaint = child.communicate(timeout=time_limit_seconds)

@@ -163,7 +163,9 @@ def _counted(head: str, words: list[int]) -> str:
     return " ".join([head, str(len(words)), *map(str, words)])
 
 
-def _check_pages(layout: TensorLayout, pages: int, planned_pages: int, page_bytes: int, planned_page_bytes: int) -> None:
+def _check_pages(
+    layout: TensorLayout, pages: int, planned_pages: int, page_bytes: int, planned_page_bytes: int
+) -> None:
     if (pages, page_bytes) != (planned_pages, planned_page_bytes):
         raise BackendError(
             f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, its accessor says "
