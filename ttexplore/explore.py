@@ -1,0 +1,482 @@
+"""Exploring a kernel: lower it step by step, look at each step, execute it, ask what if, export it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.backends.base import Execution
+from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.compare import Comparison, compare
+from ttexplore.backends.emulator import Emulator
+from ttexplore.emit import emit, write_files
+from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.ir.interpreter import interpret, rounded
+from ttexplore.ir.listing import program_listing
+from ttexplore.ir.program import KERNEL, Program
+from ttexplore.language.kernel import TracedKernel, trace
+from ttexplore.language.load import load_kernel
+from ttexplore.passes.infer_tt_layout import tensor_roles
+from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower
+from ttexplore.plan import Plan
+from ttexplore.record import Listing, StepRecord, Trace, to_json
+from ttexplore.target import Target, get_target
+from ttexplore.views.diff import diff_html, diff_text
+from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.run import run_html
+
+Array = NDArray[Any]
+
+BACKENDS = ("reference", "interpreter", "emulator")
+_FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
+
+
+def explore(
+    kernel: Any, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
+    **kernel_arguments: Any,
+) -> Exploration:  # fmt: skip
+    """Lower a kernel and keep every step.
+
+    `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, or ``"file.py::name"``. `options`
+    are those of the passes, by name (``{"policy": "strided"}``). A pass that refuses the kernel ends the exploration:
+    the step carries the error, and running or exporting raises it.
+
+    Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
+    """
+    chip = get_target(target)
+    traced = load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
+    return _lowered(traced, chip, dict(options or {}))
+
+
+def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any]) -> Exploration:
+    start = Program({KERNEL: traced.function}, Plan(traced.name, target.name, notes=traced.notes), traced.source)
+    applied = tuple(lower(start, target, options))
+    return Exploration(traced, target, options, tuple(Step(index, one) for index, one in enumerate(applied)))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One pass as it ran: the program and plan before and after, what can be changed here, and how long it took."""
+
+    index: int
+    applied: Applied
+
+    @property
+    def name(self) -> str:
+        return self.applied.step.name
+
+    @property
+    def letter(self) -> str:
+        return self.applied.step.letter
+
+    @property
+    def stage(self) -> str:
+        return self.applied.step.stage
+
+    @property
+    def summary(self) -> str:
+        return self.applied.step.summary
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of this pass with the values that were used."""
+        return dict(self.applied.options)
+
+    @property
+    def seconds(self) -> float:
+        return self.applied.seconds
+
+    @property
+    def error(self) -> TTExploreError | None:
+        return self.applied.error
+
+    @property
+    def before(self) -> Program:
+        return self.applied.before
+
+    @property
+    def after(self) -> Program:
+        return self.applied.after
+
+    @property
+    def plan(self) -> Plan:
+        return self.after.plan
+
+    @functools.cached_property
+    def listing(self) -> Listing:
+        """The IR after the step, each line with its origins."""
+        return program_listing(self.after, self.name)
+
+    @functools.cached_property
+    def record(self) -> StepRecord:
+        """The step as plain data."""
+        before, after = program_listing(self.before, self.name), self.listing
+        plans = [to_json(program.plan) for program in (self.before, self.after)]
+        return StepRecord(
+            self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
+            before.text != after.text, plans[0] != plans[1], self.seconds, before, after, plans[0], plans[1],
+            to_json(self.options), self.error.record() if self.error else None,
+        )  # fmt: skip
+
+    def diff(self) -> StepDiff:
+        """What the step changed, in the IR and in the plan."""
+        return StepDiff(self.record)
+
+    def __str__(self) -> str:
+        return f"{self.letter} {self.name}: {self.summary}\n\n{self.listing}"
+
+    def __repr__(self) -> str:
+        return f"<step {self.letter} {self.name}>"
+
+    def _repr_html_(self) -> str:
+        return diff_html(self.record)
+
+
+@dataclass(frozen=True)
+class StepDiff:
+    """The difference that a step made; text in a terminal, a table in a notebook."""
+
+    record: StepRecord
+
+    def __str__(self) -> str:
+        return diff_text(self.record)
+
+    def __repr__(self) -> str:
+        return diff_text(self.record)
+
+    def _repr_html_(self) -> str:
+        return diff_html(self.record)
+
+
+class Steps(Sequence[Step]):
+    """The steps of an exploration, by index, name or letter."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = tuple(steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self._steps)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The step. Raises UsageError where there is none of that name or letter."""
+        if isinstance(key, int | slice):
+            return self._steps[key]
+        for step in self._steps:
+            if key in (step.name, step.letter):
+                return step
+        if any(key in (one.name, one.letter) for one in PIPELINE):
+            failed = self._steps[-1]
+            raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
+        raise UsageError(f"there is no step {key!r}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{step.letter}  {step.name}" for step in self._steps)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a run, compared with the reference.
+
+    `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
+    of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
+    `seconds` is the time of the kernels alone.
+    """
+
+    backend: str
+    outputs: tuple[Array, ...]
+    passed: bool
+    pcc: float
+    max_rel_error: float
+    seconds: float
+    message: str
+    comparison: Comparison
+    execution: Execution | None = None
+
+    def __str__(self) -> str:
+        verdict = "passed" if self.passed else "FAILED"
+        return (
+            f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
+            + (f"\n{self.message}" if self.message else "")
+        )
+
+    def __repr__(self) -> str:
+        verdict = "passed" if self.passed else "FAILED"
+        return f"<run on {self.backend}: {verdict}, PCC {self.pcc:.6f}>"
+
+    def _repr_html_(self) -> str:
+        return run_html(
+            backend=self.backend, passed=self.passed, pcc=self.pcc, max_rel_error=self.max_rel_error,
+            message=self.comparison.message,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """How the interpreter's result after a step compares with the reference."""
+
+    step: str
+    letter: str
+    passed: bool
+    pcc: float
+    max_rel_error: float
+    message: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """Every step executed. Truthy when all give the reference's result; `first_bad` is the name of the first that
+    does not."""
+
+    results: tuple[StepCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(result.passed for result in self.results)
+
+    @property
+    def first_bad(self) -> str | None:
+        return next((result.step for result in self.results if not result.passed), None)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'ok ' if r.passed else 'BAD'} {r.letter:<3} {r.step:<32} PCC {r.pcc:.7f}  max relative error "
+            f"{r.max_rel_error:.2e}" + ("" if r.passed else f"\n    {r.message}")
+            for r in self.results
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """A kernel with all the steps of its lowering. Steps, plan and code can be read, executed and forked."""
+
+    kernel: TracedKernel
+    target: Target
+    options: dict[str, Any]
+    _steps: tuple[Step, ...]
+
+    @property
+    def steps(self) -> Steps:
+        return Steps(self._steps)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan after the last step that ran."""
+        return self._steps[-1].after.plan
+
+    @property
+    def error(self) -> TTExploreError | None:
+        """The error that ended the lowering, None if it went through."""
+        return self._steps[-1].error
+
+    def _final(self) -> Program:
+        if self.error is not None:
+            raise self.error
+        return self._steps[-1].after
+
+    @functools.cached_property
+    def files(self) -> dict[str, Listing]:
+        """Every file that export writes, by name. Raises the lowering's error, if it has one."""
+        final = self._final()
+        return emit(final.functions, final.plan)
+
+    @property
+    def code(self) -> dict[str, Listing]:
+        """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
+        return {role: self.files[name] for role, name in _FILE_OF.items()}
+
+    def export(self, folder: str | Path) -> list[Path]:
+        """Write the kernels, the host program, the plan and the runner. Raises UsageError for an unwritable folder."""
+        return write_files(self.files, folder)
+
+    def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
+        """Lower again with other options, those of step `at`, or with another target.
+
+        Raises UsageError for an option that the step does not have.
+        """
+        if at is not None:
+            step = self.steps[at]
+            for name in options:
+                if name not in step.options:
+                    has = ", ".join(step.options) or "no options"
+                    raise UsageError(f"{step.name} has no option {name!r}", hint=f"it has {has}")
+        else:
+            for name in options:
+                if name not in known_options():
+                    raise UsageError(f"no pass has an option {name!r}", hint=f"options are {', '.join(known_options())}")
+        chip = self.target if target is None else get_target(target)
+        return _lowered(self.kernel, chip, self.options | options)
+
+    # Running
+
+    @functools.cached_property
+    def _roles(self) -> dict[str, str]:
+        return dict(tensor_roles(self.kernel.function))
+
+    def inputs(self, seed: int = 0) -> tuple[Array, ...]:
+        """Random inputs, normally distributed, in the tensors' own dtypes."""
+        random = np.random.default_rng(seed)
+        return tuple(
+            random.standard_normal(shape).astype(_own_dtype(dtype)) for shape, dtype in self._tensors(("input", "inout"))
+        )
+
+    def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
+        return [
+            (tuple(int(extent) for extent in p.ty.shape), str(p.ty.dtype.dtype))
+            for p in self.kernel.function.params
+            if self._roles.get(str(p.name)) in roles
+        ]
+
+    def _inputs(self, inputs: Sequence[Any] | None, seed: int) -> tuple[Array, ...]:
+        """The inputs in storage precision, as float32. Raises UsageError for a wrong number or shape."""
+        wanted = self._tensors(("input", "inout"))
+        given = self.inputs(seed) if inputs is None else [np.asarray(one) for one in inputs]
+        if len(given) != len(wanted):
+            raise UsageError(f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor")
+        made: list[Array] = []
+        for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
+            if array.shape != shape:
+                raise UsageError(f"input {position} is {array.shape}, the kernel takes {shape}", hint="reshape it")
+            made.append(rounded(np.asarray(array, np.float32), dtype))
+        return tuple(made)
+
+    def reference(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> tuple[Array, ...]:
+        """The outputs of the traced kernel, before any pass, in storage dtype."""
+        return self._reference(self._inputs(inputs, seed))
+
+    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        start = self._steps[0].before
+        return interpret(start.functions, start.plan, arrays, self._roles).outputs
+
+    def run(
+        self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
+        time_limit_seconds: float = 60.0,
+    ) -> Run:  # fmt: skip
+        """Run the program and compare it with the reference.
+
+        `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
+        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR) or ``emulator`` (the emitted C++).
+
+        Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
+        that faults, VerifyError for a protocol fault in the interpreter.
+        """
+        arrays = self._inputs(inputs, seed)
+        execute = self._backend(backend, time_limit_seconds)
+        execution = execute(arrays)
+        comparison = compare(execution.outputs, self._reference(arrays))
+        own = [dtype for _, dtype in self._tensors(("output", "inout"))]
+        outputs = tuple(o.astype(_own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
+        return Run(
+            backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
+            "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
+        )  # fmt: skip
+
+    def _backend(self, name: str, time_limit_seconds: float) -> Callable[[tuple[Array, ...]], Execution]:
+        if name not in BACKENDS:
+            raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
+        final = self._final()
+        if name == "emulator":
+            texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
+            program = EmittedProgram(texts, final.plan)
+            return lambda arrays: Emulator().run(program, arrays, time_limit_seconds=time_limit_seconds)
+        start = self._steps[0].before if name == "reference" else final
+
+        def interpreted(arrays: tuple[Array, ...]) -> Execution:
+            result = interpret(start.functions, start.plan, arrays, self._roles)
+            return Execution(result.outputs, result.seconds, None, "")
+
+        return interpreted
+
+    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+        """Execute the program after every step and compare it with the reference. Raises the lowering's error."""
+        self._final()
+        arrays = self._inputs(inputs, seed)
+        reference = self._reference(arrays)
+        results: list[StepCheck] = []
+        for step in self._steps:
+            try:
+                result = interpret(step.after.functions, step.after.plan, arrays, self._roles)
+            except TTExploreError as error:
+                results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
+                continue
+            one = compare(result.outputs, reference)
+            results.append(StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message))
+        return Check(tuple(results))
+
+    # Showing
+
+    @functools.cached_property
+    def trace(self) -> Trace:
+        """The exploration as plain data."""
+        files = {} if self.error is not None else self.files
+        versions = {name: metadata.version(name) for name in ("apache-tvm", "numpy")}
+        return Trace(
+            self.kernel.name, self.target.name, self.kernel.source, tuple(step.record for step in self._steps), files,
+            to_json(self.plan), versions,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return exploration_text(self.trace, self.plan)
+
+    def __repr__(self) -> str:
+        state = f"failed at {self._steps[-1].letter}" if self.error else f"{len(self._steps)} steps"
+        return f"<exploration of {self.kernel.name} for {self.target.name}: {state}>"
+
+    def _repr_html_(self) -> str:
+        return exploration_html(self.trace, self.target, self.plan)
+
+
+def compare_explorations(first: Exploration, second: Exploration) -> str:
+    """Both lowerings side by side, as text: what differs in options, cores, circular buffers and code size."""
+    rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
+    names = sorted({*first.plan.options, *second.plan.options})
+    rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
+    for what, measure in _MEASURES.items():
+        rows.append((what, measure(first), measure(second)))
+    width = max(len(a) for _, a, _ in rows)
+    return "\n".join(f"{'  ' if a == b else '~ '}{what:<18} {a:<{width}}  {b}" for what, a, b in rows)
+
+
+def _cores(exploration: Exploration) -> str:
+    partition = exploration.plan.partition
+    if partition is None:
+        return "-"
+    items = [core.items for core in partition.cores]
+    return f"{len(items)} cores, {min(items)} to {max(items)} items"
+
+
+def _buffers(exploration: Exploration) -> str:
+    buffers = exploration.plan.buffers
+    return f"{len(buffers)} buffers, {sum(buffer.total_bytes for buffer in buffers):,} B"
+
+
+def _lines(exploration: Exploration) -> str:
+    if exploration.error:
+        return "-"
+    return ", ".join(f"{role} {len(exploration.code[role].lines)}" for role in ("reader", "compute", "writer"))
+
+
+_MEASURES: dict[str, Callable[[Exploration], str]] = {"cores": _cores, "L1": _buffers, "lines": _lines}
+
+
+def _own_dtype(dtype: str) -> Any:
+    return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+
+
+__all__ = ["Check", "Exploration", "Run", "Step", "StepCheck", "Steps", "compare_explorations", "explore"]
