@@ -13,6 +13,7 @@ from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, to_expr, to_tvm_span
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
+from ttexplore.language.spans import caller_span
 from ttexplore.record import Span
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
@@ -142,7 +143,8 @@ class Builder:
 
     def note(self, text: str) -> None:
         """Record what has no meaning on this machine and was left out."""
-        self.notes.append(f"{self.span}: {text}" if self.span else text)
+        here = caller_span(self.files)
+        self.notes.append(f"{here}: {text}" if here else text)
 
     def emit(self, statement: Any) -> None:
         self.frames[-1].append(statement)

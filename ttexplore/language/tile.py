@@ -11,6 +11,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.language.builder import constant, current, element, plain, unsupported
+from ttexplore.language.spans import caller_span
 
 
 class GemmWarpPolicy(enum.IntEnum):
@@ -132,7 +133,9 @@ def copy(src: Any, dst: Any, **hints: Any) -> Any:
     """
     _note_hints("T.copy", hints)
     if isinstance(src, ir.TensorLoad) and isinstance(dst, ir.TensorLoad):
-        current("T.copy").store(dst.source, tuple(dst.indices), src)
+        builder = current("T.copy")
+        builder.span = caller_span(builder.files)
+        builder.store(dst.source, tuple(dst.indices), src)
         return None
     if isinstance(src, ir.TensorLoad):
         target = _as_region(dst, "T.copy")
