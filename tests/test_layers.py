@@ -23,11 +23,11 @@ ALLOWED: dict[str, set[str]] = {
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "backends": {"record", "errors", "target", "plan", "ops", "ir", "emit"},
     "views": {"record", "errors", "target", "plan"},
-    "explore": {
+    "exploration": {
         "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "views",
     },
     "doctor": {"record", "errors", "target", "backends"},
-    "cli": {"record", "errors", "target", "explore", "doctor"},
+    "cli": {"record", "errors", "target", "exploration", "doctor"},
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}

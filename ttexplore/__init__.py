@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ttexplore.explore import Check, Exploration, Run, Step, explore
-    from ttexplore.explore import compare_explorations as compare
+    from ttexplore.exploration import Check, Exploration, Run, Step, explore
+    from ttexplore.exploration import compare_explorations as compare
 
 __all__ = ["Check", "Exploration", "Run", "Step", "compare", "explore"]
 
@@ -18,5 +18,5 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         import importlib
 
-        return getattr(importlib.import_module("ttexplore.explore"), _HOMES.get(name, name))
+        return getattr(importlib.import_module("ttexplore.exploration"), _HOMES.get(name, name))
     raise AttributeError(f"ttexplore has no {name!r}")
