@@ -66,7 +66,7 @@ test: lint $(VENV)/installed compiler headers ## all checks: lint, types, tests,
 lint: $(VENV)/installed ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 .PHONY: format
 format: $(VENV)/installed ## mend the style
