@@ -9,8 +9,8 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from ttexplore.record import Listing
-from ttexplore.views.diff import ORIGIN_NOTE, origin_html
 from ttexplore.views.markup import content_id, escape, plural, visible
+from ttexplore.views.origins import ORIGIN_NOTE, origin_html
 from ttexplore.views.theme import fragment
 
 # The first match counts. Names are not coloured, except functions, which are bold.
@@ -67,13 +67,16 @@ def code_table(listing: Listing, *, max_bytes: int = 60_000, label: str = "") ->
         rows.append(row)
     cut = len(listing.lines) - len(rows)
     if cut:
-        rows.append(f'<tr class="gap"><td colspan="{2 + with_origins}">… {plural(cut, "more line")} not shown here</td></tr>')
+        rows.append(
+            f'<tr class="gap"><td colspan="{2 + with_origins}">… {plural(cut, "more line")} not shown here</td></tr>'
+        )
     return f'<table class="t" aria-label="{escape(label or listing.name)}">{"".join(rows)}</table>'
 
 
 def code_html(listing: Listing, *, max_bytes: int = 100_000) -> str:
     """A listing as an HTML fragment."""
-    head = f'<div class="head"><h3>{escape(listing.name or listing.language)}</h3><span class="q">{plural(len(listing.lines), "line")}</span></div>'
+    name = escape(listing.name or listing.language)
+    head = f'<div class="head"><h3>{name}</h3><span class="q">{plural(len(listing.lines), "line")}</span></div>'
     note = ORIGIN_NOTE if any(line.origins for line in listing.lines) else ""
     table = code_table(listing, max_bytes=max_bytes)
     return fragment(content_id("ttx-code", listing.name, table), f"code {escape(listing.name)}", head + table + note)

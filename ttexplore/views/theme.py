@@ -22,7 +22,7 @@ HEAT = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c
 HEAT_TEXT = ("#ffffff", "#ffffff", "#ffffff", "#ffffff", "#ffffff", "#000000", "#000000", "#000000", "#000000")
 
 _TOKENS = f"""
-.ttx{{
+.ttx,.ttx-svg{{
 --ttx-surface:var(--jp-layout-color0,#fff);--ttx-text:var(--jp-content-font-color1,#1f2328);
 --ttx-muted:var(--jp-content-font-color2,#59636e);--ttx-line:var(--jp-border-color2,#d8dee4);
 --ttx-code:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace);
@@ -30,7 +30,7 @@ _TOKENS = f"""
 --ttx-panel:color-mix(in srgb,var(--ttx-text) 4%,var(--ttx-surface));
 --ttx-add:{GREEN};--ttx-remove:{VERMILLION};--ttx-change:{BLUE};--ttx-warn:{ORANGE};--ttx-note:{PURPLE};
 color:var(--ttx-text);background:var(--ttx-surface)}}
-@media (prefers-color-scheme:dark){{.ttx{{
+@media (prefers-color-scheme:dark){{.ttx,.ttx-svg{{
 --ttx-surface:var(--jp-layout-color0,#14171c);--ttx-text:var(--jp-content-font-color1,#dfe3e8);
 --ttx-muted:var(--jp-content-font-color2,#9aa4af);--ttx-line:var(--jp-border-color2,#333b45)}}}}
 """
@@ -47,7 +47,7 @@ _SVG = """
 .ttx-svg .edge{stroke:var(--ttx-muted);stroke-width:1.25;fill:none}
 .ttx-svg .tip{fill:var(--ttx-muted)}
 .ttx-svg .hatch{stroke:var(--ttx-muted);stroke-width:1;opacity:.45}
-"""
+""" + "".join(f".ttx-svg .h{step}{{fill:{colour}}}\n" for step, colour in enumerate(HEAT_TEXT))
 
 _HTML = """
 .ttx{font:13px/1.45 var(--ttx-ui);padding:2px 0;max-width:1200px;container-type:inline-size;overflow-x:auto}
@@ -66,6 +66,8 @@ _HTML = """
 .ttx .card.good{border-left-color:var(--ttx-add)}
 .ttx .card.fault{border-left-color:var(--ttx-remove)}
 .ttx .pre{white-space:pre-wrap;overflow-wrap:anywhere}
+.ttx table.facts{width:auto}
+.ttx table.facts td.x{font-family:var(--ttx-ui)}
 .ttx .scroll{overflow-x:auto}
 .ttx .scroll svg{display:block}
 .ttx details>summary{cursor:pointer;list-style:none}

@@ -1,0 +1,244 @@
+"""The tile dataflow in swim lanes: DRAM, reader, circular buffers, compute, circular buffers, writer, DRAM.
+
+The graph is small and typed, so its layout is fixed: no engine, the same bytes every time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ttexplore.plan import CircularBuffer, GraphEdge, Plan, TensorLayout
+from ttexplore.views.markup import byte_size, content_id, plural, shortened
+from ttexplore.views.svg import arrow_marker, drawing, path, rectangle, text, tooltip
+
+Item = TypeVar("Item")
+
+_TENSOR, _MOVER, _BUFFER, _COMPUTE = 118, 64, 152, 172
+_GAP = 42
+_BOX = 58
+_ROW = _BOX + 14
+_TOP = 34
+_MARGIN = 4
+
+_X_TENSOR_IN = _MARGIN
+_X_READER = _X_TENSOR_IN + _TENSOR + _GAP
+_X_BUFFER_IN = _X_READER + _MOVER + _GAP
+_X_COMPUTE = _X_BUFFER_IN + _BUFFER + _GAP
+_X_BUFFER_OUT = _X_COMPUTE + _COMPUTE + _GAP
+_X_WRITER = _X_BUFFER_OUT + _BUFFER + _GAP
+_X_TENSOR_OUT = _X_WRITER + _MOVER + _GAP
+_WIDTH = _X_TENSOR_OUT + _TENSOR + _MARGIN
+_X_MIDDLE_BUFFER = _X_COMPUTE + (_COMPUTE - _BUFFER) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    tensors_in: list[str]
+    tensors_out: list[str]
+    buffers_in: list[CircularBuffer]
+    buffers_out: list[CircularBuffer]
+    loops: list[CircularBuffer]
+    through: list[CircularBuffer]
+
+    @property
+    def rows(self) -> int:
+        return max(1, len(self.tensors_in), len(self.tensors_out), len(self.buffers_in), len(self.buffers_out))
+
+
+def cb_graph_svg(plan: Plan) -> str:
+    """The dataflow of one core. Numbers on the edges are tiles per work item.
+
+    A buffer that compute fills and drains itself hangs below compute; one that the reader passes straight to the
+    writer runs below both.
+    """
+    if plan.graph is None:
+        return _undecided(plan)
+    lanes = _lanes(plan, plan.graph.edges)
+    counts = {(edge.source, edge.target): edge for edge in plan.graph.edges}
+    main_bottom = _TOP + lanes.rows * _ROW - 14
+    loop_top = main_bottom + 26
+    through_top = loop_top + len(lanes.loops) * _ROW if lanes.loops else main_bottom + 14
+    bottom = through_top + len(lanes.through) * _ROW if lanes.through or lanes.loops else main_bottom + 14
+    movers_bottom = bottom - 14 if lanes.through else main_bottom
+    identifier = content_id("ttx-graph", repr(plan.graph), repr(plan.buffers), repr(plan.layouts), repr(plan.compute))
+    arrow = f' marker-end="url(#{identifier}-a)"'
+
+    def flow(y: float, x1: float, x2: float, source: str, target: str) -> str:
+        edge = counts.get((source, target))
+        label = f"{source} → {target}" + (f": {_tiles(edge)}" if edge else "")
+        number = f"{edge.tiles_per_item:,}" if edge and edge.tiles_per_item is not None else ""
+        shown = text((x1 + x2) / 2 - 3, y - 5, number, "s", anchor="middle") if number else ""
+        return f"<g>{tooltip(label)}{path(f'M{x1:g} {y:g}H{x2:g}', 'edge', extra=arrow)}{shown}</g>"
+
+    parts = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", _lane_headings()]
+    for name, y in _places(lanes.tensors_in, lanes.rows):
+        parts.append(_tensor(plan, name, _X_TENSOR_IN, y))
+        parts.append(flow(y + _BOX / 2, _X_TENSOR_IN + _TENSOR, _X_READER, name, "reader"))
+    for buffer, y in _places(lanes.buffers_in, lanes.rows):
+        parts.append(_buffer(buffer, _X_BUFFER_IN, y))
+        parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_BUFFER_IN, "reader", buffer.name))
+        parts.append(flow(y + _BOX / 2, _X_BUFFER_IN + _BUFFER, _X_COMPUTE, buffer.name, "compute"))
+    for buffer, y in _places(lanes.buffers_out, lanes.rows):
+        parts.append(_buffer(buffer, _X_BUFFER_OUT, y))
+        parts.append(flow(y + _BOX / 2, _X_COMPUTE + _COMPUTE, _X_BUFFER_OUT, "compute", buffer.name))
+        parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT + _BUFFER, _X_WRITER, buffer.name, "writer"))
+    for name, y in _places(lanes.tensors_out, lanes.rows):
+        parts.append(_tensor(plan, name, _X_TENSOR_OUT, y))
+        parts.append(flow(y + _BOX / 2, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
+    for position, buffer in enumerate(lanes.loops):
+        y = loop_top + position * _ROW
+        parts.append(_loop(buffer, y, main_bottom, len(lanes.loops) - position, len(lanes.loops), counts, arrow))
+        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y))
+    for position, buffer in enumerate(lanes.through):
+        y = through_top + position * _ROW
+        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y))
+        parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_MIDDLE_BUFFER, "reader", buffer.name))
+        parts.append(flow(y + _BOX / 2, _X_MIDDLE_BUFFER + _BUFFER, _X_WRITER, buffer.name, "writer"))
+    parts.append(_mover("reader", _X_READER, movers_bottom))
+    parts.append(_mover("writer", _X_WRITER, movers_bottom))
+    parts.append(_compute(plan, lanes, main_bottom))
+    notes = ["numbers on edges: tiles per work item; in buffers: pages of a block × stages × page size"]
+    drawn = _drawn(lanes)
+    if missing := [
+        f"{edge.source} → {edge.target}" for edge in plan.graph.edges if (edge.source, edge.target) not in drawn
+    ]:
+        notes.append("not drawn: " + ", ".join(missing))
+    for position, note in enumerate(notes):
+        parts.append(text(_MARGIN, bottom + 8 + 15 * position, note, "s"))
+    description = f"{plural(len(plan.buffers), 'circular buffer')} between reader, compute and writer"
+    return drawing(
+        identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(parts)
+    )
+
+
+def _undecided(plan: Plan) -> str:
+    identifier = content_id("ttx-graph", plan.kernel)
+    note = "The tile dataflow graph is not decided yet; step C3 build_tile_dfg does."
+    return drawing(identifier, f"Tile dataflow of {plan.kernel}", note, 480, 28, text(_MARGIN, 18, note, "s"))
+
+
+def _tiles(edge: GraphEdge) -> str:
+    return "tiles vary" if edge.tiles_per_item is None else f"{plural(edge.tiles_per_item, 'tile')} per work item"
+
+
+def _lanes(plan: Plan, edges: tuple[GraphEdge, ...]) -> _Lanes:
+    flows = [(edge.source, edge.target) for edge in edges]
+    names = [layout.name for layout in plan.layouts]
+
+    def between(producer: str, consumer: str) -> list[CircularBuffer]:
+        return [one for one in plan.buffers if (one.producer, one.consumer) == (producer, consumer)]
+
+    return _Lanes(
+        tensors_in=[name for name in names if (name, "reader") in flows],
+        tensors_out=[name for name in names if ("writer", name) in flows],
+        buffers_in=between("reader", "compute"),
+        buffers_out=between("compute", "writer"),
+        loops=between("compute", "compute"),
+        through=between("reader", "writer"),
+    )
+
+
+def _drawn(lanes: _Lanes) -> set[tuple[str, str]]:
+    drawn = {(name, "reader") for name in lanes.tensors_in} | {("writer", name) for name in lanes.tensors_out}
+    for buffer in (*lanes.buffers_in, *lanes.buffers_out, *lanes.loops, *lanes.through):
+        drawn |= {(buffer.producer, buffer.name), (buffer.name, buffer.consumer)}
+    return drawn
+
+
+def _places(items: list[Item], rows: int) -> list[tuple[Item, float]]:
+    start = _TOP + (rows - len(items)) * _ROW / 2
+    return [(item, start + position * _ROW) for position, item in enumerate(items)]
+
+
+def _lane_headings() -> str:
+    lanes = (
+        ("DRAM", _X_TENSOR_IN, _TENSOR),
+        ("NoC in", _X_READER, _MOVER),
+        ("circular buffers, L1", _X_BUFFER_IN, _BUFFER),
+        ("matrix and vector engines", _X_COMPUTE, _COMPUTE),
+        ("circular buffers, L1", _X_BUFFER_OUT, _BUFFER),
+        ("NoC out", _X_WRITER, _MOVER),
+        ("DRAM", _X_TENSOR_OUT, _TENSOR),
+    )
+    return "".join(text(x + width / 2, 18, name, "s", anchor="middle") for name, x, width in lanes)
+
+
+def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
+    layout: TensorLayout = plan.layout(name)
+    shape = " × ".join(str(extent) for extent in layout.shape)
+    held = f"{layout.data_format} tiles, {layout.memory} {layout.arrangement}"
+    label = f"{name}: {layout.role} {shape} {layout.dtype}, {held}"
+    middle = x + _TENSOR / 2
+    return (
+        f"<g>{tooltip(label)}{rectangle(x + 0.5, y + 0.5, _TENSOR - 1, _BOX - 1, 'panel', radius=2)}"
+        f"{text(middle, y + 19, shortened(name, 14), 'm', 'b', anchor='middle')}"
+        f"{text(middle, y + 34, shortened(shape, 20), 's', anchor='middle')}"
+        f"{text(middle, y + 48, shortened(f'{layout.role} · {layout.data_format}', 20), 's', anchor='middle')}</g>"
+    )
+
+
+def _buffer(buffer: CircularBuffer, x: int, y: float) -> str:
+    number = "no number yet" if buffer.index is None else f"CB {buffer.index}"
+    size = f"{buffer.block_pages} × {buffer.stages} × {byte_size(buffer.page_bytes)} = {byte_size(buffer.total_bytes)}"
+    label = (
+        f"{buffer.name}: {number}, {buffer.data_format}, {plural(buffer.pages, 'page')} of {buffer.page_bytes:,} B = "
+        f"{buffer.total_bytes:,} B; {buffer.producer} fills it, {buffer.consumer} drains it"
+        + (", copied exactly to DST" if buffer.unpack_to_dest else "")
+        + (f"; allocated at {buffer.origin}" if buffer.origin else "")
+    )
+    middle = x + _BUFFER / 2
+    return (
+        f"<g>{tooltip(label)}{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
+        f"{text(middle, y + 19, shortened(buffer.name, 19), 'm', 'b', anchor='middle')}"
+        f"{text(middle, y + 34, f'{number} · {buffer.data_format}', 's', anchor='middle')}"
+        f"{text(middle, y + 48, size, 's', anchor='middle')}</g>"
+    )
+
+
+def _loop(
+    buffer: CircularBuffer, y: float, compute_bottom: float, channel: int, channels: int,
+    counts: dict[tuple[str, str], GraphEdge], arrow: str,
+) -> str:  # fmt: skip
+    """The edges from compute down into a buffer and back up, outside the buffers above it."""
+    # The first buffer is the innermost: its edges run closest to the boxes.
+    offset = 9 if channels == 1 else 4 + 14 * (channels - channel) / channels
+    middle = y + _BOX / 2
+    left, right = _X_MIDDLE_BUFFER - offset, _X_MIDDLE_BUFFER + _BUFFER + offset
+    down = counts.get(("compute", buffer.name))
+    up = counts.get((buffer.name, "compute"))
+    into = path(f"M{left:g} {compute_bottom:g}V{middle:g}H{_X_MIDDLE_BUFFER}", "edge", extra=arrow)
+    back = path(f"M{_X_MIDDLE_BUFFER + _BUFFER} {middle:g}H{right:g}V{compute_bottom:g}", "edge", extra=arrow)
+    shown = ""
+    if down and down.tiles_per_item is not None:
+        shown += text(left - 5, middle - 3, f"{down.tiles_per_item:,}", "s", anchor="end")
+    if up and up.tiles_per_item is not None:
+        shown += text(right + 5, middle - 3, f"{up.tiles_per_item:,}", "s")
+    label = f"compute → {buffer.name} → compute" + (f": {_tiles(down)}" if down else "")
+    return f"<g>{tooltip(label)}{into}{back}{shown}</g>"
+
+
+def _mover(role: str, x: int, bottom: float) -> str:
+    middle = (_TOP + bottom) / 2
+    return (
+        f"<g>{tooltip(f'{role} kernel')}{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
+        f"{text(x + _MOVER / 2, middle + 4, role, 'b', anchor='middle')}</g>"
+    )
+
+
+def _compute(plan: Plan, lanes: _Lanes, bottom: float) -> str:
+    idle = not (lanes.buffers_in or lanes.buffers_out or lanes.loops)
+    lines: list[str] = []
+    if idle:
+        lines = ["moves no tiles"]
+    elif plan.compute:
+        config = plan.compute
+        lines = [
+            f"{config.math_fidelity} · {'fp32' if config.fp32_dest_acc_en else '16-bit'} DST",
+            f"{plural(config.dst_tiles, 'DST tile')} · {config.accumulate}",
+        ]
+    label = "compute kernel" + ("".join(f"; {reason}" for reason in plan.compute.reasons) if plan.compute else "")
+    middle, x = (_TOP + bottom) / 2 - 7 * len(lines), _X_COMPUTE + _COMPUTE / 2
+    rows = "".join(text(x, middle + 19 + 15 * row, line, "s", anchor="middle") for row, line in enumerate(lines))
+    frame = rectangle(_X_COMPUTE + 0.5, _TOP + 0.5, _COMPUTE - 1, bottom - _TOP - 1, "box")
+    return f"<g>{tooltip(label)}{frame}{text(x, middle + 4, 'compute', 'b', anchor='middle')}{rows}</g>"

@@ -1,0 +1,163 @@
+"""The cores of a chip and how many work items each one does, drawn on the NoC floorplan."""
+
+from __future__ import annotations
+
+from ttexplore.plan import CoreWork, Partition
+from ttexplore.target import FloorplanNode, NodeKind, Target
+from ttexplore.views.markup import content_id, plural
+from ttexplore.views.svg import drawing, hatch_pattern, rectangle, text, tooltip
+from ttexplore.views.theme import HEAT, heat_step
+
+_CELL = 36
+_GAP = 2
+_LEFT = 30
+_TOP = 62
+# Where all cores do the same, one quiet step of the scale says so.
+_EVEN_STEP = 2
+_LARGEST_LEGEND = 7
+
+_LETTERS: dict[NodeKind, str] = {
+    "tensix": "–", "dram": "D", "ethernet": "E", "arc": "A", "pcie": "P", "router": "", "harvested": "×",
+}  # fmt: skip
+_NAMES: dict[NodeKind, str] = {
+    "tensix": "worker outside the compute grid", "dram": "DRAM", "ethernet": "Ethernet", "arc": "ARC", "pcie": "PCIe",
+    "router": "router", "harvested": "harvested",
+}  # fmt: skip
+
+
+def core_map_svg(target: Target | None, partition: Partition) -> str:
+    """The map of cores. Without a target, only the compute grid of the partition is drawn.
+
+    Each working core shows its number of work items; hovering gives the values of its runtime arguments. Logical
+    coordinates stand above and to the left, NoC coordinates below and to the right.
+    """
+    nodes = target.floorplan() if target else _logical_nodes(partition)
+    work = {(core.x, core.y): core for core in partition.cores}
+    items = [core.items for core in partition.cores if core.items]
+    identifier = content_id("ttx-cores", target.name if target else "", repr(partition))
+    columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
+    parts = [
+        f"<defs>{hatch_pattern(identifier + '-h')}</defs>",
+        *_heading(target, partition, items),
+        *_axes(nodes, target),
+    ]
+    for node in nodes:
+        core = work.get(node.logical) if node.logical else None
+        parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
+    legend_y = _TOP + rows * _CELL + 34
+    legend, legend_width = _legend(nodes, partition, items, legend_y, f"url(#{identifier}-h)")
+    parts.append(legend)
+    width = max(_LEFT + columns * _CELL + 30, legend_width, 440)
+    title = f"Work items per core{' of ' + target.name if target else ''}"
+    return drawing(identifier, title, summary(partition), width, legend_y + 14, "".join(parts))
+
+
+def summary(partition: Partition) -> str:
+    """``64 of 64 cores work, 1 item each, contiguous``, and the imbalance where there is one."""
+    items = [core.items for core in partition.cores if core.items]
+    cores = partition.core_grid[0] * partition.core_grid[1]
+    if not items:
+        return f"none of {plural(cores, 'core')} works"
+    low, high = min(items), max(items)
+    each = f"{plural(high, 'item')} each" if low == high else f"{low:,} to {high:,} items each"
+    text = (
+        f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each}, {partition.policy}"
+    )
+    if low != high:
+        text += f", busiest core {high * len(items) / sum(items):.2f} times the mean"
+    return text
+
+
+def _logical_nodes(partition: Partition) -> tuple[FloorplanNode, ...]:
+    columns, rows = partition.core_grid
+    return tuple(FloorplanNode(x, y, "tensix", (x, y)) for y in range(rows) for x in range(columns))
+
+
+def _heading(target: Target | None, partition: Partition, items: list[int]) -> list[str]:
+    grid = " × ".join(str(extent) for extent in partition.grid)
+    name = f"{target.name}  ·  " if target else ""
+    work = f"grid {grid} = {plural(partition.work_items, 'work item')}"
+    return [text(2, 16, f"{name}{work}", "b"), text(2, 33, summary(partition), "s")]
+
+
+def _axes(nodes: tuple[FloorplanNode, ...], target: Target | None) -> list[str]:
+    placed = [(node, node.logical) for node in nodes if node.logical]
+    columns = sorted({(node.x, logical[0]) for node, logical in placed})
+    rows = sorted({(node.y, logical[1]) for node, logical in placed})
+    parts = [text(_LEFT - 10, _TOP - 6, "x,y", "s", anchor="end")]
+    parts += [text(_center(_LEFT, x), _TOP - 6, str(label), "s", anchor="middle") for x, label in columns]
+    parts += [text(_LEFT - 8, _center(_TOP, y) + 4, str(label), "s", anchor="end") for y, label in rows]
+    if target:
+        right, bottom = _LEFT + target.noc_grid[0] * _CELL + 6, _TOP + target.noc_grid[1] * _CELL + 13
+        parts += [text(_center(_LEFT, x), bottom, str(x), "s", anchor="middle") for x in range(target.noc_grid[0])]
+        parts += [text(right, _center(_TOP, y) + 4, str(y), "s") for y in range(target.noc_grid[1])]
+        parts.append(text(right, bottom, "NoC", "s"))
+    return parts
+
+
+def _center(start: int, cell: int) -> float:
+    return start + cell * _CELL + (_CELL - _GAP) / 2
+
+
+def _step(items: int, all_items: list[int]) -> int:
+    return _EVEN_STEP if min(all_items) == max(all_items) else heat_step(items, max(all_items))
+
+
+def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatch: str) -> str:
+    x, y, size = _LEFT + node.x * _CELL, _TOP + node.y * _CELL, _CELL - _GAP
+    middle = (_center(_LEFT, node.x), _center(_TOP, node.y) + 4)
+    if node.logical and core and core.items:
+        step = _step(core.items, all_items)
+        values = "".join(f", {name} {value}" for name, value in core.values.items())
+        label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y})"
+        number = text(*middle, str(core.items), f"h{step}", anchor="middle")
+        return f"<g>{tooltip(label)}{rectangle(x, y, size, size, radius=2, fill=HEAT[step])}{number}</g>"
+    if node.logical:
+        label = f"core {node.logical}: no work; NoC ({node.x}, {node.y})"
+        return (
+            f"<g>{tooltip(label)}{rectangle(x, y, size, size, radius=2, fill=hatch)}"
+            f"{rectangle(x + 0.5, y + 0.5, size - 1, size - 1, 'rule', radius=2)}</g>"
+        )
+    channel = "" if node.channel is None else f" channel {node.channel}"
+    label = f"{_NAMES[node.kind]}{channel}; NoC ({node.x}, {node.y})"
+    letter = _LETTERS[node.kind] + ("" if node.channel is None else str(node.channel))
+    shown = text(*middle, letter, "s", anchor="middle") if letter else ""
+    frame = rectangle(x, y, size, size, "panel", radius=2)
+    return f"<g>{tooltip(label)}{frame}{shown}</g>"
+
+
+def _legend(
+    nodes: tuple[FloorplanNode, ...], partition: Partition, items: list[int], y: int, hatch: str
+) -> tuple[str, int]:
+    parts: list[str] = []
+    x = _LEFT
+    distinct = sorted(set(items))
+    if len(distinct) > _LARGEST_LEGEND:
+        distinct = [
+            distinct[position * (len(distinct) - 1) // (_LARGEST_LEGEND - 1)] for position in range(_LARGEST_LEGEND)
+        ]
+    for value in distinct:
+        step = _step(value, items)
+        width = max(18, 7 * len(str(value)) + 8)
+        parts.append(rectangle(x, y - 11, width, 15, radius=2, fill=HEAT[step]))
+        parts.append(text(x + width / 2, y, str(value), f"h{step}", anchor="middle"))
+        x += width + 3
+    if distinct:
+        parts.append(text(x + 3, y, "work items", "s"))
+        x += 74
+    if len(items) < sum(1 for node in nodes if node.logical):
+        parts.append(rectangle(x, y - 11, 18, 15, radius=2, fill=hatch))
+        parts.append(rectangle(x + 0.5, y - 10.5, 17, 14, "rule", radius=2))
+        parts.append(text(x + 23, y, "no work", "s"))
+        x += 78
+    kinds = {node.kind for node in nodes if not node.logical}
+    for kind, letter, label in (
+        ("dram", "D", "DRAM"),
+        ("ethernet", "E", "Ethernet"),
+        ("tensix", "–", "dispatch"),
+        ("harvested", "×", "harvested"),
+    ):
+        if kind in kinds:
+            parts.append(text(x, y, letter, "b", "s") + text(x + 12, y, label, "s"))
+            x += 24 + 6 * len(label)
+    return "".join(parts), x + 8

@@ -1,0 +1,196 @@
+"""The whole exploration on one page: the steps with their diffs, the cores, the circular buffers, the code."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+
+from ttexplore.plan import Plan
+from ttexplore.record import Listing, StepRecord, Trace
+from ttexplore.target import Target
+from ttexplore.views.cb_graph import cb_graph_svg
+from ttexplore.views.code import code_table
+from ttexplore.views.core_map import core_map_svg
+from ttexplore.views.diff import counts_html, error_html, step_body
+from ttexplore.views.facts import plan_facts, source_location, status
+from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
+from ttexplore.views.origins import ORIGIN_NOTE
+from ttexplore.views.plan_lines import flat_plan, inline_value
+from ttexplore.views.rows import counts, ir_rows, plan_rows
+from ttexplore.views.theme import fragment, html_style
+
+# The largest fragment, as a notebook stores one for every shown exploration.
+_LARGEST_BYTES = 120_000
+# The share of what is left after the drawings that goes to the listings of code; the rest goes to the diffs.
+_CODE_SHARE = 0.45
+_SMALLEST_TABLE_BYTES = 600
+
+
+def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: bool = False) -> str:
+    """The exploration as one HTML fragment of at most 120 kB, without scripts.
+
+    With a target, cores are drawn on its floorplan and L1 against its budget. Times differ from run to run, so they
+    are shown only when asked for. Diffs and listings that do not fit are cut, and say how much is missing.
+    """
+    drawings: list[str] = []
+    if plan.graph:
+        drawings.append(_section("Tile dataflow", cb_graph_svg(plan)))
+    if plan.buffers and target:
+        drawings.append(_section("L1 of each core", l1_map_svg(plan, target)))
+    if plan.partition:
+        drawings.append(_section("Cores", core_map_svg(target, plan.partition)))
+    head = _head(trace, plan_facts(plan, target))
+    skeleton = len((head + "".join(drawings) + html_style()).encode()) + sum(
+        len(_step_row(step, "", times).encode()) + 200 for step in trace.steps
+    )
+    room = max(_LARGEST_BYTES - skeleton - 3_000, 10_000)
+    files = _files(trace, int(room * _CODE_SHARE))
+    steps = _steps(trace, room - len(files.encode()), times)
+    content = head + steps + "".join(drawings) + files + ORIGIN_NOTE
+    return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
+
+
+def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, times: bool = False) -> str:
+    """The steps with their changes, then cores, circular buffers, L1 and files. Times only when asked for."""
+    title = [visible(trace.kernel), visible(trace.target), source_location(trace)]
+    lines = ["  ".join(part for part in title if part), ""]
+    lines += _step_table(trace.steps, times)
+    if failed := next((step.error for step in trace.steps if step.error), None):
+        where = f"{visible(str(failed.span))}: " if failed.span else ""
+        lines += [
+            "",
+            f"✖ {visible(failed.kind)}: {where}" + "\n  ".join(visible(line) for line in failed.message.splitlines()),
+        ]
+        lines += [f"  hint: {visible(failed.hint)}"] if failed.hint else []
+    facts = plan_facts(plan, target)
+    if trace.files:
+        facts.append(
+            ("files", ", ".join(f"{visible(name)} {len(file.lines)}" for name, file in trace.files.items()) + " lines")
+        )
+    if facts:
+        lines += ["", *(f"{name:<8} {value}" for name, value in facts)]
+    return "\n".join(lines) + "\n"
+
+
+def _step_table(steps: Sequence[StepRecord], times: bool) -> list[str]:
+    rows = [("", "", "step", "IR", "plan", "ms" if times else "")]
+    for step in steps:
+        glyph, _ = status(step)
+        rows.append((
+            glyph, visible(step.letter), visible(step.name), _change(str(counts(ir_rows(step)))),
+            _change(str(counts(plan_rows(step)))), f"{1000 * step.seconds:.1f}" if times else "",
+        ))  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column == 5 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    stages = ["stage", *(visible(step.stage) for step in steps)]
+    width = max(len(stage) for stage in stages)
+    shown: list[str] = []
+    for position, (stage, line) in enumerate(zip(stages, lines, strict=True)):
+        first = position == 0 or stage != stages[position - 1]
+        shown.append(f"{stage if first else '':<{width}}  {line}".rstrip())
+    return shown
+
+
+def _change(text: str) -> str:
+    return "·" if text == "no change" else text
+
+
+def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
+    where = source_location(trace)
+    place = f'<code class="q">{escape(where)}</code>' if where else ""
+    failed = next((step for step in trace.steps if step.error), None)
+    changed = sum(step.changed_ir for step in trace.steps)
+    decided = sum(step.changed_plan for step in trace.steps)
+    result = f"{plural(len(trace.steps), 'step')}: {changed} rewrite the IR, {decided} decide facts"
+    if failed:
+        result = f'<span class="bad">✖</span> stopped at {escape(failed.letter)} {escape(failed.name)}'
+    rows = "".join(
+        f'<tr><td class="l">{escape(name)}</td><td class="x">{escape(value)}</td></tr>' for name, value in facts
+    )
+    table = f'<table class="t facts" aria-label="facts">{rows}</table>' if rows else ""
+    return (
+        f'<div class="head"><h3>{escape(trace.kernel)}</h3><span>{escape(trace.target)}</span>{place}'
+        f'<span class="q">{result}</span></div>{table}'
+    )
+
+
+def _section(title: str, drawing: str) -> str:
+    return f'<details open><summary><b>{escape(title)}</b></summary><div class="body scroll">{drawing}</div></details>'
+
+
+def _steps(trace: Trace, room_bytes: int, times: bool) -> str:
+    bodies: dict[int, str] = {}
+    waiting = sorted(trace.steps, key=_diff_size)
+    # Small diffs first: what they leave of their share goes to the larger ones.
+    for position, step in enumerate(waiting):
+        share = room_bytes // (len(waiting) - position)
+        bodies[step.index] = _step_details(step, share)
+        room_bytes -= len(bodies[step.index].encode())
+    parts: list[str] = []
+    for stage, steps in groupby(trace.steps, key=lambda step: step.stage):
+        parts.append(f"<h4>{escape(stage)}</h4>")
+        parts.extend(_step_row(step, bodies[step.index], times) for step in steps)
+    return f'<div class="steps">{"".join(parts)}</div>'
+
+
+def _diff_size(step: StepRecord) -> int:
+    """Roughly how many bytes the diff of a step takes."""
+    plan = sum(len(value) for _, value in flat_plan(step.plan_after)) if step.changed_plan else 0
+    return plan + (len(step.before.text) + len(step.after.text) if step.changed_ir else 0)
+
+
+def _step_details(step: StepRecord, room_bytes: int) -> str:
+    prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
+    options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
+    head = (f'<p class="pre">{paragraphs(prose)}</p>' if prose else "") + (
+        f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else ""
+    )
+    # The headings and table frames around the rows need some room too.
+    room_bytes -= len(head.encode()) + 700
+    if room_bytes < _SMALLEST_TABLE_BYTES:
+        error = error_html(step.error) if step.error else ""
+        return f'{head}{error}<p class="q">The diff does not fit here; <code>diff()</code> of this step shows it.</p>'
+    return head + step_body(step, layout="unified", max_rows=400, max_bytes=room_bytes)
+
+
+def _step_row(step: StepRecord, body: str, times: bool) -> str:
+    glyph, meaning = status(step)
+    state = {"✖": "bad", "○": "q"}.get(glyph, "tilde")
+    milliseconds = f' <span class="ms">{1000 * step.seconds:.1f} ms</span>' if times else ""
+    attributes = (" open" if step.error else "") + (' class="noop"' if glyph == "○" else "")
+    return (
+        f"<details{attributes}><summary>"
+        f'<span class="k {state}" role="img" aria-label="{meaning}" title="{meaning}">{glyph}</span> '
+        f'<span class="letter">{escape(step.letter)}</span> <span class="name">{escape(step.name)}</span> '
+        f'<span class="ir">{_labelled("IR", counts_html(counts(ir_rows(step))))}</span> '
+        f'<span class="pl">{_labelled("plan", counts_html(counts(plan_rows(step))))}</span>{milliseconds} '
+        f'<span class="what">{escape(step.summary)}</span></summary><div class="body">{body}</div></details>'
+    )
+
+
+def _labelled(label: str, content: str) -> str:
+    return content if "·" in content else f'<span class="q">{label}</span> {content}'
+
+
+def _files(trace: Trace, room_bytes: int) -> str:
+    listings: list[tuple[str, Listing]] = [("kernel source", trace.source), *trace.files.items()]
+    listings = [(name, listing) for name, listing in listings if listing.lines]
+    tables: dict[str, str] = {}
+    for position, (name, listing) in enumerate(sorted(listings, key=lambda pair: len(pair[1].text))):
+        share = room_bytes // (len(listings) - position)
+        tables[name] = code_table(listing, max_bytes=max(share - 400, _SMALLEST_TABLE_BYTES), label=name)
+        room_bytes -= len(tables[name].encode())
+    parts = [
+        f'<details><summary><code>{escape(name)}</code> <span class="q">{plural(len(listing.lines), "line")}</span>'
+        f'</summary><div class="body">{tables[name]}</div></details>'
+        for name, listing in listings
+    ]
+    return f'<h4>Code</h4><div class="files">{"".join(parts)}</div>'

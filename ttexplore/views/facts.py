@@ -1,0 +1,58 @@
+"""The headline facts of an exploration, shared by its page and its text."""
+
+from __future__ import annotations
+
+from ttexplore.plan import Plan
+from ttexplore.record import StepRecord, Trace
+from ttexplore.target import Target
+from ttexplore.views.core_map import summary
+from ttexplore.views.l1_map import l1_used_bytes
+from ttexplore.views.markup import byte_size, plural, visible
+
+
+def source_location(trace: Trace) -> str:
+    """``gemm.py:12``: where the kernel's first known line is; empty if no line knows its origin."""
+    spans = [origin.span for line in trace.source.lines for origin in line.origins]
+    return visible(str(min(spans))) if spans else ""
+
+
+def status(step: StepRecord) -> tuple[str, str]:
+    """The glyph of a step and its meaning."""
+    match (step.error is not None, step.changed_ir, step.changed_plan):
+        case (True, _, _):
+            return "✖", "failed"
+        case (_, True, True):
+            return "●", "changes IR and plan"
+        case (_, True, _):
+            return "●", "changes the IR"
+        case (_, _, True):
+            return "◐", "changes the plan"
+        case _:
+            return "○", "changes nothing"
+
+
+def plan_facts(plan: Plan, target: Target | None) -> list[tuple[str, str]]:
+    """The headline facts of a plan: cores, circular buffers, L1, compute configuration. Only what is decided."""
+    facts: list[tuple[str, str]] = []
+    if plan.partition:
+        grid = "×".join(str(extent) for extent in plan.partition.grid)
+        columns, rows = plan.partition.core_grid
+        facts.append(("cores", f"grid {grid} on {columns}×{rows} cores: {summary(plan.partition)}"))
+    if plan.buffers:
+        buffers = ", ".join(f"{visible(buffer.name)} {buffer.pages}" for buffer in plan.buffers)
+        facts.append(("buffers", f"{plural(len(plan.buffers), 'circular buffer')}, tiles: {buffers}"))
+        used = l1_used_bytes(plan)
+        of_all = (
+            f" of {byte_size(target.l1_usable_bytes)} ({100 * used / target.l1_usable_bytes:.1f} %)" if target else ""
+        )
+        facts.append(("L1", f"{byte_size(used)}{of_all} on each core"))
+    if plan.compute:
+        config = plan.compute
+        width = "fp32" if config.fp32_dest_acc_en else "16-bit"
+        facts.append(
+            (
+                "compute",
+                f"{config.math_fidelity}, {width} DST of {config.dst_tiles} tiles, accumulates by {config.accumulate}",
+            )
+        )
+    return facts

@@ -1,0 +1,122 @@
+"""Who uses the L1 of a core: a drawing with the headroom, and the same as an aligned table of text."""
+
+from __future__ import annotations
+
+from ttexplore.plan import CircularBuffer, Plan
+from ttexplore.target import Target
+from ttexplore.views.markup import byte_size, content_id, plural, shortened, visible
+from ttexplore.views.svg import drawing, hatch_pattern, rectangle, text, tooltip
+from ttexplore.views.theme import CATEGORIES
+
+_WIDTH = 760
+_BAR = 748
+_LEFT = 6
+_ROW = 20
+
+
+def l1_table_text(plan: Plan, target: Target) -> str:
+    """One line per circular buffer with its pages and bytes, then the sum, the usable L1, and what is free or over."""
+    rows = [
+        (
+            "–" if buffer.index is None else str(buffer.index),
+            shortened(buffer.name, 32),
+            buffer.data_format,
+            f"{buffer.block_pages} x {buffer.stages}",
+            f"{buffer.total_bytes:,}",
+            f"{100 * buffer.total_bytes / target.l1_usable_bytes:.1f} %",
+            visible(str(buffer.origin)) if buffer.origin else "",
+        )
+        for buffer in _ordered(plan)
+    ]
+    used = l1_used_bytes(plan)
+    left = target.l1_usable_bytes - used
+    share = f"{100 * used / target.l1_usable_bytes:.1f} %"
+    sums = [
+        ("", "all buffers", "", "", f"{used:,}", share, ""),
+        ("", f"usable on {target.name}", "", "", f"{target.l1_usable_bytes:,}", "100.0 %", ""),
+        (
+            "",
+            "free" if left >= 0 else "over by",
+            "",
+            "",
+            f"{abs(left):,}",
+            f"{100 * abs(left) / target.l1_usable_bytes:.1f} %",
+            "",
+        ),
+    ]
+    head = ("CB", "buffer", "format", "pages", "bytes", "L1", "kernel line")
+    table = [head, *rows, *sums]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    right = {0, 4, 5}
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+    rule = "-" * max(len(line) for line in lines)
+    lines.insert(1 + len(rows), rule)
+    lines.insert(1, rule)
+    return "\n".join(lines) + "\n"
+
+
+def l1_used_bytes(plan: Plan) -> int:
+    """The bytes of all circular buffers together."""
+    return sum(buffer.total_bytes for buffer in plan.buffers)
+
+
+def l1_map_svg(plan: Plan, target: Target) -> str:
+    """The usable L1 as one bar, cut into circular buffers, above a row for each buffer."""
+    used, usable = l1_used_bytes(plan), target.l1_usable_bytes
+    identifier = content_id("ttx-l1", repr(plan.buffers), target.name, str(usable))
+    scale = _BAR / max(used, usable)
+    left = usable - used
+    state = f"{byte_size(left)} free" if left >= 0 else f"over by {byte_size(-left)}"
+    title = f"L1 of each core: {byte_size(used)} of {byte_size(usable)} used ({100 * used / usable:.1f} %), {state}"
+    parts = [f"<defs>{hatch_pattern(identifier + '-h')}</defs>", text(_LEFT, 16, title, "b")]
+    parts.append(rectangle(_LEFT, 26, usable * scale, 18, fill=f"url(#{identifier}-h)"))
+    x = float(_LEFT)
+    buffers = _ordered(plan)
+    for position, buffer in enumerate(buffers):
+        width = buffer.total_bytes * scale
+        segment = rectangle(x, 26, max(width - 0.5, 0.5), 18, fill=CATEGORIES[position % len(CATEGORIES)])
+        parts.append(f"<g>{tooltip(_label(buffer))}{segment}</g>")
+        x += width
+    parts.append(rectangle(_LEFT + 0.5, 26.5, usable * scale - 1, 17, "rule"))
+    if left < 0:
+        limit = _LEFT + usable * scale
+        parts.append(f'<path class="edge" d="M{limit:.1f} 22V50"/>')
+        parts.append(text(limit - 3, 58, "end of usable L1", "s", anchor="end"))
+    largest = max((buffer.total_bytes for buffer in buffers), default=1)
+    top = 66 if left >= 0 else 76
+    for position, buffer in enumerate(buffers):
+        parts.append(_row(buffer, position, top + position * _ROW, largest))
+    if not buffers:
+        parts.append(text(_LEFT, top, "no circular buffers yet", "s"))
+    height = top + max(len(buffers), 1) * _ROW - 8
+    return drawing(identifier, f"L1 use of {plan.kernel}", title, _WIDTH, height, "".join(parts))
+
+
+def _ordered(plan: Plan) -> list[CircularBuffer]:
+    return sorted(plan.buffers, key=lambda buffer: (buffer.index is None, buffer.index or 0))
+
+
+def _label(buffer: CircularBuffer) -> str:
+    return f"{buffer.name}: {plural(buffer.pages, 'page')} of {buffer.page_bytes:,} B = {buffer.total_bytes:,} B"
+
+
+def _row(buffer: CircularBuffer, position: int, y: int, largest: int) -> str:
+    colour = CATEGORIES[position % len(CATEGORIES)]
+    number = "–" if buffer.index is None else str(buffer.index)
+    pages = f"{buffer.block_pages} × {buffer.stages} × {byte_size(buffer.page_bytes)}"
+    return (
+        f"<g>{tooltip(_label(buffer))}"
+        f"{rectangle(_LEFT, y - 10, 10, 12, radius=2, fill=colour)}"
+        f"{text(_LEFT + 34, y, number, 'm', anchor='end')}"
+        f"{text(_LEFT + 46, y, shortened(buffer.name, 28), 'm')}"
+        f"{text(_LEFT + 262, y, buffer.data_format, 's')}"
+        f"{text(_LEFT + 436, y, pages, 's', anchor='end')}"
+        f"{text(_LEFT + 512, y, byte_size(buffer.total_bytes), 'm', anchor='end')}"
+        f"{rectangle(_LEFT + 526, y - 8, max(1, (_BAR - 526) * buffer.total_bytes / largest), 8, fill=colour)}</g>"
+    )

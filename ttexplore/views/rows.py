@@ -1,0 +1,200 @@
+"""What a step changed, as aligned rows of the IR and of the plan.
+
+Lines are aligned by their text without indentation, so a statement that only moved into a loop stays one row, marked
+``~``. The plan is compared as ``path: value`` lines, aligned by path.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ttexplore.record import Line, StepRecord
+from ttexplore.views.plan_lines import flat_plan
+
+RowKind = Literal["equal", "added", "removed", "changed", "indented"]
+# Pieces of a line and whether each differs from the other side.
+Tokens = tuple[tuple[str, bool], ...]
+
+GLYPHS: dict[RowKind, str] = {"equal": " ", "added": "+", "removed": "−", "changed": "±", "indented": "~"}
+
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+# Two lines are shown as one changed line when at least this share of their tokens agrees.
+_SIMILAR = 0.5
+# Replaced blocks larger than this are not searched for pairs: the search is quadratic.
+_LARGEST_PAIRING = 4000
+# Lines longer than this are compared whole, not token by token.
+_LONGEST_LINE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One row: a line before, after or both. Numbers count from 1; tokens mark what differs within the line."""
+
+    kind: RowKind
+    before: Line | None
+    after: Line | None
+    before_number: int | None
+    after_number: int | None
+    before_tokens: Tokens = ()
+    after_tokens: Tokens = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Unchanged lines that are not shown."""
+
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many lines came, went, and only changed their indentation. A changed line counts as gone and come."""
+
+    added: int
+    removed: int
+    indented: int
+
+    def __str__(self) -> str:
+        parts = (
+            (f"+{self.added}", self.added),
+            (f"−{self.removed}", self.removed),
+            (f"~{self.indented}", self.indented),
+        )
+        return " ".join(text for text, count in parts if count) or "no change"
+
+
+def ir_rows(step: StepRecord) -> tuple[DiffRow, ...]:
+    """All rows of the IR before and after a step."""
+    return align(step.before.lines, step.after.lines, [line.text.strip() for line in step.before.lines],
+                 [line.text.strip() for line in step.after.lines])  # fmt: skip
+
+
+def plan_rows(step: StepRecord) -> tuple[DiffRow, ...]:
+    """All rows of the plan before and after a step."""
+    before, after = flat_plan(step.plan_before), flat_plan(step.plan_after)
+    return align(
+        tuple(Line(f"{path}: {value}") for path, value in before),
+        tuple(Line(f"{path}: {value}") for path, value in after),
+        [path for path, _ in before],
+        [path for path, _ in after],
+    )
+
+
+def counts(rows: Sequence[DiffRow]) -> Counts:
+    """The numbers shown beside a step."""
+    number = Counter(row.kind for row in rows)
+    return Counts(number["added"] + number["changed"], number["removed"] + number["changed"], number["indented"])
+
+
+def align(
+    before: Sequence[Line], after: Sequence[Line], before_keys: Sequence[str], after_keys: Sequence[str]
+) -> tuple[DiffRow, ...]:
+    """Rows that pair the lines with equal keys in order, and similar lines in between."""
+    if before_keys == after_keys and all(one.text == other.text for one, other in zip(before, after, strict=True)):
+        return tuple(_paired(before, after, i, i) for i in range(len(before)))
+    rows: list[DiffRow] = []
+    # The junk heuristic drops frequent lines; it only pays where the search would be slow without it.
+    matcher = difflib.SequenceMatcher(None, before_keys, after_keys, autojunk=max(len(before), len(after)) > 1000)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag == "equal":
+            rows.extend(_paired(before, after, i, j) for i, j in zip(range(i1, i2), range(j1, j2), strict=True))
+        else:
+            rows.extend(_replaced(before, after, range(i1, i2), range(j1, j2)))
+    return tuple(rows)
+
+
+def _paired(before: Sequence[Line], after: Sequence[Line], i: int, j: int) -> DiffRow:
+    old, new = before[i], after[j]
+    if old.text == new.text:
+        return DiffRow("equal", old, new, i + 1, j + 1)
+    if old.text.strip() == new.text.strip():
+        return DiffRow("indented", old, new, i + 1, j + 1)
+    old_tokens, new_tokens = _token_changes(old.text, new.text)
+    return DiffRow("changed", old, new, i + 1, j + 1, old_tokens, new_tokens)
+
+
+def _replaced(before: Sequence[Line], after: Sequence[Line], old: range, new: range) -> list[DiffRow]:
+    rows: list[DiffRow] = []
+    i, j = old.start, new.start
+    for pair_i, pair_j in [*_similar_pairs(before, after, old, new), (old.stop, new.stop)]:
+        rows.extend(DiffRow("removed", before[k], None, k + 1, None) for k in range(i, pair_i))
+        rows.extend(DiffRow("added", None, after[k], None, k + 1) for k in range(j, pair_j))
+        if pair_i < old.stop and pair_j < new.stop:
+            rows.append(_paired(before, after, pair_i, pair_j))
+        i, j = pair_i + 1, pair_j + 1
+    return rows
+
+
+def _similar_pairs(before: Sequence[Line], after: Sequence[Line], old: range, new: range) -> list[tuple[int, int]]:
+    """Pairs in order with the largest sum of similarities, each at least :data:`_SIMILAR`."""
+    if not old or not new or len(old) * len(new) > _LARGEST_PAIRING:
+        return []
+    old_bags = [Counter(_words(before[i].text)) for i in old]
+    new_bags = [Counter(_words(after[j].text)) for j in new]
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    score = [[_similarity(one, other) for other in new_bags] for one in old_bags]
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            together = best[i + 1][j + 1] + score[i][j] if score[i][j] >= _SIMILAR else 0.0
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], together)
+    pairs: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if score[i][j] >= _SIMILAR and best[i][j] == best[i + 1][j + 1] + score[i][j]:
+            pairs.append((old[i], new[j]))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _similarity(one: Counter[str], other: Counter[str]) -> float:
+    total = one.total() + other.total()
+    return 2 * (one & other).total() / total if total else 1.0
+
+
+def _token_changes(old: str, new: str) -> tuple[Tokens, Tokens]:
+    if max(len(old), len(new)) > _LONGEST_LINE:
+        return ((old, True),), ((new, True),)
+    old_tokens, new_tokens = _TOKEN.findall(old), _TOKEN.findall(new)
+    before: list[tuple[str, bool]] = []
+    after: list[tuple[str, bool]] = []
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old_tokens, new_tokens, autojunk=False).get_opcodes():
+        differs = tag != "equal"
+        before.extend([("".join(old_tokens[i1:i2]), differs)] if i2 > i1 else [])
+        after.extend([("".join(new_tokens[j1:j2]), differs)] if j2 > j1 else [])
+    return tuple(before), tuple(after)
+
+
+def with_context(rows: Sequence[DiffRow], context: int = 3) -> tuple[DiffRow | Gap, ...]:
+    """The changed rows with `context` equal rows around each; longer equal runs become a :class:`Gap`."""
+    keep: set[int] = set()
+    for position, row in enumerate(rows):
+        if row.kind != "equal":
+            keep.update(range(max(0, position - context), min(len(rows), position + context + 1)))
+    shown: list[DiffRow | Gap] = []
+    hidden = 0
+    for position, row in enumerate(rows):
+        # A gap of one line takes as much room as the line.
+        alone = position - 1 in keep and position + 1 in keep
+        if position in keep or alone:
+            if hidden:
+                shown.append(Gap(hidden))
+                hidden = 0
+            shown.append(row)
+        else:
+            hidden += 1
+    if hidden:
+        shown.append(Gap(hidden))
+    return tuple(shown)
