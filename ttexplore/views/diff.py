@@ -1,4 +1,4 @@
-"""What one step changed, in the IR and in the plan, as HTML."""
+"""What one step changed, in the IR and in the plan, as HTML and as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ttexplore.record import ErrorRecord, Line, StepRecord
-from ttexplore.views.markup import content_id, escape, paragraphs, plural
+from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE, origin_html
 from ttexplore.views.plan_lines import inline_value
 from ttexplore.views.rows import GLYPHS, Counts, DiffRow, Gap, RowKind, Tokens, counts, ir_rows, plan_rows, with_context
@@ -174,3 +174,35 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
     body = step_body(step, layout=layout, max_rows=max_rows, max_bytes=max_bytes)
     identifier = content_id("ttx-diff", step.name, body, layout)
     return fragment(identifier, f"step {escape(title)}", head + body + ORIGIN_NOTE)
+
+
+def diff_text(step: StepRecord) -> str:
+    """What one step changed, unified: ``-`` and ``+`` lines, ``~`` for a line that is only indented differently."""
+    parts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}"]
+    if step.error:
+        where = f"{visible(str(step.error.span))}: " if step.error.span else ""
+        parts.append(f"✖ {where}{visible(step.error.message)}")
+    for name, rows, context in (("plan", plan_rows(step), 1), ("IR", ir_rows(step), 3)):
+        number = counts(rows)
+        if str(number) != "no change":
+            parts += [f"--- {name}: {number}", *_unified(with_context(rows, context))]
+    if len(parts) == 1:
+        parts.append("no change")
+    return "\n".join(parts) + "\n"
+
+
+def _unified(rows: Sequence[DiffRow | Gap]) -> list[str]:
+    lines: list[str] = []
+    for row in rows:
+        if isinstance(row, Gap):
+            lines.append(f"  ⋯ {plural(row.lines, 'unchanged line')}")
+            continue
+        old, new = visible(row.before.text) if row.before else "", visible(row.after.text) if row.after else ""
+        match row.kind:
+            case "changed":
+                lines += [f"- {old}", f"+ {new}"]
+            case "removed":
+                lines.append(f"- {old}")
+            case "equal" | "added" | "indented":
+                lines.append(f"{GLYPHS[row.kind]} {new}")
+    return lines

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from ttexplore.plan import Plan
-from ttexplore.record import StepRecord, Trace, from_json
+from ttexplore.record import StepRecord, Trace
 from ttexplore.target import Target
 from ttexplore.views.core_map import summary
 from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size, plural, visible
-
-
-def trace_plan(trace: Trace) -> Plan:
-    """The plan of a trace as a value."""
-    return from_json(Plan, trace.plan)
 
 
 def source_location(trace: Trace) -> str:

@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from ttexplore.views.markup import content_id, escape, paragraphs
 from ttexplore.views.theme import fragment
 
 
-class RunResult(Protocol):
-    """What a run tells: `pcc` and `max_rel_error` compare its outputs with the reference's; `seconds` is their time."""
+def run_html(
+    *, backend: str, passed: bool, pcc: float | None, max_rel_error: float | None, message: str = "",
+    seconds: float | None = None,
+) -> str:  # fmt: skip
+    """The card as an HTML fragment. `pcc` and `max_rel_error` compare the outputs with the reference's.
 
-    @property
-    def backend(self) -> str: ...
-    @property
-    def passed(self) -> bool: ...
-    @property
-    def pcc(self) -> float: ...
-    @property
-    def max_rel_error(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def message(self) -> str: ...
-
-
-def run_html(run: RunResult, *, times: bool = False) -> str:
-    """The card as an HTML fragment. Times differ from run to run, so they are shown only when asked for."""
-    figures = [
-        ("backend", run.backend), ("PCC", correlation(run.pcc)), ("max relative error", f"{run.max_rel_error:.3g}"),
-    ]  # fmt: skip
-    if times:
-        figures.append(("time", f"{run.seconds:.3g} s"))
-    verdict = '<span class="ok">✔</span> passed' if run.passed else '<span class="bad">✖</span> failed'
+    Times differ from run to run: give `seconds` only where the page need not stay the same.
+    """
+    verdict = '<span class="ok">✔</span> passed' if passed else '<span class="bad">✖</span> failed'
+    figures = [("backend", backend)]
+    if pcc is not None:
+        figures.append(("PCC", correlation(pcc)))
+    if max_rel_error is not None:
+        figures.append(("max relative error", f"{max_rel_error:.3g}"))
+    if seconds is not None:
+        figures.append(("time", f"{seconds:.3g} s"))
     shown = "".join(
         f'<span><span class="q">{name}</span> <span class="m">{escape(value)}</span></span> ' for name, value in figures
     )
-    note = f'<p class="pre">{paragraphs(run.message)}</p>' if run.message else ""
+    note = f'<p class="pre">{paragraphs(message)}</p>' if message else ""
     card = (
-        f'<div class="card {"good" if run.passed else "fault"}">'
+        f'<div class="card {"good" if passed else "fault"}">'
         f'<div class="opts"><b>{verdict}</b> {shown}</div>{note}</div>'
     )
-    label = f"run on {escape(run.backend)}: {'passed' if run.passed else 'failed'}"
+    label = f"run on {escape(backend)}: {'passed' if passed else 'failed'}"
     return fragment(content_id("ttx-run", card), label, card)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from itertools import groupby
 
+from ttexplore.plan import Plan
 from ttexplore.record import Listing, StepRecord, Trace
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_table
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import counts_html, error_html, step_body
-from ttexplore.views.facts import plan_facts, source_location, status, trace_plan
+from ttexplore.views.facts import plan_facts, source_location, status
 from ttexplore.views.l1_map import l1_map_svg
-from ttexplore.views.markup import content_id, escape, paragraphs, plural
+from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import counts, ir_rows, plan_rows
@@ -26,13 +28,12 @@ _CODE_SHARE = 0.45
 _SMALLEST_TABLE_BYTES = 600
 
 
-def exploration_html(trace: Trace, target: Target | None = None, *, times: bool = False) -> str:
+def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: bool = False) -> str:
     """The exploration as one HTML fragment of at most 120 kB, without scripts.
 
     With a target, cores are drawn on its floorplan and L1 against its budget. Times differ from run to run, so they
     are shown only when asked for. Diffs and listings that do not fit are cut, and say how much is missing.
     """
-    plan = trace_plan(trace)
     drawings: list[str] = []
     if plan.graph:
         drawings.append(_section("Tile dataflow", cb_graph_svg(plan)))
@@ -49,6 +50,57 @@ def exploration_html(trace: Trace, target: Target | None = None, *, times: bool 
     steps = _steps(trace, room - len(files.encode()), times)
     content = head + steps + "".join(drawings) + files + ORIGIN_NOTE
     return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
+
+
+def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, times: bool = False) -> str:
+    """The steps with their changes, then cores, circular buffers, L1 and files. Times only when asked for."""
+    title = [visible(trace.kernel), visible(trace.target), source_location(trace)]
+    lines = ["  ".join(part for part in title if part), ""]
+    lines += _step_table(trace.steps, times)
+    if failed := next((step.error for step in trace.steps if step.error), None):
+        where = f"{visible(str(failed.span))}: " if failed.span else ""
+        lines += [
+            "",
+            f"✖ {visible(failed.kind)}: {where}" + "\n  ".join(visible(line) for line in failed.message.splitlines()),
+        ]
+        lines += [f"  hint: {visible(failed.hint)}"] if failed.hint else []
+    facts = plan_facts(plan, target)
+    if trace.files:
+        facts.append(
+            ("files", ", ".join(f"{visible(name)} {len(file.lines)}" for name, file in trace.files.items()) + " lines")
+        )
+    if facts:
+        lines += ["", *(f"{name:<8} {value}" for name, value in facts)]
+    return "\n".join(lines) + "\n"
+
+
+def _step_table(steps: Sequence[StepRecord], times: bool) -> list[str]:
+    rows = [("", "", "step", "IR", "plan", "ms" if times else "")]
+    for step in steps:
+        glyph, _ = status(step)
+        rows.append((
+            glyph, visible(step.letter), visible(step.name), _change(str(counts(ir_rows(step)))),
+            _change(str(counts(plan_rows(step)))), f"{1000 * step.seconds:.1f}" if times else "",
+        ))  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if column == 5 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    stages = ["stage", *(visible(step.stage) for step in steps)]
+    width = max(len(stage) for stage in stages)
+    shown: list[str] = []
+    for position, (stage, line) in enumerate(zip(stages, lines, strict=True)):
+        first = position == 0 or stage != stages[position - 1]
+        shown.append(f"{stage if first else '':<{width}}  {line}".rstrip())
+    return shown
+
+
+def _change(text: str) -> str:
+    return "·" if text == "no change" else text
 
 
 def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
