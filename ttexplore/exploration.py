@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +29,9 @@ from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
-from ttexplore.views.diff import diff_html
-from ttexplore.views.steps import exploration_html
+from ttexplore.views.diff import diff_html, diff_text
+from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.run import run_html
-from ttexplore.views.text import diff_text, exploration_text
 
 Array = NDArray[Any]
 
@@ -218,7 +216,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         # The execution's own message tells times, which differ from run to run.
-        return run_html(dataclasses.replace(self, message=self.comparison.message))
+        return run_html(
+            backend=self.backend, passed=self.passed, pcc=self.pcc, max_rel_error=self.max_rel_error,
+            message=self.comparison.message,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -432,14 +433,14 @@ class Exploration:
         )  # fmt: skip
 
     def __str__(self) -> str:
-        return exploration_text(self.trace, self.target)
+        return exploration_text(self.trace, self.plan, self.target)
 
     def __repr__(self) -> str:
         state = f"failed at {self._steps[-1].letter}" if self.error else f"{len(self._steps)} steps"
         return f"<exploration of {self.kernel.name} for {self.target.name}: {state}>"
 
     def _repr_html_(self) -> str:
-        return exploration_html(self.trace, self.target)
+        return exploration_html(self.trace, self.target, self.plan)
 
 
 def compare_explorations(first: Exploration, second: Exploration) -> str:

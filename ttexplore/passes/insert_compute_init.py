@@ -103,12 +103,14 @@ def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
         for inner in walk(outer.then_case)
     }  # fmt: skip
     found = [inner for inner in found if inner not in conditional]
-    packs = [operands(inner)[OPS[op_name(inner)].packs] for inner in found if OPS[op_name(inner)].packs]
-    if not packs:
+    packing = [inner for inner in found if OPS[op_name(inner)].packs]
+    if not packing:
         return None
+    packs = [operands(inner)[OPS[op_name(inner)].packs] for inner in packing]
     first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
     if first is None:
         made = op("compute_startup", packs[0], packs[0], packs[0])
+        stamp(made, packing[0].span)
         return made, packs[0], packs[0], packs[0]
     known, values = OPS[op_name(first)], operands(first)
     a = values[known.source_a]
@@ -160,6 +162,9 @@ class _Placer:
                 inner = {part: (setting, setting) for part, setting in self.needs(statement).items()}
             for part, (first, last) in inner.items():
                 found[part] = (found[part][0] if part in found else first, last)
+            if _ends_with_uninit(statement):
+                # After the uninit the FPU is set to nothing.
+                found["fpu"] = (found["fpu"][0], Setting(None))
         return found
 
     # Placing
@@ -194,29 +199,33 @@ class _Placer:
             stamp(one, span)
         return made
 
-    def body(self, body: list[Any], state: State) -> tuple[list[Any], State]:
+    def body(self, body: list[Any], state: State, *, in_tile_loop: bool = False) -> tuple[list[Any], State]:
         made: list[Any] = []
         for statement in body:
             if isinstance(statement, tirx.For):
-                made += self.loop(statement, state)
+                made += self.loop(statement, state, in_tile_loop=in_tile_loop)
             elif isinstance(statement, tirx.IfThenElse):
                 made += self.branch(statement, state)
             else:
                 made += self.change(state, self.needs(statement), statement.span)
                 made.append(statement)
-            made += self.uninit(statement, state)
+            if not in_tile_loop and _ends_with_uninit(statement):
+                made.append(self.uninit(statement, state))
         return made, state
 
-    def loop(self, statement: Any, state: State) -> list[Any]:
+    def loop(self, statement: Any, state: State, *, in_tile_loop: bool) -> list[Any]:
         inner = statements(statement.body)
-        needed = self.body_needs(inner)
+        in_tile_loop = in_tile_loop or _ends_with_uninit(statement)
+        needed = self.body_needs(inner) if not in_tile_loop else self.body_needs([_tile_operation(statement)])
+        if in_tile_loop:
+            needed = {part: (first, first) for part, (first, _) in needed.items()}
         ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
         # A part that the body changes and does not put back is unknown when the next turn starts.
         before = self.change(state, ready, statement.span)
         for part in needed:
             if part not in ready:
                 state.pop(part, None)
-        made, after = self.body(inner, dict(state))
+        made, after = self.body(inner, dict(state), in_tile_loop=in_tile_loop)
         state.clear()
         state.update(after)
         return [*before, with_body(statement, made)]
@@ -230,19 +239,26 @@ class _Placer:
         state.update({part: setting for part, setting in after.items() if part in entry})
         return [tirx.IfThenElse(statement.condition, sequence(inner), None, statement.span)]
 
-    def uninit(self, statement: Any, state: State) -> list[Any]:
-        """The uninit of the operation in a tile loop that has just ended, if it has one."""
-        inner = statement
-        while isinstance(inner, tirx.For) and len(statements(inner.body)) == 1:
-            inner = statements(inner.body)[0]
-        known = OPS.get(op_name(inner))
-        if known is None or not known.uninit:
-            return []
-        values = operands(inner)
+    def uninit(self, statement: Any, state: State) -> Any:
+        """The uninit of the operation that a tile loop ran."""
+        inner = _tile_operation(statement)
+        known, values = OPS[op_name(inner)], operands(inner)
         made = op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
         stamp(made, inner.span)
         state.pop("fpu", None)
-        return [made]
+        return made
+
+
+def _tile_operation(statement: Any) -> Any:
+    """The one operation in a nest of loops, or the first thing that is no such loop."""
+    while isinstance(statement, tirx.For) and len(statements(statement.body)) == 1:
+        statement = statements(statement.body)[0]
+    return statement
+
+
+def _ends_with_uninit(statement: Any) -> bool:
+    known = OPS.get(op_name(_tile_operation(statement)))
+    return known is not None and bool(known.uninit)
 
 
 def _is_cb(known: Op, name: str) -> bool:

@@ -92,10 +92,18 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
 
     def load(expression: Any) -> Any:
         name = reads.get(expression.source) or writes.get(expression.source)
-        return tirx.BufferLoad(buffers[name], list(expression.indices), expression.span) if name else expression
+        if not name:
+            return expression
+        made = tirx.BufferLoad(buffers[name], list(expression.indices), expression.span)
+        return made if made.ty == expression.ty else tirx.Cast(expression.ty, made)
 
     def store(one: Any) -> Any:
-        return tirx.BufferStore(buffers[writes[one.buffer]], one.value, list(one.indices), one.span)
+        buffer = buffers[writes[one.buffer]]
+        value = one.value if one.value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, one.value)
+        return tirx.BufferStore(buffer, value, list(one.indices), one.span)
 
-    made = tvm_ffi.structural_map(statement, (ir.TensorLoad, load), order="post")
-    return tvm_ffi.structural_map(made, (tirx.BufferStore, store), order="post")
+    def stored(one: Any) -> Any:
+        value = tvm_ffi.structural_map(one.value, (ir.TensorLoad, load), order="post")
+        return store(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
+
+    return tvm_ffi.structural_map(statement, (tirx.BufferStore, stored), order="post")

@@ -219,8 +219,8 @@ class _Lowering:
             made += parts
         return made
 
-    def zero_tile(self) -> Any:
-        """A circular buffer with one tile of zeros that the compute kernel fills once."""
+    def zero_tile(self, span: Any) -> Any:
+        """A circular buffer with one tile of zeros that the compute kernel fills once; `span` is its first use."""
         if self.zeros is None:
             value = self.allocate("zeros_value", 1, self.dst_dtype, "tt.dst", None)
             self.zeros = self.allocate(ZEROS, 1, "bfloat16", "tt.cb", None)
@@ -233,6 +233,8 @@ class _Lowering:
                 self.each(1, lambda t: op("fill_tile", value, t, 0.0)),
                 self.each(1, lambda t: op("pack_tile", value, t, self.zeros, t)),
             ]
+            for one in self.prologue:
+                stamp(one, span)
         return self.zeros
 
 
@@ -313,7 +315,7 @@ class _Elementwise:
         if dtype_of(source) == "float32":
             self.each(lambda t: op("unary_bcast_row", source, self._column(t), out, t))
             return
-        zeros = self.lowering.zero_tile()
+        zeros = self.lowering.zero_tile(self.store.span)
         self.each(lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._column(t), out, t))
 
     def _column(self, t: Any) -> Any:
