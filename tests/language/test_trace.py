@@ -173,7 +173,7 @@ def test_variables_and_buffers_have_the_span_of_their_definition(kernel_file: Ca
         assert span is not None
         return lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
-    loops = [statement for statement in statements(traced) if isinstance(statement, tirx.For)]
+    loops: list[Any] = [statement for statement in statements(traced) if isinstance(statement, tirx.For)]
     assert [shown(loop.loop_var) for loop in loops] == ["bx", "by", "k", "i", "j"]
     assert shown(traced.function.params[0]) == "A: T.Tensor((M, K), dtype)"
     assert shown(traced.function.params[2]) == "C = T.empty((M, N), dtype)"
@@ -213,7 +213,10 @@ def test_tracing_twice_gives_equal_kernels(kernel_file: Callable[..., str]) -> N
     ("left", "right"),
     [
         # A region by slices, and an element index completed from the other side.
-        ("T.copy(A[by * 64, bx * 32], C[0:64, 0:32])", "T.copy(A[by * 64:by * 64 + 64, bx * 32:bx * 32 + 32], C[0:64, 0:32])"),
+        (
+            "T.copy(A[by * 64, bx * 32], C[0:64, 0:32])",
+            "T.copy(A[by * 64:by * 64 + 64, bx * 32:bx * 32 + 32], C[0:64, 0:32])",
+        ),
         ("T.copy(C, A[64, 0])", "T.copy(C, A[64:128, 0:64])"),
         ("T.copy(A[64:, :64], C)", "T.copy(A[64:128, 0:64], C[:, :])"),
         ("T.clear(C)", "T.fill(C, 0)"),
@@ -222,9 +225,18 @@ def test_tracing_twice_gives_equal_kernels(kernel_file: Callable[..., str]) -> N
         ("for s in [0, 64]:\n    T.copy(A[s, 0], C)", "T.copy(A[0, 0], C)\nT.copy(A[64, 0], C)"),
         ("for s in [i * 64 for i in range(2)]:\n    T.copy(A[s, 0], C)", "T.copy(A[0, 0], C)\nT.copy(A[64, 0], C)"),
         ("if (n := 4) > 3:\n    T.fill(C, n)\nelse:\n    T.clear(C)", "T.fill(C, 4)"),
-        ("def half(x):\n    return x / 2\nfor i in T.serial(4):\n    C[i, 0] = half(A[i, 0])", "for i in T.serial(4):\n    C[i, 0] = A[i, 0] / 2"),
-        ("def put(i):\n    C[i, 0] = A[i, 0]\nfor i in T.serial(4):\n    put(i)", "for i in range(4):\n    C[i, 0] = A[i, 0]"),
-        ("f = lambda x: x + 1.0\nfor i in range(4):\n    C[i, 0] = f(A[i, 0])", "for i in range(4):\n    C[i, 0] = A[i, 0] + 1.0"),
+        (
+            "def half(x):\n    return x / 2\nfor i in T.serial(4):\n    C[i, 0] = half(A[i, 0])",
+            "for i in T.serial(4):\n    C[i, 0] = A[i, 0] / 2",
+        ),
+        (
+            "def put(i):\n    C[i, 0] = A[i, 0]\nfor i in T.serial(4):\n    put(i)",
+            "for i in range(4):\n    C[i, 0] = A[i, 0]",
+        ),
+        (
+            "f = lambda x: x + 1.0\nfor i in range(4):\n    C[i, 0] = f(A[i, 0])",
+            "for i in range(4):\n    C[i, 0] = A[i, 0] + 1.0",
+        ),
         ("for s in [1, 2, 3]:\n    if s == 2:\n        break\n    T.fill(C, s)", "T.fill(C, 1)"),
         ("for s in [1, 2]:\n    if s == 1:\n        continue\n    T.fill(C, s)", "T.fill(C, 2)"),
         ("match A.shape:\n    case (128, n):\n        T.fill(C, n)", "T.fill(C, 128)"),
@@ -232,28 +244,54 @@ def test_tracing_twice_gives_equal_kernels(kernel_file: Callable[..., str]) -> N
         # Loops: range is a kernel loop, start and stop, steps, one index in a tuple.
         ("for i in range(2, 6):\n    C[i, 0] = 1.0", "for i in T.serial(2, 6):\n    C[i, 0] = 1.0"),
         ("for i in range(0, 6, 2):\n    C[i, 0] = 1.0", "for i in T.serial(0, 6, 2):\n    C[i, 0] = 1.0"),
-        ("for i, j in T.grid(2, 3):\n    C[i, j] = 1.0", "for i in range(2):\n    for j in range(3):\n        C[i, j] = 1.0"),
+        (
+            "for i, j in T.grid(2, 3):\n    C[i, j] = 1.0",
+            "for i in range(2):\n    for j in range(3):\n        C[i, j] = 1.0",
+        ),
         ("for (i,) in T.Parallel(2):\n    C[i, 0] = 1.0", "for i in T.Parallel(2):\n    C[i, 0] = 1.0"),
         ("for i in T.serial(bx, 4):\n    C[i, 0] = 1.0", "for i in range(bx, 4):\n    C[i, 0] = 1.0"),
         # Operators.
         ("for i in range(4):\n    C[i, 0] += A[i, 0]", "for i in range(4):\n    C[i, 0] = C[i, 0] + A[i, 0]"),
-        ("for i in range(4):\n    C[i, 0] = A[i, 0] if i < bx else 0.0", "for i in range(4):\n    C[i, 0] = T.if_then_else(i < bx, A[i, 0], 0)"),
-        ("if 0 < bx < 3 and not by == 1:\n    T.clear(C)", "if T.logical_and(T.logical_and(0 < bx, bx < 3), T.logical_not(by == 1)):\n    T.clear(C)"),
+        (
+            "for i in range(4):\n    C[i, 0] = A[i, 0] if i < bx else 0.0",
+            "for i in range(4):\n    C[i, 0] = T.if_then_else(i < bx, A[i, 0], 0)",
+        ),
+        (
+            "if 0 < bx < 3 and not by == 1:\n    T.clear(C)",
+            "if T.logical_and(T.logical_and(0 < bx, bx < 3), T.logical_not(by == 1)):\n    T.clear(C)",
+        ),
         ("if bx > 0 and True:\n    T.clear(C)", "if bx > 0:\n    T.clear(C)"),
         ("if bx > 0 or True:\n    T.clear(C)", "T.clear(C)"),
-        ("if bx == 0:\n    T.clear(C)\nelif bx == 1:\n    T.fill(C, 1)\nelse:\n    T.fill(C, 2)",
-         "if bx == 0:\n    T.clear(C)\nelse:\n    if bx == 1:\n        T.fill(C, 1)\n    else:\n        T.fill(C, 2)"),
-        ("for i in range(4):\n    C[i, 0] = T.clamp(A[i, 0], 0, 6)", "for i in range(4):\n    C[i, 0] = T.min(T.max(A[i, 0], 0.0), 6.0)"),
+        (
+            "if bx == 0:\n    T.clear(C)\nelif bx == 1:\n    T.fill(C, 1)\nelse:\n    T.fill(C, 2)",
+            "if bx == 0:\n    T.clear(C)\nelse:\n  if bx == 1:\n    T.fill(C, 1)\n  else:\n    T.fill(C, 2)",
+        ),
+        (
+            "for i in range(4):\n    C[i, 0] = T.clamp(A[i, 0], 0, 6)",
+            "for i in range(4):\n    C[i, 0] = T.min(T.max(A[i, 0], 0.0), 6.0)",
+        ),
         # Allocations: two names for one buffer, buffers in a list, a variable.
-        ("X = Y = T.alloc_shared((64, 64))\nT.copy(A[0, 0], X)\nT.copy(Y, C)", "X = T.alloc_shared((64, 64))\nT.copy(A[0, 0], X)\nT.copy(X, C)"),
-        ("X = [T.alloc_shared((64, 64)) for _ in range(2)]\nT.copy(X[0], X[1])", "X = T.alloc_shared((64, 64))\nY = T.alloc_shared((64, 64))\nT.copy(X, Y)"),
-        ("x = T.alloc_var('int32', init=3)\nx += 1\nT.fill(C, x)", "x = T.alloc_var(T.int32)\nx = 3\nx = x + 1\nT.fill(C, x)"),
-        ("X, Y = T.alloc_shared((64, 64)), T.alloc_shared((64, 64))\nT.copy(X, Y)", "X = T.alloc_shared((64, 64))\nY = T.alloc_shared((64, 64))\nT.copy(X, Y)"),
+        (
+            "X = Y = T.alloc_shared((64, 64))\nT.copy(A[0, 0], X)\nT.copy(Y, C)",
+            "X = T.alloc_shared((64, 64))\nT.copy(A[0, 0], X)\nT.copy(X, C)",
+        ),
+        (
+            "X = [T.alloc_shared((64, 64)) for _ in range(2)]\nT.copy(X[0], X[1])",
+            "X = T.alloc_shared((64, 64))\nY = T.alloc_shared((64, 64))\nT.copy(X, Y)",
+        ),
+        (
+            "x = T.alloc_var('int32', init=3)\nx += 1\nT.fill(C, x)",
+            "x = T.alloc_var(T.int32)\nx = 3\nx = x + 1\nT.fill(C, x)",
+        ),
+        (
+            "X, Y = T.alloc_shared((64, 64)), T.alloc_shared((64, 64))\nT.copy(X, Y)",
+            "X = T.alloc_shared((64, 64))\nY = T.alloc_shared((64, 64))\nT.copy(X, Y)",
+        ),
         ("i = T.get_block_binding(0)\nT.copy(A[i * 32, 0], C[0:32, 0:64])", "T.copy(A[bx * 32, 0], C[0:32, 0:64])"),
         ("T.copy(A[bx, by], C[0, 1])", "C[0, 1] = A[bx, by]"),
         ("T.reduce_sum(C, A[0:64, 0])", "T.reduce(C, A[0:64, 0:1], 'sum', dim=1)"),
     ],
-)  # fmt: skip
+)
 def test_two_ways_to_write_it_give_the_same_ir(trace_body: Callable[..., Any], left: str, right: str) -> None:
     one, other = trace_body(left), trace_body(right)
     assert structural_equal(one.function, other.function), f"{one.function.script()}\n{other.function.script()}"
@@ -296,7 +334,7 @@ def test_reductions_and_gemm_flags(trace_body: Callable[..., Any]) -> None:
         "r = T.alloc_fragment((64,))\nT.reduce_max(C, r, dim=-1, clear=False)\nT.reduce_sum(C, r, dim=0)\n"
         "T.gemm(C, C, C, transpose_B=True)\nT.gemm(C, C, C, True, clear_accum=True)"
     )
-    calls = [s.value for s in statements(traced) if isinstance(s, tirx.Evaluate)]
+    calls: list[Any] = [s.value for s in statements(traced) if isinstance(s, tirx.Evaluate)]
     assert [
         {key: value if isinstance(value, str) else int(value) for key, value in call.attrs.items()} for call in calls
     ] == [
@@ -315,7 +353,8 @@ def test_grids_of_one_and_three_axes(trace_body: Callable[..., Any]) -> None:
         ("T.Kernel(8, 4)", [8, 4]),
         ("T.Kernel(8, 4) as blocks", [8, 4]),
     ):
-        loops = [s for s in statements(trace_body("T.clear(C)", scope=scope)) if isinstance(s, tirx.For)]
+        found = statements(trace_body("T.clear(C)", scope=scope))
+        loops: list[Any] = [s for s in found if isinstance(s, tirx.For)]
         assert [int(loop.extent) for loop in loops] == expected
 
 

@@ -84,8 +84,11 @@ def extents(value: Any) -> list[int]:
     return found
 
 
-def _without_units(shape: list[int]) -> list[int]:
-    return [extent for extent in shape if extent != 1]
+def _same_block(one: list[int], other: list[int]) -> bool:
+    """Whether two blocks have the same shape; unit dimensions count only between blocks of one rank."""
+    if len(one) == len(other):
+        return one == other
+    return [extent for extent in one if extent != 1] == [extent for extent in other if extent != 1]
 
 
 def _shown(value: Any) -> str:
@@ -129,7 +132,8 @@ def _note_hints(what: str, hints: dict[str, Any]) -> None:
 def copy(src: Any, dst: Any, **hints: Any) -> Any:
     """Copy a block. An element index stands for the block of the other side's shape that starts there.
 
-    Raises KernelError where the two blocks differ in shape; unit dimensions do not count.
+    Raises KernelError where the two blocks differ in shape. Between ranks unit dimensions do not count:
+    ``A[b, h, i:i + 32, :]`` is a block of two dimensions.
     """
     _note_hints("T.copy", hints)
     if isinstance(src, ir.TensorLoad) and isinstance(dst, ir.TensorLoad):
@@ -143,7 +147,7 @@ def copy(src: Any, dst: Any, **hints: Any) -> Any:
     else:
         source = _as_region(src, "T.copy")
         target = _as_region(dst, "T.copy", extents(source))
-    if _without_units(extents(source)) != _without_units(extents(target)):
+    if not _same_block(extents(source), extents(target)):
         raise KernelError(
             f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}", hint="copy blocks of the same shape"
         )

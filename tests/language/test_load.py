@@ -1,0 +1,249 @@
+"""Files of kernels: TileLang's name and absent modules while they load, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from ml_dtypes import bfloat16
+
+from ttexplore.errors import KernelError, UsageError
+from ttexplore.language.load import kernels_in, load_kernel, load_module, trace
+
+KERNEL = """
+@tilelang.jit
+def add_one(A, block, dtype=T.float32):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(N // block, M // block) as (bx, by):
+        tile = T.alloc_shared((block, block), dtype)
+        T.copy(A[by * block, bx * block], tile)
+        for i, j in T.Parallel(block, block):
+            tile[i, j] = tile[i, j] + 1
+        T.copy(tile, C[by * block, bx * block])
+    return C
+"""
+SIZES = {"M": 64, "N": 64, "block": 32}
+# What TileLang's own example files do beside their kernels.
+AROUND = """
+import argparse, itertools
+import torch
+import torch.nn.functional as F
+import tilelang.testing
+import einops
+import triton
+import triton.language as tl
+from torch import nn
+from tilelang.autotuner import *
+from tilelang.profiler import do_bench
+from tilelang.carver.arch import driver
+from tilelang import language as language_again
+from tilelang.language.dtypes import dtype as dtype_type
+from tvm import tirx
+
+assert language_again is T
+
+@triton.jit
+def other(x_ptr, BLOCK: tl.constexpr):
+    pass
+
+class Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q): return q
+
+attention = Attention.apply
+
+def reference(x: torch.Tensor, y: "tirx.PrimExpr", z: tirx.PrimExpr) -> torch.Tensor:
+    return F.relu(x)
+
+compiled = add_one.compile(M=64, N=64, block=32)
+a = torch.randn(64, 64, device="cuda", dtype=torch.float16)
+c = compiled(a)
+print(c)
+torch.testing.assert_close(c, reference(a, 1, 2) + 1, rtol=1e-2, atol=1e-2)
+latency = compiled.get_profiler(tensor_supply_type=tilelang.TensorSupplyType.Normal).do_bench()
+print(f"Latency: {latency} ms, {latency:.2f}", compiled.get_kernel_source())
+if torch.cuda.is_available():
+    raise RuntimeError("there is no GPU")
+eager = add_one(a, block=32)
+arguments = argparse.ArgumentParser().parse_args()
+broken = add_one.compile(M=64)
+SCHEDULE = T.PersistentTileScheduler(4)
+
+@T.macro
+def later(X: T.FragmentBuffer((4, 4), T.float32)):
+    T.tma_copy(X, X)
+
+@T.prim_func
+def refused(A: T.Tensor((64, 64), T.float32)):
+    with T.Kernel(1) as bx:
+        later(A)
+"""
+
+
+def test_a_file_with_all_that_examples_do(kernel_file: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    modules, path, arguments = set(sys.modules), list(sys.path), list(sys.argv)
+    module = load_module(kernel_file(KERNEL + AROUND))
+    assert list(kernels_in(module)) == ["add_one", "compiled", "broken", "refused"]
+    assert capsys.readouterr().out == ""
+    assert (sys.path, sys.argv) == (path, arguments)
+    new = {name.partition(".")[0] for name in set(sys.modules) - modules}
+    assert not new & {"tilelang", "torch", "triton", "einops", "ttexplore_file_kernels"}
+    assert trace(module.compiled).name == "add_one"
+    with pytest.raises(UsageError, match="add_one needs N, block"):
+        trace(module.broken)
+    with pytest.raises(Exception, match=r"T\.tma_copy is not lowered") as caught:
+        trace(module.refused)
+    assert caught.value.span.line > 60  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_names_that_tvm_had_are_gone_after_loading(kernel_file: Callable[..., str]) -> None:
+    from tvm import tirx
+
+    load_module(kernel_file("from tvm import tirx\nkind = tirx.PrimExpr\n"))
+    assert not hasattr(tirx, "PrimExpr")
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bfloat16", numpy.dtype(bfloat16), bfloat16, "T.bfloat16"], ids=["name", "numpy", "scalar", "text"]
+)
+def test_dtypes_may_be_given_in_many_ways(kernel_file: Callable[..., str], dtype: Any) -> None:
+    traced = load_kernel(kernel_file(KERNEL) + "::add_one", **SIZES, dtype=dtype)
+    assert {str(parameter.ty.dtype.dtype) for parameter in traced.function.params} == {"bfloat16"}
+
+
+def test_dtypes_know_their_size() -> None:
+    import ttexplore.language as T
+
+    assert [(T.float16.bits, T.float16.bytes), (T.bool.bits, T.int4.bytes), (T.float8_e4m3fn.bits, T.half)] == [
+        (16, 2),
+        (8, 1),
+        (8, "float16"),
+    ]
+    assert T.float32 == "float32"
+    assert T.dtype(numpy.float32) == T.float32
+
+
+def test_the_path_is_shown_as_it_was_given(kernel_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(kernel_file(KERNEL))
+    monkeypatch.chdir(path.parent)
+    traced = load_kernel("kernels.py", **SIZES)
+    assert traced.file == "kernels.py"
+    assert traced.source.lines[0].origins[0].span.file == "kernels.py"
+
+
+def test_a_changed_file_is_read_again(kernel_file: Callable[..., str]) -> None:
+    at = kernel_file(KERNEL) + "::add_one"
+    first = load_kernel(at, **SIZES)
+    kernel_file("# a new first line\n" + KERNEL.replace("+ 1", "+ 2"))
+    second = load_kernel(at, **SIZES)
+    assert second.first_line == first.first_line + 1
+    assert second.source.lines[9].text == "            tile[i, j] = tile[i, j] + 2".replace(
+        "            ", "            "
+    )
+
+
+def test_a_file_beside_it_can_be_imported(kernel_file: Callable[..., str], tmp_path: Path) -> None:
+    kernel_file(KERNEL, "shared_kernels.py")
+    file = kernel_file("from shared_kernels import add_one\n")
+    assert load_kernel(file, **SIZES).file == os.path.join(str(tmp_path), "shared_kernels.py")
+    assert "shared_kernels" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("x = 1\ny = 1 // 0\n", 4, "ZeroDivisionError: integer division or modulo by zero"),
+        ("def f(:\n    pass\n", 3, "invalid syntax"),
+        ("import module_that_does_not_exist\n", 3, "ModuleNotFoundError: No module named 'module_that_does_not_exist'"),
+        ("import sys\nsys.exit(3)\n", 4, "SystemExit: 3"),
+        ("def f():\n    raise KeyError('k')\nf()\n", 4, "KeyError: 'k'"),
+    ],
+)
+def test_errors_in_the_file_name_its_line(kernel_file: Callable[..., str], text: str, line: int, message: str) -> None:
+    file = kernel_file(text)
+    with pytest.raises(UsageError) as caught:
+        load_kernel(file + "::kernel")
+    assert caught.value.message == message
+    assert caught.value.span is not None
+    assert (caught.value.span.file, caught.value.span.line) == (file, line)
+    assert caught.value.hint
+    assert "tilelang" not in sys.modules
+
+
+def test_missing_files_and_kernels(kernel_file: Callable[..., str], tmp_path: Path) -> None:
+    other = KERNEL.replace("add_one", "second") + "\ndef helper(x):\n    return x\n"
+    file = kernel_file(KERNEL + other)
+    cases = {
+        str(tmp_path / "none.py") + "::k": (
+            f"there is no file {tmp_path}/none.py",
+            "give a path as file.py::kernel_name",
+        ),
+        f"{file}::add_two": (f"{file} has no kernel add_two", f"did you mean {file}::add_one?"),
+        f"{file}::zzz": (f"{file} has no kernel zzz", "the file has add_one, second"),
+        file: (f"{file}: which kernel is meant?", "the file has add_one, second"),
+    }
+    for at, (message, hint) in cases.items():
+        with pytest.raises(UsageError) as caught:
+            load_kernel(at)
+        assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "binary.py"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_kernel(f"{path}::k")
+
+
+def test_a_kernel_called_with_data_is_told_how_to_run(kernel_file: Callable[..., str]) -> None:
+    kernel = load_module(kernel_file(KERNEL)).add_one
+    for call in (lambda: kernel([1.0], block=32), lambda: kernel.compile(**SIZES)([1.0])):
+        with pytest.raises(UsageError, match="add_one cannot be called with data here") as caught:
+            call()
+        assert caught.value.hint == "run it with ttexplore.explore(add_one, ...).run([a, b])"
+    with pytest.raises(AttributeError, match="a kernel has no get_profiler here"):
+        kernel.compile(**SIZES).get_profiler()
+
+
+def test_autotune_takes_the_first_configuration_with_a_note(kernel_file: Callable[..., str]) -> None:
+    configs = "@tilelang.autotune(configs=[{'block': 16}, {'block': 32}])\n@tilelang.jit"
+    file = kernel_file(KERNEL.replace("@tilelang.jit", configs))
+    traced = load_kernel(file, M=64, N=64)
+    assert traced.notes == ("autotune: not tuned here; took the first configuration: block=16",)
+    assert int(traced.function.body.extent) == 4
+    assert load_kernel(file, **SIZES).notes == ()
+
+
+def test_all_names_of_tilelang_exist() -> None:
+    import ttexplore.language as T
+
+    for name in [
+        "atomic_add",
+        "tma_copy",
+        "alloc_barrier",
+        "dynamic",
+        "WSRole",
+        "annotate_tt_layout",
+        "Fragment",
+        "use_swizzle",
+        "print",
+    ]:
+        assert hasattr(T, name)
+    assert not hasattr(T, "no_such_name")
+    with pytest.raises(AttributeError, match=r"T.alloc_sharde does not exist; did you mean T.alloc_shared\?"):
+        _ = T.alloc_sharde
+
+
+def test_errors_while_tracing_leave_no_builder_behind(kernel_file: Callable[..., str]) -> None:
+    from ttexplore.language.names import CURRENT
+
+    with pytest.raises(KernelError):
+        load_kernel(kernel_file(KERNEL.replace("tile, C[", "None, C[")), **SIZES)
+    assert CURRENT.get() is None
