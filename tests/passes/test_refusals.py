@@ -1,0 +1,170 @@
+"""What is refused: each with the kernel's line, the number and a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import gemm
+from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
+
+
+def refused(kernel: Any, kind: type[TTExploreError], **arguments: Any) -> TTExploreError:
+    exploration = ttx.explore(kernel, **arguments)
+    assert isinstance(exploration.error, kind), repr(exploration.error)
+    assert exploration.error.hint
+    return exploration.error
+
+
+def test_block_that_does_not_fit_l1() -> None:
+    error = refused(gemm(2048, 2048, 2048, 1024, 1024, 1024), ResourceError)
+    assert "B of L1; a core of wormhole_n150 has 1,393,312 B" in error.message
+    assert "tiles x" in error.message
+    assert error.span is not None
+
+
+def test_region_out_of_bounds() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(3, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(a, B[by * 32, bx * 32])
+
+    error = refused(kernel, KernelError)
+    assert "A has 64 elements along axis 1; the region reaches from 0 to 96" in error.message
+    assert error.span is not None
+
+
+def test_unaligned_region() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32 + 8, bx * 32], a)
+            T.copy(a, B[by * 32, bx * 32])
+
+    error = refused(kernel, Unsupported)
+    assert "is no whole tiles of 32" in error.message
+    assert error.span is not None
+
+
+def test_unsupported_dtype() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "int8"), B: T.Tensor((64, 64), "int8")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "int8")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    error = refused(kernel, Unsupported)
+    assert "A is int8, which no tile format holds" in error.message
+
+
+def test_size_that_is_no_whole_tiles() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 70), "bfloat16"), B: T.Tensor((64, 70), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 70), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    error = refused(kernel, Unsupported)
+    assert "70 is no multiple of 32" in error.message
+    assert "96" in error.hint
+
+
+def test_unknown_expression() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = T.sin(a[i, j])
+            T.copy(c, B[by * 32, bx * 32])
+
+    error = refused(kernel, Unsupported)
+    assert "no rule lowers sin inside T.Parallel" in error.message
+    assert error.span is not None
+
+
+def test_read_before_write() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "bfloat16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c)
+            T.copy(c, B)
+
+    error = refused(kernel, KernelError)
+    assert "c is read before anything is written to it" in error.message
+
+
+def test_tensor_read_and_written() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, A)
+
+    assert "A is read and written by the kernel" in refused(kernel, Unsupported).message
+
+
+def test_tensor_in_parallel() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = A[i, j] + 1.0
+
+    error = refused(kernel, Unsupported)
+    assert "directly" in error.message
+
+
+def test_reduction_is_not_lowered() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64,), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            r = T.alloc_fragment((64,), "float32")
+            T.copy(A, a)
+            T.reduce_sum(a, r, dim=1)
+            T.copy(r, B)
+
+    assert "T.reduce is not lowered" in refused(kernel, Unsupported).message
+
+
+def test_wrong_options() -> None:
+    kernel = gemm()
+    assert "there is no policy 'diagonal'" in refused(kernel, UsageError, options={"policy": "diagonal"}).message
+    assert "stages is 0" in refused(kernel, UsageError, options={"stages": 0}).message
+    assert "math fidelity 'HiFi9'" in refused(kernel, UsageError, options={"math_fidelity": "HiFi9"}).message
+    assert "called 'disk'" in refused(kernel, UsageError, options={"accumulate": "disk"}).message
+    assert "9x9 cores are asked for; wormhole_n150 has 8x8" in refused(
+        kernel, ResourceError, options={"cores": (9, 9)}
+    ).message
+    with pytest.raises(UsageError, match="no pass has an option 'colour'"):
+        ttx.explore(kernel, options={"colour": "red"})
+
+
+def test_the_line_is_the_kernels() -> None:
+    """The span of an error is the statement's own line in this file."""
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, B[by * 64 + 3, 0])  # here
+
+    error = refused(kernel, TTExploreError)
+    assert error.span is not None
+    assert Path(__file__).read_text().splitlines()[error.span.line - 1].endswith("# here")

@@ -1,0 +1,115 @@
+"""The public API: what a user does with an exploration."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import copy_block, elementwise, gemm, two_outputs
+from ttexplore.errors import ResourceError, UsageError
+from ttexplore.plan import Plan
+from ttexplore.record import from_json
+
+
+def test_steps_by_index_name_and_letter() -> None:
+    exploration = ttx.explore(gemm())
+    assert exploration.steps["C1"] is exploration.steps["lower_shared_to_cb"] is exploration.steps[6]
+    assert [step.letter for step in exploration.steps] == "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1".split()
+    assert exploration.steps["B1"].options == {"policy": "contiguous", "cores": None}
+    with pytest.raises(UsageError, match="there is no step 'Z9'"):
+        exploration.steps["Z9"]
+
+
+def test_fork_changes_one_option() -> None:
+    exploration = ttx.explore(gemm(256, 256, 64, 64, 64, 32))
+    forked = exploration.fork(at="B1", policy="strided", cores=(2, 2))
+    assert forked.plan.partition is not None
+    assert forked.plan.partition.policy == "strided"
+    assert len(forked.plan.partition.cores) == 4
+    assert exploration.plan.partition is not None
+    assert exploration.plan.partition.policy == "contiguous"
+    assert forked.run().passed
+    assert "~ policy" in ttx.compare(exploration, forked)
+    with pytest.raises(UsageError, match="layout_aware_work_partition has no option 'stages'"):
+        exploration.fork(at="B1", stages=3)
+    with pytest.raises(UsageError, match="no pass has an option 'polcy'"):
+        exploration.fork(polcy="strided")
+
+
+def test_run_with_own_inputs() -> None:
+    exploration = ttx.explore(elementwise(lambda a, b: a + b, "float16"))
+    a = np.full((128, 64), 1.5)
+    b = np.full((128, 64), 0.25)
+    run = exploration.run([a, b])
+    assert run.passed
+    assert run.outputs[0].dtype == np.float16
+    np.testing.assert_array_equal(run.outputs[0], np.full((128, 64), 1.75))
+    with pytest.raises(UsageError, match="1 inputs are given, the kernel takes 2"):
+        exploration.run([a])
+    with pytest.raises(UsageError, match=r"input 1 is \(3,\), the kernel takes \(128, 64\)"):
+        exploration.run([a, np.zeros(3)])
+    with pytest.raises(UsageError, match="there is no backend 'gpu'"):
+        exploration.run(backend="gpu")
+
+
+def test_two_outputs_in_order_and_in_their_dtypes() -> None:
+    run = ttx.explore(two_outputs()).run(backend="interpreter")
+    assert [output.dtype for output in run.outputs] == [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)]
+
+
+@pytest.mark.parametrize("backend", ["reference", "interpreter", "emulator"])
+def test_backends_copy_exactly(backend: str) -> None:
+    exploration = ttx.explore(copy_block("float32"))
+    run = exploration.run(backend=backend, seed=3)
+    np.testing.assert_array_equal(run.outputs[0], exploration.inputs(seed=3)[0])
+
+
+def test_export_is_complete_and_the_plan_reads_back(tmp_path: Path) -> None:
+    exploration = ttx.explore(gemm())
+    files = exploration.export(tmp_path / "out")
+    assert sorted(file.name for file in files) == sorted(
+        ["reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.plan.json", "run_ttnn.py"]
+    )
+    data = json.loads((tmp_path / "out" / "tt.plan.json").read_text())
+    fields = {name: data[name] for name in Plan.__dataclass_fields__}
+    assert from_json(Plan, fields) == exploration.plan
+    compile((tmp_path / "out" / "run_ttnn.py").read_text(), "run_ttnn.py", "exec")
+
+
+def test_unwritable_folder(tmp_path: Path) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("")
+    with pytest.raises(UsageError, match="cannot be written"):
+        ttx.explore(copy_block()).export(occupied / "out")
+    assert list(tmp_path.iterdir()) == [occupied]
+
+
+def test_a_failed_step_keeps_the_earlier_ones() -> None:
+    exploration = ttx.explore(gemm(4096, 4096, 4096, 2048, 2048, 2048))
+    assert isinstance(exploration.error, ResourceError)
+    assert [step.letter for step in exploration.steps] == ["A0", "A1", "A2"]
+    assert exploration.steps["A1"].plan.layouts
+    with pytest.raises(UsageError, match="step C1 was not reached"):
+        exploration.steps["C1"]
+    with pytest.raises(ResourceError, match="of L1"):
+        exploration.run()
+    assert "failed at A2" in repr(exploration)
+    assert exploration._repr_html_()
+
+
+def test_text_fits_one_screen() -> None:
+    lines = str(ttx.explore(gemm())).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 120
+
+
+def test_reading_plans_needs_no_tvm() -> None:
+    code = "import sys, ttexplore, ttexplore.plan, ttexplore.record, ttexplore.views.exploration; assert 'tvm' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,120 @@
+"""The laws of the lowering, on every kernel of the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import CORPUS, Case, gemm
+from tests.typecheck.lint import lint
+from tests.typecheck.typecheck import typecheck
+from ttexplore.exploration import Exploration
+from ttexplore.plan import KERNEL_ROLES
+from ttexplore.target import TARGETS, get_target
+
+NAMES = {case.name: case for case in CORPUS}
+
+
+def lowered(case: Case, **arguments: Any) -> Exploration:
+    exploration = ttx.explore(case.make(), **arguments)
+    if exploration.error is not None:
+        raise exploration.error
+    return exploration
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
+    """Law 2, and the emitted text on the emulator, for all steps and the default target."""
+    exploration = lowered(NAMES[name])
+    check = exploration.check()
+    assert check, str(check)
+    assert len(check.results) == 15
+    run = exploration.run()
+    assert run.passed, run.message
+    assert run.pcc >= 0.9999
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("policy", ["contiguous", "strided", "rectangular"])
+@pytest.mark.parametrize("shape", [(256, 256, 128), (512, 64, 64)])
+def test_gemm_on_every_target_and_policy(target: str, policy: str, shape: tuple[int, int, int]) -> None:
+    """Square and tall products against the float64 product of the rounded inputs; uneven splits included."""
+    m, n, k = shape
+    kernel = gemm(m, n, k, 64, 32, 64, 2, out="float32")
+    exploration = ttx.explore(kernel, target=target, options={"policy": policy, "cores": (3, 2)})
+    assert exploration.error is None, str(exploration.error)
+    check = exploration.check()
+    assert check, str(check)
+    a, b = (x.astype(np.float64) for x in exploration.inputs())
+    run = exploration.run()
+    assert np.corrcoef(run.outputs[0].ravel(), (a @ b).ravel())[0, 1] >= 0.9999
+    np.testing.assert_allclose(run.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("accumulate", ["reload", "l1"])
+def test_both_ways_to_accumulate(accumulate: str) -> None:
+    kernel = gemm(128, 128, 128, 128, 128, 32)
+    exploration = ttx.explore(kernel, options={"accumulate": accumulate, "cores": (1, 1)})
+    assert exploration.check()
+    assert exploration.run().passed
+    assert exploration.plan.buffer("c_partials").total_bytes == 16 * 4096
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_emitted_kernels_type_check(name: str, target: str, ttnn_headers: Path) -> None:
+    """Every emitted kernel against the SDK's own headers, and the list of what is never emitted."""
+    exploration = lowered(NAMES[name], target=target)
+    chip = get_target(target)
+    plan = exploration.plan
+    assert plan.compute is not None
+    formats = {buffer.index: buffer.data_format for buffer in plan.buffers if buffer.index is not None}
+    for role in KERNEL_ROLES:
+        text = exploration.code[role].text
+        words = [2, 2048] * len(plan.kernel_signature(role).compile_time)
+        found = typecheck(
+            text, role=role, arch=chip.arch, compile_time_args=words, named={}, formats=formats,
+            fp32_dest_acc=plan.compute.fp32_dest_acc_en, headers=ttnn_headers,
+        )  # fmt: skip
+        assert found == [], f"{role}: {found}\n{text}"
+        assert lint(text, arch=chip.arch, dst_tiles=plan.compute.dst_tiles) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_origins_never_shrink(name: str) -> None:
+    """Law 4: every line of every listing that is a statement knows a line of the kernel."""
+    exploration = lowered(NAMES[name])
+    source = exploration.kernel.source
+    lines = {origin.span.line for line in source.lines for origin in line.origins}
+    for step in exploration.steps:
+        for line in step.listing.lines:
+            if line.node is not None and "alloc_buffer" not in line.text:
+                assert line.origins, f"{step.letter}: {line.text}"
+            assert all(origin.span.line in lines for origin in line.origins), line.text
+    for role in KERNEL_ROLES:
+        statements = [line for line in exploration.code[role].lines if line.node is not None]
+        linked = [line for line in statements if line.origins]
+        assert len(linked) >= 0.95 * len(statements)
+
+
+@pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "batched_rank4"])
+def test_two_runs_are_the_same(name: str) -> None:
+    """Law 5: listings, plans and files are byte-equal."""
+    first, second = lowered(NAMES[name]), lowered(NAMES[name])
+    assert [step.listing.text for step in first.steps] == [step.listing.text for step in second.steps]
+    assert {n: f.text for n, f in first.files.items()} == {n: f.text for n, f in second.files.items()}
+    assert first._repr_html_() == second._repr_html_()
+    assert first.run().outputs[0].tobytes() == second.run().outputs[0].tobytes()
+
+
+def test_a_planted_fault_is_found() -> None:
+    """The check of the steps can fail: a product with a wrong reference does not pass."""
+    exploration = lowered(NAMES["gemm_in_dst"])
+    other = exploration.inputs(seed=1)
+    run = exploration.run(other)
+    assert run.passed
+    assert not np.array_equal(run.outputs[0], exploration.run().outputs[0])
