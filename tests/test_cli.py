@@ -1,0 +1,342 @@
+"""The command: exit status, one JSON object, messages of wrong use, and the main job on the notebooks' kernels."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttexplore.doctor
+from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value
+from ttexplore.errors import BackendError, UsageError
+
+REPOSITORY = Path(__file__).parents[1]
+GEMM = str(REPOSITORY / "notebooks" / "kernels" / "gemm.py")
+ELEMENTWISE = str(REPOSITORY / "notebooks" / "kernels" / "elementwise.py")
+SMALL_GEMM = ("M=128", "N=64", "K=64", "block_M=64", "block_N=32", "block_K=32")
+
+# Kernels of the notebooks with arguments that make them small.
+KERNELS = [
+    (f"{GEMM}::matmul", *SMALL_GEMM),
+    (f"{GEMM}::matmul_relu", "M=128", "N=64", "K=64", "block_N=32"),
+    (f"{ELEMENTWISE}::add", "M=128", "N=128"),
+    (f"{ELEMENTWISE}::bias_exp", "M=64", "N=128"),
+]
+KERNEL_NAMES = ["matmul", "matmul_relu", "add", "bias_exp"]
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of one call."""
+    capsys.readouterr()
+    status = main(words)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def call_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    """Exit status and the only object on standard output."""
+    status, out, _ = call(capsys, *words, "--json")
+    assert out.count("\n") == 1
+    return status, json.loads(out)
+
+
+# Words and values
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("256", 256), ("-3", -3), ("0.5", 0.5), ("1e-3", 1e-3), ("true", True), ("False", False),
+        ("bfloat16", "bfloat16"), ("4,4", (4, 4)), ("4,", (4,)), ("", ""), ("0x10", "0x10"),
+    ],
+)  # fmt: skip
+def test_values(text: str, value: object) -> None:
+    parsed = parse_value(text)
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_pairs() -> None:
+    assert parse_pairs(["M=256", "dtype=float32", "path=a=b"], "argument") == {
+        "M": 256, "dtype": "float32", "path": "a=b",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
+        (["compile"], "there is no command 'compile'\n  hint: commands are show, run, check, export, doctor, lab"),
+        (["show"], "which kernel?\n  hint: give it as file.py::name"),
+        (["show", "gemm"], "'gemm' names no kernel\n  hint: give it as file.py::name"),
+        (["show", "k.py::f", "256"], "'256' is no argument\n  hint: write it as name=value, for example M=256"),
+        (["show", "k.py::f", "M=1", "M=2"], "argument M is given twice\n  hint: give each name once"),
+        (["show", "k.py::f", "target=x"], "target is no argument of a kernel\n  hint: use --target"),
+        (["show", "k.py::f", "options=x"], "options is no argument of a kernel\n  hint: use --option"),
+        (["show", "k.py::f", "--option", "policy"],
+         "'policy' is no option\n  hint: write it as name=value, for example M=256"),
+        (["show", "k.py::f", "--grid", "8"], "'8' is no grid\n  hint: write columns x rows, for example 8x4"),
+        (["show", "k.py::f", "--grid", "9x9"],
+         "wormhole_n150 has 8x9 workers, not 9x9\n"
+         "  hint: give (columns, rows) within that, or another number of harvested ones"),
+        (["run", "k.py::f", "--target", "wormhole_n15"],
+         "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? known are wormhole_n150, "
+         "wormhole_n300, blackhole_p100, blackhole_p150"),
+        (["run", "k.py::f", "--seed", "one"],
+         "argument --seed: invalid int value: 'one'\n  hint: see: ttexplore run --help"),
+        (["check", "k.py::f", "--backend", "emulator"],
+         "unrecognized arguments: --backend emulator\n  hint: see: ttexplore check --help"),
+        (["export", "k.py::f", "-o"],
+         "argument -o/--output: expected one argument\n  hint: see: ttexplore export --help"),
+        (["lab", "missing.ipynb"],
+         "there is no missing.ipynb\n  hint: name a notebook, or run this in a clone of the repository"),
+    ],
+)  # fmt: skip
+def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, *words) == (2, "", f"UsageError: {message}\n")
+    if words[0] in COMMANDS and words[0] != "lab" and words[-1] != "-o":
+        problem, _, hint = message.partition("\n  hint: ")
+        expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None}
+        assert call_json(capsys, *words) == (2, {"error": expected})
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, "--help") == (0, OVERVIEW, "")
+    assert call(capsys) == (2, OVERVIEW, "")
+    assert all(f"\n  {name} " in OVERVIEW for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_each_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([name, "--help"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: ttexplore {name} ")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from ttexplore.cli import main; main(['--help']);"
+        "print(sorted({'tvm', 'numpy', 'ml_dtypes', 'IPython'} & sys.modules.keys()))"
+    )
+    start = time.perf_counter()
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    # 0.1 s on an idle machine.
+    assert time.perf_counter() - start < 2.0
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+# doctor and lab
+
+
+def test_doctor_finds_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = call_json(capsys, "doctor")
+    found = {finding["name"]: finding for finding in data["findings"]}
+    assert (status, data["ok"]) == (0, True)
+    assert found["apache-tvm"]["found"] == "0.27.0.post1"
+    assert all(found[f"backend {name}"]["ok"] for name in ("reference", "interpreter", "emulator"))
+    status, out, _ = call(capsys, "doctor")
+    assert status == 0
+    assert len([line for line in out.splitlines() if line.startswith(("ok", "absent"))]) == len(found)
+
+
+def test_doctor_names_a_wrong_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "numpy", "1.0")
+    status, out, _ = call(capsys, "doctor")
+    assert status == 1
+    lines = out.splitlines()
+    at = next(index for index, line in enumerate(lines) if line.startswith("MISSING  numpy"))
+    assert lines[at].endswith("is installed, 1.0 is needed")
+    assert lines[at + 1].strip() == f"mend: {sys.executable} -m pip install 'numpy==1.0'"
+    assert "MISSING  backend emulator       needs numpy" in lines
+
+
+def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "no-such-package", None)
+    finding = next(one for one in ttexplore.doctor.examine() if one.name == "no-such-package")
+    assert (finding.ok, finding.required, finding.found) == (False, True, "not installed")
+    assert finding.mend == f"{sys.executable} -m pip install no-such-package"
+
+
+def test_doctor_names_a_missing_compiler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    status, data = call_json(capsys, "doctor")
+    emulator = next(finding for finding in data["findings"] if finding["name"] == "backend emulator")
+    assert status == 1
+    assert emulator["found"] == "no C++ compiler (c++, g++, clang++ or the ziglang wheel)"
+    assert "pip install ziglang" in emulator["mend"]
+
+
+def test_doctor_wants_what_the_project_pins() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = dict(line.split("==") for line in project["dependencies"] if "==" in line)
+    assert {name: version for name, version in ttexplore.doctor.REQUIRED_PACKAGES.items() if version} == pinned
+
+
+def test_lab_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = tmp_path / "notebooks" / "00_start.ipynb"
+    notebook.parent.mkdir()
+    notebook.touch()
+    monkeypatch.chdir(tmp_path)
+    command = lab_command(None)
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert command[-1] == str(notebook)
+    assert lab_command("notebooks")[-1] == "notebooks"
+
+
+def test_lab_without_jupyterlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(BackendError) as caught:
+        lab_command(str(tmp_path))
+    assert str(caught.value) == (
+        f"JupyterLab is not installed\n  hint: {sys.executable} -m pip install 'ttexplore[lab]'"
+    )
+
+
+def test_lab_refuses_a_missing_notebook() -> None:
+    with pytest.raises(UsageError):
+        lab_command("missing.ipynb")
+
+
+# The main job
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
+def test_run(kernel: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = call_json(capsys, "run", *kernel)
+    assert (status, data["passed"], data["backend"]) == (0, True, "emulator")
+    assert data["pcc"] >= 0.9999
+    assert data["seconds"] > 0
+    assert data["max_rel_error"] >= 0
+    assert isinstance(data["message"], str)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
+def test_check(kernel: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = call_json(capsys, "check", *kernel)
+    assert (status, data["ok"], data["first_bad"]) == (0, True, None)
+    assert [step["letter"] for step in data["steps"]] == [
+        "A0", "A1", "A2", "A3", "B1", "B2", "C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1",
+    ]  # fmt: skip
+    assert all(step["passed"] for step in data["steps"])
+
+
+def test_options_and_target_reach_the_lowering(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        f"{GEMM}::matmul",
+        *SMALL_GEMM,
+        "--grid",
+        "2x1",
+        "--target",
+        "blackhole_p100",
+        "--option",
+        "policy=strided",
+    )
+    status, data = call_json(capsys, "show", *words)
+    assert (status, data["target"]) == (0, "blackhole_p100")
+    partition = data["plan"]["partition"]
+    assert (partition["policy"], partition["core_grid"], len(partition["cores"])) == ("strided", [2, 1], 2)
+    assert "error" not in data
+
+
+def test_options_between_the_kernels_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel, *rest = (f"{GEMM}::matmul", *SMALL_GEMM)
+    status, data = call_json(capsys, "run", "--backend", "interpreter", kernel, rest[0], "--seed", "3", *rest[1:])
+    assert (status, data["backend"], data["outputs"]) == (
+        0, "interpreter", [{"shape": [128, 64], "dtype": "bfloat16"}],
+    )  # fmt: skip
+
+
+def test_show_text_step_and_code(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = (f"{GEMM}::matmul", *SMALL_GEMM)
+    status, out, _ = call(capsys, "show", *kernel)
+    assert status == 0
+    assert "lower_shared_to_cb" in out
+    by_letter = call(capsys, "show", *kernel, "--step", "C1")
+    assert by_letter == call(capsys, "show", *kernel, "--step", "lower_shared_to_cb")
+    assert by_letter == call(capsys, "show", *kernel, "--step", "6")
+    status, out, _ = call(capsys, "show", *kernel, "--code", "reader")
+    assert status == 0
+    assert out.count("void kernel_main()") == 1
+    status, data = call_json(capsys, "show", *kernel, "--step", "C1")
+    assert (status, data["step"]["name"], data["step"]["changed_ir"]) == (0, "lower_shared_to_cb", True)
+
+
+def test_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "out"
+    status, data = call_json(capsys, "export", f"{ELEMENTWISE}::add", "M=128", "N=128", "-o", str(folder))
+    names = ["compute.cpp", "main.cpp", "reader.cpp", "run_ttnn.py", "tt.plan.json", "writer.cpp"]
+    assert status == 0
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert sorted(data["files"]) == [str(folder / name) for name in names]
+
+
+def test_export_to_an_unwritable_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "out"
+    status, data = call_json(capsys, "export", f"{ELEMENTWISE}::add", "M=128", "N=128", "-o", str(folder))
+    assert (status, data["error"]["kind"]) == (2, "UsageError")
+    assert data["error"]["message"].startswith(f"{folder} cannot be written: ")
+
+
+REFUSED = '''\
+import ttexplore.language as T
+
+
+@T.jit
+def kernel(A):
+    M = T.const("M")
+    A: T.Tensor((M, 64), "bfloat16")
+    C = T.empty((M, 64), "bfloat16")
+    with T.Kernel(M // 64, threads=128) as bx:
+        block = T.alloc_shared((4096, 4096), "bfloat16")
+        T.copy(A[bx * 64, 0], block)
+        T.copy(block, C[bx * 64, 0])
+    return C
+'''  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["show", "run", "check", "export"])
+def test_refused_kernel(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "refused.py").write_text(REFUSED)
+    monkeypatch.chdir(tmp_path)
+    status, data = call_json(capsys, command, "refused.py::kernel", "M=64")
+    assert status == 1
+    assert data["error"]["kind"] in ("KernelError", "ResourceError")
+    assert data["error"]["span"]["file"] == "refused.py"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["run", "missing.py::f"], "there is no file missing.py"),
+        (["run", f"{GEMM}::matmull", *SMALL_GEMM], f"{GEMM} has no kernel matmull"),
+        (["run", f"{GEMM}::matmul", *SMALL_GEMM, "--backend", "gpu"], "there is no backend 'gpu'"),
+        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--step", "Z9"], "there is no step 'Z9'"),
+        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--step", "99"], "there is no step 99"),
+        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--option", "polisy=strided"], "no pass has an option 'polisy'"),
+        (["show", f"{GEMM}::matmul", "M=128"], ""),
+        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "blok=3"], ""),
+    ],
+)
+def test_wrong_use_of_a_kernel(words: list[str], start: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, data = call_json(capsys, *words)
+    assert (status, data["error"]["kind"]) == (2, "UsageError")
+    assert data["error"]["message"].startswith(start)
+    assert data["error"]["hint"]
+
+
+def test_a_reader_that_goes_away() -> None:
+    """`ttexplore ... | head` must not end in a traceback."""
+    command = f"{sys.executable} -m ttexplore.cli doctor | true"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPOSITORY)
+    assert (result.stdout, result.stderr) == ("", "")

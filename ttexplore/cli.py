@@ -1,0 +1,355 @@
+"""The command ``ttexplore``: the main job from a terminal or a script.
+
+Exit status: 0 if what was asked for succeeded and the check passed, 1 if the kernel or its result is wrong or
+something is missing, 2 for wrong use. With ``--json`` there is exactly one object on standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ttexplore.errors import BackendError, TTExploreError, UsageError
+from ttexplore.record import to_json
+
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+    from ttexplore.target import Target
+
+SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
+INTERRUPTED = 130
+
+OVERVIEW = """\
+usage: ttexplore COMMAND ...
+
+Lowers a TileLang kernel, step by step, to a Tenstorrent program.
+
+  show FILE::NAME     the steps, the plan and the size of the result; --step for one step, --code for a kernel
+  run FILE::NAME      run it on random inputs and compare with the reference
+  check FILE::NAME    execute every step, name the first that changes the result
+  export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py
+  doctor              what is installed and what is missing
+  lab                 JupyterLab on the notebooks
+
+ttexplore COMMAND --help tells the options of each.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong use is raised like any other error, so that it is printed in one way."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see: {self.prog} --help")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command says: text for people, an object for --json, and whether all is well."""
+
+    text: str
+    data: dict[str, Any]
+    ok: bool = True
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command with `arguments` (without the program's name) and returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
+    try:
+        status = _run(words, as_json)
+        sys.stdout.flush()
+        return status
+    except TTExploreError as error:
+        if as_json:
+            _print_json({"error": to_json(error.record())})
+        else:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return WRONG_USE if isinstance(error, UsageError) else WRONG
+    except BrokenPipeError:
+        # The reader of our output went away, as in `ttexplore show ... | head`; Python must not flush to it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return WRONG
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: list[str], as_json: bool) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        print(OVERVIEW, end="")
+        return SUCCEEDED if words else WRONG_USE
+    name = words[0]
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"did you mean {close[0]}?" if close else f"commands are {', '.join(COMMANDS)}"
+        raise UsageError(f"there is no command {name!r}", hint=hint)
+    parser, command = COMMANDS[name]
+    # Options may stand between the kernel's arguments.
+    answer = command(parser().parse_intermixed_args(words[1:]))
+    if as_json:
+        _print_json(answer.data)
+    elif answer.text:
+        print(answer.text)
+    return SUCCEEDED if answer.ok else WRONG
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    print(json.dumps(_finite(data), allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """`value` with null for what JSON has no number for: NaN and infinities."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        case list():
+            return [_finite(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            return value
+
+
+# Arguments
+
+
+def parse_value(text: str) -> Any:
+    """A value as written on the command line: int, float, bool, a tuple where there are commas, else text."""
+    if "," in text:
+        return tuple(parse_value(part) for part in text.split(",") if part)
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, Any]:
+    """``name=value`` words as a dictionary. Raises UsageError for a word that is none, and for a name given twice."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if not separator or not name.isidentifier():
+            raise UsageError(f"{pair!r} is no {what}", hint="write it as name=value, for example M=256")
+        if name in values:
+            raise UsageError(f"{what} {name} is given twice", hint="give each name once")
+        values[name] = parse_value(text)
+    return values
+
+
+def parse_grid(text: str) -> tuple[int, int]:
+    """``8x4`` as columns and rows. Raises UsageError."""
+    columns, _, rows = text.partition("x")
+    if not (columns.isdecimal() and rows.isdecimal()):
+        raise UsageError(f"{text!r} is no grid", hint="write columns x rows, for example 8x4")
+    return int(columns), int(rows)
+
+
+def _parser(name: str, description: str) -> _Parser:
+    return _Parser(prog=f"ttexplore {name}", description=description, allow_abbrev=False)
+
+
+def _kernel_parser(name: str, description: str) -> _Parser:
+    parser = _parser(name, description)
+    parser.add_argument("kernel", metavar="FILE::NAME", nargs="?", help="a Python file and a kernel in it")
+    parser.add_argument(
+        "arguments", metavar="NAME=VALUE", nargs="*",
+        help="arguments of the kernel: numbers, true, false, dtypes; 4,4 is a tuple",
+    )  # fmt: skip
+    parser.add_argument("--target", default="wormhole_n150", help="the chip (default: %(default)s)")
+    parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
+    parser.add_argument(
+        "--option", metavar="NAME=VALUE", action="append", default=[],
+        help="an option of a pass, for example policy=strided; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _show_parser() -> _Parser:
+    parser = _kernel_parser("show", "Lower a kernel and show its steps.")
+    parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
+    parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
+    return parser
+
+
+def _run_parser() -> _Parser:
+    parser = _kernel_parser("run", "Run a kernel on random inputs and compare with the reference.")
+    parser.add_argument("--backend", default="emulator", help="reference, interpreter or emulator (the default)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
+    return parser
+
+
+def _check_parser() -> _Parser:
+    parser = _kernel_parser("check", "Execute every step and compare each with the reference.")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
+    return parser
+
+
+def _export_parser() -> _Parser:
+    parser = _kernel_parser("export", "Write the kernels, the host program, the plan and a runner.")
+    parser.add_argument("-o", "--output", metavar="FOLDER", default="out", help="the folder (default: %(default)s)")
+    return parser
+
+
+def _doctor_parser() -> _Parser:
+    parser = _parser("doctor", "Tell what is installed, what is missing, and how to get it.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _lab_parser() -> _Parser:
+    parser = _parser("lab", "Start JupyterLab on the notebooks.")
+    parser.add_argument("notebook", nargs="?", help="a notebook or folder (default: notebooks/00_start.ipynb)")
+    return parser
+
+
+# Commands
+
+
+def _target(arguments: argparse.Namespace) -> Target:
+    from ttexplore.target import get_target
+
+    return get_target(arguments.target, grid=parse_grid(arguments.grid) if arguments.grid else None)
+
+
+def _explore(arguments: argparse.Namespace) -> Exploration:
+    """The exploration that was asked for. What can be wrong with the words alone is told before TVM is loaded."""
+    if arguments.kernel is None:
+        raise UsageError("which kernel?", hint="give it as file.py::name")
+    if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
+        raise UsageError(f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
+    kernel_arguments = parse_pairs(arguments.arguments, "argument")
+    if clash := {"target", "options"} & kernel_arguments.keys():
+        name = min(clash)
+        raise UsageError(f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
+    options = parse_pairs(arguments.option, "option")
+    target = _target(arguments)
+    from ttexplore.exploration import explore
+
+    return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
+
+
+def _identity(exploration: Exploration) -> dict[str, Any]:
+    return {"kernel": exploration.kernel.name, "target": exploration.target.name}
+
+
+def _show(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    identity = _identity(exploration)
+    if arguments.step is not None:
+        key = int(arguments.step) if arguments.step.isdecimal() else arguments.step
+        if isinstance(key, int) and key >= len(exploration.steps):
+            raise UsageError(f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
+        step = exploration.steps[key]
+        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, step.error is None)
+    if arguments.code is not None:
+        text = str(exploration.code[arguments.code])
+        return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}})
+    error = exploration.error
+    steps = [
+        {
+            "index": step.index, "letter": step.letter, "name": step.name, "stage": step.stage,
+            "summary": step.summary, "seconds": step.seconds, "options": to_json(step.options),
+        }
+        for step in exploration.steps
+    ]  # fmt: skip
+    data: dict[str, Any] = {**identity, "steps": steps, "plan": to_json(exploration.plan)}
+    if error is not None:
+        data["error"] = to_json(error.record())
+    return Answer(str(exploration), data, error is None)
+
+
+def _run_kernel(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    run = exploration.run(backend=arguments.backend, seed=arguments.seed)
+    data = {
+        **_identity(exploration),
+        "backend": run.backend,
+        "passed": bool(run.passed),
+        "pcc": float(run.pcc),
+        "max_rel_error": float(run.max_rel_error),
+        "seconds": float(run.seconds),
+        "message": run.message,
+        "outputs": [{"shape": list(output.shape), "dtype": str(output.dtype)} for output in run.outputs],
+    }
+    return Answer(str(run), data, bool(run.passed))
+
+
+def _check(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    check = exploration.check(seed=arguments.seed)
+    data = {
+        **_identity(exploration),
+        "ok": bool(check),
+        "first_bad": check.first_bad,
+        "steps": [to_json(result) for result in check.results],
+    }
+    verdict = "every step gives the reference's result" if check else f"{check.first_bad} changes the result"
+    return Answer(f"{check}\n{verdict}", data, bool(check))
+
+
+def _export(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    files = [str(path) for path in exploration.export(arguments.output)]
+    return Answer("\n".join(files), {**_identity(exploration), "folder": arguments.output, "files": files})
+
+
+def _doctor(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.doctor import examine
+
+    findings = examine()
+    ok = all(finding.ok for finding in findings if finding.required)
+    data = {"ok": ok, "findings": [to_json(finding) for finding in findings]}
+    return Answer("\n".join(map(str, findings)), data, ok)
+
+
+def _lab(arguments: argparse.Namespace) -> Answer:
+    status = subprocess.run(lab_command(arguments.notebook)).returncode
+    return Answer("", {}, status == 0)
+
+
+def lab_command(notebook: str | None) -> list[str]:
+    """The command that starts JupyterLab on `notebook`, by default on the first of the notebooks.
+
+    Raises UsageError where there is no such file, BackendError where JupyterLab is not installed.
+    """
+    import importlib.util
+
+    folders = (Path.cwd(), Path(__file__).parents[1])
+    candidates = [Path(notebook)] if notebook else [folder / "notebooks" / "00_start.ipynb" for folder in folders]
+    path = next((candidate for candidate in candidates if candidate.exists()), None)
+    if path is None:
+        raise UsageError(
+            f"there is no {notebook or 'notebooks/00_start.ipynb'}",
+            hint="name a notebook, or run this in a clone of the repository",
+        )
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise BackendError("JupyterLab is not installed", hint=f"{sys.executable} -m pip install 'ttexplore[lab]'")
+    # Jupyter refuses to start for the superuser, who is the only user in a container, unless told so.
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [sys.executable, "-m", "jupyterlab", *root, str(path)]
+
+
+COMMANDS: dict[str, tuple[Callable[[], _Parser], Callable[[argparse.Namespace], Answer]]] = {
+    "show": (_show_parser, _show),
+    "run": (_run_parser, _run_kernel),
+    "check": (_check_parser, _check),
+    "export": (_export_parser, _export),
+    "doctor": (_doctor_parser, _doctor),
+    "lab": (_lab_parser, _lab),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What is installed, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+
+# The versions that the package is built for (pyproject.toml); None takes any that is installed.
+REQUIRED_PACKAGES: dict[str, str | None] = {
+    "apache-tvm": "0.27.0.post1",
+    "apache-tvm-ffi": "0.1.14.post1",
+    "numpy": None,
+    "ml_dtypes": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked for. `found` says what is there, `mend` how to get what is not."""
+
+    name: str
+    ok: bool
+    required: bool
+    found: str
+    mend: str = ""
+
+    def __str__(self) -> str:
+        mark = "ok     " if self.ok else ("MISSING" if self.required else "absent ")
+        return f"{mark}  {self.name:<22} {self.found}" + ("" if self.ok else f"\n         {'':<22} mend: {self.mend}")
+
+
+def examine() -> tuple[Finding, ...]:
+    """Looks at Python, the packages, each backend and the optional tools."""
+    packages = tuple(_package(name, version) for name, version in REQUIRED_PACKAGES.items())
+    return (_python(), *packages, *_backends(packages), *_tools())
+
+
+def _python() -> Finding:
+    return Finding(
+        "Python", sys.version_info >= (3, 11), True, platform.python_version(), "install Python 3.11 or newer"
+    )
+
+
+def _package(name: str, version: str | None) -> Finding:
+    mend = (
+        f"{sys.executable} -m pip install '{name}=={version}'" if version else f"{sys.executable} -m pip install {name}"
+    )
+    try:
+        found = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(name, False, True, "not installed", mend)
+    if version not in (None, found):
+        return Finding(name, False, True, f"{found} is installed, {version} is needed", mend)
+    return Finding(name, True, True, found)
+
+
+def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    broken = next((package for package in packages if not package.ok), None)
+    if broken is not None:
+        return tuple(
+            Finding(f"backend {name}", False, True, f"needs {broken.name}", broken.mend)
+            for name in ("reference", "interpreter", "emulator")
+        )
+    from ttexplore.backends.emulator import Emulator
+    from ttexplore.backends.emulator.compiler import find_compiler
+
+    compiler = find_compiler()
+    missing = Emulator().missing()
+    what, _, mend = (missing or "").partition(": ")
+    emulator = Finding(
+        "backend emulator", missing is None, True, " ".join(compiler.command) if compiler else what, mend
+    )
+    always = (Finding(f"backend {name}", True, True, "always there") for name in ("reference", "interpreter"))
+    return (*always, emulator)
+
+
+def _tools() -> tuple[Finding, ...]:
+    lab = importlib.util.find_spec("jupyterlab") is not None
+    dot = shutil.which("dot")
+    version = metadata.version("jupyterlab") if lab else "for the notebooks"
+    graphs = dot or "for other layouts of graphs"
+    return (
+        Finding("JupyterLab", lab, False, version, f"{sys.executable} -m pip install jupyterlab"),
+        Finding("dot (Graphviz)", dot is not None, False, graphs, "apt-get install graphviz"),
+    )
