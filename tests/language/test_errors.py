@@ -409,6 +409,27 @@ def test_plain_helpers_that_need_a_macro_say_so(trace_body: Callable[..., Any], 
     assert error.span.line == line
 
 
+def test_values_of_modules_that_are_not_installed_are_refused(trace_body: Callable[..., Any]) -> None:
+    before = "import flash_attn\n\n"
+    for body, message in (
+        ("for i in T.serial(flash_attn.size()):\n    T.clear(C)", "a loop bound is flash_attn.size()"),
+        ("for i in T.Parallel(flash_attn.size()):\n    T.clear(C)", "an extent of T.Parallel is flash_attn.size()"),
+        ("x = T.alloc_shared((flash_attn.size(), 4))", "a size of T.alloc_shared is flash_attn.size()"),
+        ("C[0, 0] = T.exp(flash_attn.size())", "an operand of T.exp is flash_attn.size()"),
+    ):
+        error = raised(trace_body, body, before=before)
+        assert error.message == message + ", of a module that is not installed"
+        assert error.hint == "install it, or write the value into the kernel's arguments"
+        assert error.span is not None
+        assert error.span.line == BODY_LINE + 2
+
+
+def test_views_of_tensors_are_refused(trace_body: Callable[..., Any]) -> None:
+    error = raised(trace_body, "D = T.Tensor((64, 64), 'float32', A)")
+    assert isinstance(error, Unsupported)
+    assert error.message == "T.Tensor over the memory of another tensor is not lowered"
+
+
 def test_errors_in_a_macro_name_the_macros_line(trace_body: Callable[..., Any]) -> None:
     error = raised(trace_body, "m(C)", before="@T.macro\ndef m(X):\n    T.clear(X)\n    T.gemm(X, X, None)\n")
     assert error.span is not None
@@ -488,7 +509,7 @@ def test_errors_of_the_frame(trace_text: Callable[..., Any], body: str, line: in
         ("A: int", KernelError, "parameter A is annotated with <class 'int'>, which makes it no tensor"),
         ("A: T.Tensor((4, 0), 'float32')", KernelError, "A: the shape (4, 0) has no elements"),
         ("A: T.Tensor((4, 4), 'float33')", KernelError, "'float33' is no dtype"),
-        ("A: T.Tensor((T.dynamic('m'), 4))", Unsupported, "A with a size of T.dynamic is not lowered"),
+        ("A: T.Tensor((T.dynamic('m'), 4))", Unsupported, "a size of A that is T.dynamic is not lowered"),
         (
             "A: T.StridedTensor((4, 4), (4, 1))",
             KernelError,

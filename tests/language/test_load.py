@@ -144,9 +144,7 @@ def test_a_changed_file_is_read_again(kernel_file: Callable[..., str]) -> None:
     kernel_file("# a new first line\n" + KERNEL.replace("+ 1", "+ 2"))
     second = load_kernel(at, **SIZES)
     assert second.first_line == first.first_line + 1
-    assert second.source.lines[9].text == "            tile[i, j] = tile[i, j] + 2".replace(
-        "            ", "            "
-    )
+    assert second.source.lines[9].text == "            tile[i, j] = tile[i, j] + 2"
 
 
 def test_a_file_beside_it_can_be_imported(kernel_file: Callable[..., str], tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def _tilelang() -> dict[str, types.ModuleType]:
         jit=jit,
         lazy_jit=jit,
         JITKernel=JitKernel,
+        DataType=dtype,
         compile=compiled,
         language=language,
         autotune=autotune,

@@ -14,6 +14,7 @@ from ttexplore.ir.adapter import is_buffer, to_expr, to_tvm_span
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.spans import caller_span
+from ttexplore.language.standins import StandIn
 from ttexplore.record import Span
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
@@ -56,12 +57,24 @@ def element(value: Any, what: str) -> Any:
             hint=f"write {name}[i, j] inside `for i, j in T.Parallel(...)`",
         )
     if not isinstance(value, int | float | ir.Expr):
+        refuse_unknown(value, f"an operand of {what}")
         raise KernelError(f"{what} works on numbers, and this is {_described(value)}")
     return to_expr(value)
 
 
 def _described(value: Any) -> str:
     return "None" if value is None else f"{value!r} ({type(value).__name__})"
+
+
+def refuse_unknown(value: Any, what: str) -> None:
+    """Raises for a value that nothing is known about here: of a module that is not installed, or not lowered."""
+    if isinstance(value, StandIn):
+        raise KernelError(
+            f"{what} is {value!r}, of a module that is not installed",
+            hint="install it, or write the value into the kernel's arguments",
+        )
+    if isinstance(value, NotLowered):
+        raise unsupported(f"{what} that is {value!r}", value.hint)
 
 
 @dataclass(frozen=True)
@@ -106,8 +119,7 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
     for extent in shape:
         if isinstance(extent, tirx.IntImm):
             extent = int(extent.value)
-        if isinstance(extent, NotLowered):
-            raise unsupported(f"{what} with a size of {extent!r}", HINT_CONSTANT_SIZES)
+        refuse_unknown(extent, f"a size of {what}")
         if isinstance(extent, ir.Expr):
             raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
         if not hasattr(extent, "__index__") or isinstance(extent, bool):

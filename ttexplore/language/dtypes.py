@@ -7,7 +7,8 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, Unsupported
+from ttexplore.language.names import NotLowered
 
 _NAMES = [
     "bool",
@@ -89,6 +90,8 @@ def dtype_name(value: Any) -> str:
         name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
     name = name.rpartition(".")[2]
     name = ALIASES.get(name, name)
+    if isinstance(value, NotLowered):
+        raise Unsupported(f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
     if name not in _NAMES:
         raise KernelError(f"{value!r} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
     return name

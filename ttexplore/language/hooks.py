@@ -24,6 +24,7 @@ from ttexplore.language.builder import (
     element,
     is_dynamic,
     plain,
+    refuse_unknown,
     sequence,
     unsupported,
 )
@@ -364,6 +365,7 @@ def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str
     """A loop from `start` to before `stop`. Raises KernelError for a step that is no constant or is zero."""
     start, stop = (plain(bound) for bound in (start, stop))
     for bound in (start, stop):
+        refuse_unknown(bound, "a loop bound")
         if not isinstance(bound, int | ir.Expr) or is_buffer(bound):
             raise KernelError(f"a loop bound is {bound!r}, which is no integer", hint="use // for integer division")
     if not isinstance(step, int) or step == 0:

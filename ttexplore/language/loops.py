@@ -8,7 +8,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer
-from ttexplore.language.builder import Grid, Loop, current, plain
+from ttexplore.language.builder import Grid, Loop, current, plain, refuse_unknown
 from ttexplore.language.hooks import span_loop
 
 _Kind = tirx.ForKind
@@ -59,6 +59,7 @@ def _nest(what: str, kind: Any, extents: tuple[Any, ...], hints: dict[str, Any])
 
 def _extent(what: str, extent: Any) -> Any:
     extent = plain(extent)
+    refuse_unknown(extent, f"an extent of {what}")
     if not isinstance(extent, int | ir.Expr) or is_buffer(extent):
         raise KernelError(f"{what}: {extent!r} is no extent", hint="extents are integers; use // for integer division")
     if isinstance(extent, int) and extent < 1:

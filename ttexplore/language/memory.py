@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ttexplore.errors import KernelError
-from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of
+from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
 from ttexplore.language.dtypes import dtype_name
 
 
 class TensorAnnotation:
     """The type of a tensor: ``T.Tensor((M, N), dtype)`` or ``T.Tensor[[M, N], dtype]``."""
 
-    def __call__(self, shape: Any, dtype: Any = "float32", **_options: Any) -> TensorSpec:
+    def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, **_options: Any) -> TensorSpec:
+        if data is not None:
+            raise unsupported("T.Tensor over the memory of another tensor", "index the tensor in its own shape")
         return TensorSpec(shape, dtype)
 
     def __getitem__(self, parts: Any) -> TensorSpec:

@@ -48,14 +48,15 @@ class NotLowered:
     def __repr__(self) -> str:
         return f"T.{self.name}"
 
+    @property
+    def hint(self) -> str:
+        """What to write instead."""
+        return _HINTS.get(self.name.partition(".")[0], "write this part with copies, gemm and T.Parallel")
+
     def refuse(self) -> None:
         """Raises Unsupported where a kernel is being traced."""
         if CURRENT.get() is not None:
-            name = self.name.partition(".")[0]
-            raise Unsupported(
-                f"T.{self.name} is not lowered",
-                hint=_HINTS.get(name, "write this part with copies, gemm and T.Parallel"),
-            )
+            raise Unsupported(f"T.{self.name} is not lowered", hint=self.hint)
 
 
 def _operator(self: NotLowered, *_operands: Any) -> NotLowered:
