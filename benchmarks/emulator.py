@@ -190,11 +190,11 @@ int main(int, char** arguments) {
         const auto start = std::chrono::steady_clock::now();
         for (int i = 0; i < tiles; ++i) {
             for (int j = 0; j < tiles; ++j) {
-                alignas(64) float left[TILE_ELEMENTS], right[TILE_ELEMENTS], sum[TILE_ELEMENTS] = {};
+                alignas(64) float left[TILE_ELEMENTS], right[TILE_ELEMENTS], sum[TILE_ELEMENTS];
                 for (int k = 0; k < tiles; ++k) {
                     widen_tile(&a[static_cast<size_t>(i * tiles + k) * 1024], left);
                     widen_tile(&b[static_cast<size_t>(k * tiles + j) * 1024], right);
-                    multiply_tiles(left, right, sum, 0, 32);
+                    multiply_tiles(left, right, sum, 0, 32, k == 0);
                 }
                 uint16_t* target = &out[static_cast<size_t>(i * tiles + j) * 1024];
                 for (uint32_t e = 0; e < TILE_ELEMENTS; ++e) target[e] = narrow_ties_away(sum[e]);

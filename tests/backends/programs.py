@@ -167,11 +167,11 @@ def program(
     return Program({role: kernel.text for role, kernel in kernels.items()}, plan)
 
 
-def reader(names: Sequence[str], tiles: int) -> Kernel:
-    """Reads `tiles` pages of each tensor into circular buffers 0, 1, ... one block at once."""
+def reader(tiles_of: dict[str, int]) -> Kernel:
+    """Reads so many pages of each tensor into circular buffers 0, 1, ... as one block each."""
     lines = ["void kernel_main() {", "    const uint32_t first = get_arg_val<uint32_t>(0);", "    Noc noc;"]
     offset = "0"
-    for index, name in enumerate(names):
+    for index, (name, tiles) in enumerate(tiles_of.items()):
         lines += [
             f"    constexpr auto {name}_args = TensorAccessorArgs<{offset}>();",
             f"    const auto {name} = TensorAccessor({name}_args, get_common_arg_val<uint32_t>({index}));",
@@ -188,8 +188,8 @@ def reader(names: Sequence[str], tiles: int) -> Kernel:
         offset = f"{name}_args.next_compile_time_args_offset()"
     return Kernel(
         DATAFLOW + "\n".join([*lines, "}", ""]),
-        tuple(accessor(name) for name in names),
-        tuple(address(name) for name in names),
+        tuple(accessor(name) for name in tiles_of),
+        tuple(address(name) for name in tiles_of),
         (core_value("first"),),
     )
 
@@ -258,12 +258,73 @@ def tile_program(
     names = [tensor.name for tensor in inputs]
     return program(
         {
-            "reader": reader(names, tiles),
+            "reader": reader(dict.fromkeys(names, tiles)),
             "compute": tile_compute(startup, body, range(len(inputs)), tiles, before=before),
             "writer": writer("out", tiles),
         },
         [*inputs, out],
         [*(Buffer(i, tiles, t.dtype, unpack_to_dest) for i, t in enumerate(inputs)), Buffer(16, 2, out_dtype)],
         [CoreWork(i % 8, i // 8, tiles, {"first": i * tiles}) for i in range(cores)],
+        compute,
+    )
+
+
+def with_text(original: Program, role: KernelRole, old: str, new: str) -> Program:
+    """`original` with `old` replaced in one kernel's text; `old` must be there."""
+    text = original.texts[role]
+    assert old in text, f"{role}.cpp does not hold {old!r}"
+    return Program({**original.texts, role: text.replace(old, new)}, original.plan)
+
+
+MATMUL_COMPUTE = """void kernel_main() {{
+    DataflowBuffer a_buffer(0);
+    DataflowBuffer b_buffer(1);
+    DataflowBuffer out_buffer(16);
+    compute_kernel_hw_startup<SrcOrder::Reverse>(0, 1, 16);
+    matmul_block_init(0, 1, {transpose}, {n}, {m}, {k});
+    a_buffer.wait_front({a_tiles});
+    b_buffer.wait_front({b_tiles});
+    out_buffer.reserve_back({out_tiles});
+    tile_regs_acquire();
+    for (uint32_t k = 0; k < {k}; ++k) {{
+        matmul_block(0, 1, k, k * {n}, 0, {transpose}, {n}, {m}, {k});
+    }}
+    tile_regs_commit();
+    tile_regs_wait();
+    for (uint32_t t = 0; t < {out_tiles}; ++t) {{
+        pack_tile(t, 16);
+    }}
+    tile_regs_release();
+    out_buffer.push_back({out_tiles});
+    a_buffer.pop_front({a_tiles});
+    b_buffer.pop_front({b_tiles});
+}}
+"""
+
+
+def matmul_program(
+    m: int,
+    n: int,
+    k: int,
+    *,
+    dtype: str = BFLOAT16,
+    out_dtype: str = FLOAT32,
+    transpose: bool = False,
+    compute: Compute | None = None,
+) -> Program:
+    """One core, one block of m x n output tiles over k tiles of depth, all in DST.
+
+    With `transpose` each 32x32 tile of the second operand is taken transposed.
+    """
+    a, b = Tensor("a", (32 * m, 32 * k), dtype=dtype), Tensor("b", (32 * k, 32 * n), dtype=dtype)
+    out = Tensor("out", (32 * m, 32 * n), "output", out_dtype)
+    text = COMPUTE + MATMUL_COMPUTE.format(
+        m=m, n=n, k=k, a_tiles=m * k, b_tiles=k * n, out_tiles=m * n, transpose=int(transpose)
+    )
+    return program(
+        {"reader": reader({"a": m * k, "b": k * n}), "compute": Kernel(text), "writer": writer("out", m * n)},
+        [a, b, out],
+        [Buffer(0, m * k, dtype), Buffer(1, k * n, dtype), Buffer(16, m * n, out_dtype)],
+        [CoreWork(0, 0, 1, {"first": 0})],
         compute,
     )

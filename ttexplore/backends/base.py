@@ -39,8 +39,8 @@ class Events:
     `records` is a structured array with the fields `time` (logical steps: each operation of a kernel takes one, and a
     wait ends no earlier than the push or pop that it waited for), `core` (index in the partition), `kernel` (index in
     `kernels`), `operation` (index in `operations`), `object` (circular buffer id; of a read or write also the tensor's
-    index in `tensors`, in the upper byte; 255 for no buffer), `amount` (pages; of a read or write the page id) and `line`
-    (of the kernel's C++ text). `total` counts all events, also those beyond the limit of what is kept.
+    index in `tensors`, in the upper byte; 255 for no buffer), `amount` (pages; of a read or write the page id) and
+    `line` (of the kernel's C++ text). `total` counts all events, also those beyond the limit of what is kept.
     """
 
     records: NDArray[np.void]

@@ -112,6 +112,7 @@ class Toolchain:
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
         target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
         if not target.exists():
+            self._make_folder()
             with tempfile.TemporaryDirectory() as folder:
                 objects = [Path(folder) / f"{source.stem}.o" for source in sources]
                 with ThreadPoolExecutor(max_workers=2) as pool:
@@ -133,15 +134,15 @@ class Toolchain:
         Raises BackendError with the compiler's first error where a text does not compile.
         """
         headers = _headers_text()
-        targets = {source.role: self._kernel_target(source, headers) for source in sources}
+        targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
         wanted = [source for source in sources if not targets[source.role].exists()]
         with ThreadPoolExecutor(max_workers=len(KERNEL_ROLES)) as pool:
-            outcomes = list(pool.map(lambda source: self._compile_kernel(source, targets[source.role]), wanted))
+            outcomes = list(pool.map(self._compile_kernel, wanted, [targets[source.role] for source in wanted]))
         for source, outcome in zip(wanted, outcomes, strict=True):
             if outcome is not None:
                 raise BackendError(
                     f"{source.role}.cpp does not compile against the emulator's headers:\n{_first_error(outcome)}",
-                    hint="the headers have the signatures of ttnn 0.81.1; a header that is not found is not emulated yet",
+                    hint="the headers have the signatures of ttnn 0.81.1; a header that is not found is not emulated",
                 )
         return targets
 
@@ -160,16 +161,21 @@ class Toolchain:
             outcome = self._build(command, target)
             return outcome.replace(f"{folder}{os.sep}", "") if outcome is not None else None
 
-    def _build(self, command: Sequence[str], target: Path) -> str | None:
-        """Runs `command` with an output file that becomes `target`. The compiler's messages where it fails."""
+    def _make_folder(self) -> None:
+        folder = self.cache_folder / "emulator"
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, made = tempfile.mkstemp(dir=target.parent, prefix="making-")
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
             raise BackendError(
-                f"the cache folder {target.parent} cannot be written: {error.strerror}",
+                f"the cache folder {folder} cannot be written: {error.strerror}",
                 hint="make it writable, or choose another: Emulator(cache_folder=...)",
             ) from error
+
+    def _build(self, command: Sequence[str], target: Path) -> str | None:
+        """Runs `command` with an output file that becomes `target`. The compiler's messages where it fails."""
+        self._make_folder()
+        handle, made = tempfile.mkstemp(dir=target.parent, prefix="making-")
         os.close(handle)
         try:
             outcome = _compile((*command, "-o", made))

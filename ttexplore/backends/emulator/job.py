@@ -49,7 +49,7 @@ class Arguments:
             case "core_value":
                 if argument.of not in core_values:
                     raise BackendError(
-                        f"argument {argument.name} wants the core value {argument.of!r}, which the partition does not give",
+                        f"argument {argument.name} wants the core value {argument.of!r}, which the partition lacks",
                         hint=f"the partition gives {', '.join(core_values) or 'none'}",
                     )
                 return [core_values[argument.of] & 0xFFFF_FFFF]
@@ -57,8 +57,8 @@ class Arguments:
                 if argument.value is None:
                     raise BackendError(f"argument {argument.name} is a constant without a value")
                 return [argument.value & 0xFFFF_FFFF]
-            case other:
-                raise BackendError(f"argument {argument.name} has the unknown source {other!r}")
+            case _:  # a plan from a file can hold anything
+                raise BackendError(f"argument {argument.name} has the unknown source {argument.source!r}")
 
 
 def tensor_address(plan: Plan, name: str) -> int:

@@ -499,11 +499,11 @@ static void multiply_in_phases(const float* in0, const float* in1, float* target
     const uint32_t phases = machine.fidelity < 2 ? 1 : machine.fidelity;
     for (uint32_t phase = 0; phase < phases; ++phase) {
         if (machine.wide_dst) {
-            multiply_tiles(in0_part[phase], in1_part[phase], target, 0, 32);
+            multiply_tiles(in0_part[phase], in1_part[phase], target, 0, 32, false);
             continue;
         }
         for (uint32_t half = 0; half < 32; half += 16) {
-            multiply_tiles(in0_part[phase], in1_part[phase], target, half, half + 16);
+            multiply_tiles(in0_part[phase], in1_part[phase], target, half, half + 16, false);
             round_tile(target);
         }
     }
@@ -548,11 +548,13 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
     for (uint32_t row = 0; row < rows; ++row) {
         const float* left = source_tile(core, in0, tile0 + row * inner, in0_variant, call);
         for (uint32_t column = 0; column < columns; ++column) {
-            float* target = dst_for_math(state, dst + row * columns + column, false, call);
+            const uint32_t slot = dst + row * columns + column;
+            const bool fresh = !(state.dst_touched >> slot & 1);
+            float* target = dst_for_math(state, slot, !in_phases, call);
             if (in_phases) {
                 multiply_in_phases(left, right[column], target);
             } else {
-                multiply_tiles(left, right[column], target, 0, 32);
+                multiply_tiles(left, right[column], target, 0, 32, fresh);
             }
         }
     }
