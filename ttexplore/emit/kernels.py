@@ -145,7 +145,8 @@ class _Emitter:
             if known is not None:
                 headers.add(known.header)
         if self.role == "compute" and self.found:
-            headers.add("api/dataflow/dataflow_buffer.h")
+            # common.h declares the arguments.
+            headers |= {"api/compute/common.h", "api/dataflow/dataflow_buffer.h"}
         self.text("#include <cstdint>")
         for header in sorted(headers):
             self.text(f'#include "{header}"')
