@@ -14,8 +14,8 @@ from ttexplore.views.svg import arrow_marker, drawing, path, rectangle, text, to
 
 Item = TypeVar("Item")
 
-_TENSOR, _MOVER, _BUFFER, _COMPUTE = 118, 64, 152, 172
-_GAP = 42
+_TENSOR, _MOVER, _BUFFER, _COMPUTE = 118, 64, 152, 200
+_GAP = 40
 _BOX = 58
 _ROW = _BOX + 14
 _TOP = 34
@@ -202,7 +202,7 @@ def _loop(
 ) -> str:  # fmt: skip
     """The edges from compute down into a buffer and back up, outside the buffers above it."""
     # The first buffer is the innermost: its edges run closest to the boxes.
-    offset = 9 if channels == 1 else 4 + 14 * (channels - channel) / channels
+    offset = 12 if channels == 1 else 5 + 17 * (channels - channel) / channels
     middle = y + _BOX / 2
     left, right = _X_MIDDLE_BUFFER - offset, _X_MIDDLE_BUFFER + _BUFFER + offset
     down = counts.get(("compute", buffer.name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from pygments.lexer import Lexer
 from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.data import JsonLexer
@@ -53,14 +55,25 @@ def _lexer(language: str) -> Lexer:
             raise ValueError(f"no colours for {language!r}; known are python, tir, cpp and json")
 
 
+def _beginning(listing: Listing, max_bytes: int) -> Listing:
+    """The lines that can fit at all, so that no time goes to colouring others."""
+    size_bytes = 0
+    for position, line in enumerate(listing.lines):
+        size_bytes += len(line.text)
+        if size_bytes > max_bytes:
+            return dataclasses.replace(listing, lines=listing.lines[:position])
+    return listing
+
+
 def code_table(listing: Listing, *, max_bytes: int = 60_000, label: str = "") -> str:
     """The listing as a table without a style of its own; lines beyond `max_bytes` are counted in its last row."""
     with_origins = any(line.origins for line in listing.lines)
     rows: list[str] = []
     size_bytes = 0
-    for number, (line, text) in enumerate(zip(listing.lines, coloured_lines(listing), strict=True), start=1):
+    shown = _beginning(listing, max_bytes)
+    for number, (line, text) in enumerate(zip(shown.lines, coloured_lines(shown), strict=True), start=1):
         origin = f'<td class="l">{origin_html(line.origins)}</td>' if with_origins else ""
-        row = f'<tr><td class="n">{number}</td><td class="x">{text}</td>{origin}</tr>'
+        row = f'<tr><td class="n">{number}</td>{origin}<td class="x">{text}</td></tr>'
         size_bytes += len(row.encode())
         if size_bytes > max_bytes:
             break

@@ -104,26 +104,28 @@ def _step(items: int, all_items: list[int]) -> int:
 
 
 def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatch: str) -> str:
-    x, y, size = _LEFT + node.x * _CELL, _TOP + node.y * _CELL, _CELL - _GAP
-    middle = (_center(_LEFT, node.x), _center(_TOP, node.y) + 4)
+    x, y = _LEFT + node.x * _CELL, _TOP + node.y * _CELL
     if node.logical and core and core.items:
         step = _step(core.items, all_items)
         values = "".join(f", {name} {value}" for name, value in core.values.items())
         label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y})"
-        number = text(*middle, str(core.items), f"h{step}", anchor="middle")
-        return f"<g>{tooltip(label)}{rectangle(x, y, size, size, radius=2, fill=HEAT[step])}{number}</g>"
+        return _cell(x, y, label, f"f{step}", str(core.items), f"n h{step}")
     if node.logical:
-        label = f"core {node.logical}: no work; NoC ({node.x}, {node.y})"
-        return (
-            f"<g>{tooltip(label)}{rectangle(x, y, size, size, radius=2, fill=hatch)}"
-            f"{rectangle(x + 0.5, y + 0.5, size - 1, size - 1, 'rule', radius=2)}</g>"
+        return _cell(
+            x, y, f"core {node.logical}: no work; NoC ({node.x}, {node.y})", "idle", "", "", f' fill="{hatch}"'
         )
     channel = "" if node.channel is None else f" channel {node.channel}"
-    label = f"{_NAMES[node.kind]}{channel}; NoC ({node.x}, {node.y})"
     letter = _LETTERS[node.kind] + ("" if node.channel is None else str(node.channel))
-    shown = text(*middle, letter, "s", anchor="middle") if letter else ""
-    frame = rectangle(x, y, size, size, "panel", radius=2)
-    return f"<g>{tooltip(label)}{frame}{shown}</g>"
+    return _cell(x, y, f"{_NAMES[node.kind]}{channel}; NoC ({node.x}, {node.y})", "panel", letter, "n s")
+
+
+def _cell(x: int, y: int, label: str, shape_class: str, content: str, text_class: str, extra: str = "") -> str:
+    # Short on purpose: a chip has some two hundred of these.
+    middle = (_CELL - _GAP) // 2
+    shown = f'<text class="{text_class}" x="{x + middle}" y="{y + middle + 4}">{content}</text>' if content else ""
+    size = _CELL - _GAP
+    shape = f'<path class="{shape_class}" d="M{x} {y}h{size}v{size}h-{size}z"{extra}/>'
+    return f"<g>{tooltip(label)}{shape}{shown}</g>"
 
 
 def _legend(
@@ -159,5 +161,5 @@ def _legend(
     ):
         if kind in kinds:
             parts.append(text(x, y, letter, "b", "s") + text(x + 12, y, label, "s"))
-            x += 24 + 6 * len(label)
+            x += 26 + 7 * len(label)
     return "".join(parts), x + 8

@@ -41,7 +41,7 @@ def rows_html(
         parts.append(f'<tr class="gap"><td colspan="{columns}">… {plural(cut, "more row")} not shown here</td></tr>')
     classes, group = "t", ""
     if layout == "split":
-        classes = "t split"
+        classes = "t split o" if with_origins else "t split"
         side = '<col class="cn"><col class="cg"><col>'
         group = f"<colgroup>{side}{side}" + ('<col class="cl">' if with_origins else "") + "</colgroup>"
     return f'<table class="{classes}" aria-label="{escape(label)}">{group}{"".join(parts)}</table>'
@@ -90,8 +90,6 @@ def _split_row(row: DiffRow, with_origins: bool) -> str:
     hide_after = "h" if row.kind == "removed" else ""
     before = _cells(before_side, row.before_number, before_glyph, _text(row.before, row.before_tokens), hide_before)
     after = _cells(after_side, row.after_number, after_glyph, _text(row.after, row.after_tokens), hide_after)
-    # In one column, the text of a removed line also takes the place of the kernel line.
-    before = before.replace('class="x', 'class="p x', 1)
     after = after.replace('class="n', 'class="v n', 1)
     return f"<tr>{before}{after}{_origin_cell(row, with_origins)}</tr>"
 
@@ -104,9 +102,9 @@ def _unified_row(row: DiffRow, with_origins: bool) -> str:
     side = "".join(_SIDES[row.kind]) if row.kind != "indented" else "w"
     line, tokens = (row.after, row.after_tokens) if row.after else (row.before, row.before_tokens)
     return (
-        f'<tr><td class="{_classes("n", side)}">{row.before_number or ""}</td>'
+        f'<tr>{_origin_cell(row, with_origins)}<td class="{_classes("n", side)}">{row.before_number or ""}</td>'
         + _cells(side, row.after_number, GLYPHS[row.kind].strip(), _text(line, tokens))
-        + f"{_origin_cell(row, with_origins)}</tr>"
+        + "</tr>"
     )
 
 
@@ -114,8 +112,7 @@ def _origin_cell(row: DiffRow, with_origins: bool) -> str:
     if not with_origins:
         return ""
     line = row.after or row.before
-    hide = " h" if row.kind == "removed" else ""
-    return f'<td class="l{hide}">{origin_html(line.origins) if line else ""}</td>'
+    return f'<td class="l">{origin_html(line.origins) if line else ""}</td>'
 
 
 def error_html(error: ErrorRecord) -> str:
@@ -134,7 +131,7 @@ def step_body(step: StepRecord, *, layout: Layout, max_rows: int, max_bytes: int
     plan, ir = plan_rows(step), ir_rows(step)
     plan_changed, ir_changed = str(counts(plan)) != "no change", str(counts(ir)) != "no change"
     if plan_changed:
-        shown = with_context(plan, 1)
+        shown = with_context(plan, 0)
         share = max_bytes // 2 if ir_changed else max_bytes
         half = max_rows // 2 if ir_changed else max_rows
         table = rows_html(shown, label=f"plan of {step.name}", layout=layout, max_rows=half, max_bytes=share,
@@ -182,7 +179,7 @@ def diff_text(step: StepRecord) -> str:
     if step.error:
         where = f"{visible(str(step.error.span))}: " if step.error.span else ""
         parts.append(f"✖ {where}{visible(step.error.message)}")
-    for name, rows, context in (("plan", plan_rows(step), 1), ("IR", ir_rows(step), 3)):
+    for name, rows, context in (("plan", plan_rows(step), 0), ("IR", ir_rows(step), 3)):
         number = counts(rows)
         if str(number) != "no change":
             parts += [f"--- {name}: {number}", *_unified(with_context(rows, context))]

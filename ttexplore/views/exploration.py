@@ -18,7 +18,7 @@ from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE
 from ttexplore.views.plan_lines import flat_plan, inline_value
-from ttexplore.views.rows import counts, ir_rows, plan_rows
+from ttexplore.views.rows import Counts, counts, ir_rows, plan_rows
 from ttexplore.views.theme import fragment, html_style
 
 # The largest fragment, as a notebook stores one for every shown exploration.
@@ -37,17 +37,21 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
     drawings: list[str] = []
     if plan.graph:
         drawings.append(_section("Tile dataflow", cb_graph_svg(plan)))
-    if plan.buffers and target:
-        drawings.append(_section("L1 of each core", l1_map_svg(plan, target)))
+    pair: list[str] = []
     if plan.partition:
-        drawings.append(_section("Cores", core_map_svg(target, plan.partition)))
+        pair.append(_section("Cores", core_map_svg(target, plan.partition)))
+    if plan.buffers and target:
+        pair.append(_section("L1 of each core", l1_map_svg(plan, target)))
+    if pair:
+        drawings.append(f'<div class="pair">{"".join(pair)}</div>')
     head = _head(trace, plan_facts(plan, target))
+    numbers = {step.index: (counts(ir_rows(step)), counts(plan_rows(step))) for step in trace.steps}
     skeleton = len((head + "".join(drawings) + html_style()).encode()) + sum(
-        len(_step_row(step, "", times).encode()) + 200 for step in trace.steps
+        len(_step_row(step, "", numbers[step.index], times).encode()) + 200 for step in trace.steps
     )
     room = max(_LARGEST_BYTES - skeleton - 3_000, 10_000)
     files = _files(trace, int(room * _CODE_SHARE))
-    steps = _steps(trace, room - len(files.encode()), times)
+    steps = _steps(trace, room - len(files.encode()), numbers, times)
     content = head + steps + "".join(drawings) + files + ORIGIN_NOTE
     return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
 
@@ -123,10 +127,11 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
 
 
 def _section(title: str, drawing: str) -> str:
-    return f'<details open><summary><b>{escape(title)}</b></summary><div class="body scroll">{drawing}</div></details>'
+    head = f"<summary><b>{escape(title)}</b></summary>"
+    return f'<details open class="drawn">{head}<div class="body scroll">{drawing}</div></details>'
 
 
-def _steps(trace: Trace, room_bytes: int, times: bool) -> str:
+def _steps(trace: Trace, room_bytes: int, numbers: dict[int, tuple[Counts, Counts]], times: bool) -> str:
     bodies: dict[int, str] = {}
     waiting = sorted(trace.steps, key=_diff_size)
     # Small diffs first: what they leave of their share goes to the larger ones.
@@ -137,7 +142,7 @@ def _steps(trace: Trace, room_bytes: int, times: bool) -> str:
     parts: list[str] = []
     for stage, steps in groupby(trace.steps, key=lambda step: step.stage):
         parts.append(f"<h4>{escape(stage)}</h4>")
-        parts.extend(_step_row(step, bodies[step.index], times) for step in steps)
+        parts.extend(_step_row(step, bodies[step.index], numbers[step.index], times) for step in steps)
     return f'<div class="steps">{"".join(parts)}</div>'
 
 
@@ -161,7 +166,7 @@ def _step_details(step: StepRecord, room_bytes: int) -> str:
     return head + step_body(step, layout="unified", max_rows=400, max_bytes=room_bytes)
 
 
-def _step_row(step: StepRecord, body: str, times: bool) -> str:
+def _step_row(step: StepRecord, body: str, number: tuple[Counts, Counts], times: bool) -> str:
     glyph, meaning = status(step)
     state = {"✖": "bad", "○": "q"}.get(glyph, "tilde")
     milliseconds = f' <span class="ms">{1000 * step.seconds:.1f} ms</span>' if times else ""
@@ -170,8 +175,8 @@ def _step_row(step: StepRecord, body: str, times: bool) -> str:
         f"<details{attributes}><summary>"
         f'<span class="k {state}" role="img" aria-label="{meaning}" title="{meaning}">{glyph}</span> '
         f'<span class="letter">{escape(step.letter)}</span> <span class="name">{escape(step.name)}</span> '
-        f'<span class="ir">{_labelled("IR", counts_html(counts(ir_rows(step))))}</span> '
-        f'<span class="pl">{_labelled("plan", counts_html(counts(plan_rows(step))))}</span>{milliseconds} '
+        f'<span class="ir">{_labelled("IR", counts_html(number[0]))}</span> '
+        f'<span class="pl">{_labelled("plan", counts_html(number[1]))}</span>{milliseconds} '
         f'<span class="what">{escape(step.summary)}</span></summary><div class="body">{body}</div></details>'
     )
 

@@ -8,8 +8,8 @@ from ttexplore.views.markup import byte_size, content_id, plural, shortened, vis
 from ttexplore.views.svg import drawing, hatch_pattern, rectangle, text, tooltip
 from ttexplore.views.theme import CATEGORIES
 
-_WIDTH = 760
-_BAR = 748
+_WIDTH = 690
+_BAR = 678
 _LEFT = 6
 _ROW = 20
 
@@ -115,8 +115,8 @@ def _row(buffer: CircularBuffer, position: int, y: int, largest: int) -> str:
         f"{rectangle(_LEFT, y - 10, 10, 12, radius=2, fill=colour)}"
         f"{text(_LEFT + 34, y, number, 'm', anchor='end')}"
         f"{text(_LEFT + 46, y, shortened(buffer.name, 28), 'm')}"
-        f"{text(_LEFT + 262, y, buffer.data_format, 's')}"
-        f"{text(_LEFT + 436, y, pages, 's', anchor='end')}"
-        f"{text(_LEFT + 512, y, byte_size(buffer.total_bytes), 'm', anchor='end')}"
-        f"{rectangle(_LEFT + 526, y - 8, max(1, (_BAR - 526) * buffer.total_bytes / largest), 8, fill=colour)}</g>"
+        f"{text(_LEFT + 250, y, buffer.data_format, 's')}"
+        f"{text(_LEFT + 414, y, pages, 's', anchor='end')}"
+        f"{text(_LEFT + 486, y, byte_size(buffer.total_bytes), 'm', anchor='end')}"
+        f"{rectangle(_LEFT + 500, y - 8, max(1, (_BAR - 500) * buffer.total_bytes / largest), 8, fill=colour)}</g>"
     )

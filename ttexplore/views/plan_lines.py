@@ -62,7 +62,7 @@ def inline_value(value: Any) -> str:
     if isinstance(value, dict):
         entries = cast(dict[str, Any], value)
         if _is_span(entries):
-            return f"{entries['file']}:{entries['line']}"
+            return f"{str(entries['file']).rpartition('/')[2]}:{entries['line']}"
         return ", ".join(f"{key} {_nested(item)}" for key, item in entries.items() if item is not None and item != "")
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_nested(item) for item in cast(list[Any], value)) + "]"

@@ -167,14 +167,15 @@ def _similarity(one: Counter[str], other: Counter[str]) -> float:
 def _token_changes(old: str, new: str) -> tuple[Tokens, Tokens]:
     if max(len(old), len(new)) > _LONGEST_LINE:
         return ((old, True),), ((new, True),)
-    old_tokens, new_tokens = _TOKEN.findall(old), _TOKEN.findall(new)
-    before: list[tuple[str, bool]] = []
-    after: list[tuple[str, bool]] = []
+    # Indentation is no change of the statement.
+    old_code, new_code = old.lstrip(), new.lstrip()
+    before = [(old[: len(old) - len(old_code)], False)]
+    after = [(new[: len(new) - len(new_code)], False)]
+    old_tokens, new_tokens = _TOKEN.findall(old_code), _TOKEN.findall(new_code)
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old_tokens, new_tokens, autojunk=False).get_opcodes():
-        differs = tag != "equal"
-        before.extend([("".join(old_tokens[i1:i2]), differs)] if i2 > i1 else [])
-        after.extend([("".join(new_tokens[j1:j2]), differs)] if j2 > j1 else [])
-    return tuple(before), tuple(after)
+        before.append(("".join(old_tokens[i1:i2]), tag != "equal"))
+        after.append(("".join(new_tokens[j1:j2]), tag != "equal"))
+    return tuple(pair for pair in before if pair[0]), tuple(pair for pair in after if pair[0])
 
 
 def with_context(rows: Sequence[DiffRow], context: int = 3) -> tuple[DiffRow | Gap, ...]:

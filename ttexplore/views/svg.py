@@ -8,8 +8,10 @@ from ttexplore.views.theme import svg_style
 
 def drawing(identifier: str, title: str, description: str, width: int, height: int, content: str) -> str:
     """A whole drawing that reads well inside a page and alone. `title` and `description` are plain text."""
+    # Wide drawings scroll on a narrow page; others shrink with it.
+    classes = "ttx-svg wide" if width > 900 else "ttx-svg"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ttx-svg" id="{identifier}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" id="{identifier}" role="img" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'aria-labelledby="{identifier}-t {identifier}-d">'
         f'<title id="{identifier}-t">{escape(title)}</title><desc id="{identifier}-d">{escape(description)}</desc>'

@@ -47,7 +47,12 @@ _SVG = """
 .ttx-svg .edge{stroke:var(--ttx-muted);stroke-width:1.25;fill:none}
 .ttx-svg .tip{fill:var(--ttx-muted)}
 .ttx-svg .hatch{stroke:var(--ttx-muted);stroke-width:1;opacity:.45}
-""" + "".join(f".ttx-svg .h{step}{{fill:{colour}}}\n" for step, colour in enumerate(HEAT_TEXT))
+.ttx-svg .n{text-anchor:middle}
+.ttx-svg .idle{stroke:var(--ttx-line)}
+""" + "".join(
+    f".ttx-svg .f{step}{{fill:{colour}}}.ttx-svg .h{step}{{fill:{ink}}}\n"
+    for step, (colour, ink) in enumerate(zip(HEAT, HEAT_TEXT, strict=True))
+)
 
 _HTML = """
 .ttx{font:13px/1.45 var(--ttx-ui);padding:2px 0;max-width:1200px;container-type:inline-size;overflow-x:auto}
@@ -67,9 +72,12 @@ _HTML = """
 .ttx .card.fault{border-left-color:var(--ttx-remove)}
 .ttx .pre{white-space:pre-wrap;overflow-wrap:anywhere}
 .ttx table.facts{width:auto}
-.ttx table.facts td.x{font-family:var(--ttx-ui)}
+.ttx table.facts td.x,.ttx table.facts td.l{font:13px/20px var(--ttx-ui);padding-left:0;padding-right:14px}
+.ttx .pair{display:flex;flex-wrap:wrap;align-items:flex-start;gap:0 24px}
+.ttx .pair>details,.ttx .drawn{margin-top:12px;min-width:0;max-width:100%}
 .ttx .scroll{overflow-x:auto}
-.ttx .scroll svg{display:block}
+.ttx .scroll svg{display:block;max-width:100%;height:auto}
+.ttx .scroll svg.wide{min-width:840px}
 .ttx details>summary{cursor:pointer;list-style:none}
 .ttx details>summary::-webkit-details-marker{display:none}
 .ttx summary::before{content:"▸";display:inline-block;width:14px;flex:none;color:var(--ttx-muted);font-size:11px}
@@ -106,27 +114,27 @@ _DIFF = """
 @container (max-width:720px){
 .ttx table.split,.ttx table.split tbody{display:block}
 .ttx table.split colgroup{display:none}
-.ttx table.split tr{display:grid;grid-template-columns:44px 16px minmax(0,1fr) 64px}
+.ttx table.split tr{display:grid;grid-template-columns:44px 16px minmax(0,1fr)}
+.ttx table.split.o tr{grid-template-columns:44px 16px minmax(0,1fr) 64px}
 .ttx table.split tr.gap{display:block}
 .ttx table.split tr.gap td{display:block}
 .ttx table.split td{width:auto!important}
-.ttx table.split td.v{border-left:0}
+.ttx table.split td.v{border-left:0;grid-column:1}
 .ttx table.split td.h{display:none}
-.ttx table.split td.p{grid-column:3/5}
 }
 """
 
 _STEPS = """
-.ttx .steps{border-top:1px solid var(--ttx-line)}
+.ttx .steps{margin-top:8px}
 .ttx .steps>h4{margin:0;padding:8px 0 3px}
 .ttx .steps>details,.ttx .files>details{border-top:1px solid var(--ttx-line)}
 .ttx .steps summary{display:flex;gap:0 8px;align-items:baseline;padding:3px 4px 3px 0}
 .ttx .steps summary>span{flex:none}
-.ttx .steps .k{width:14px;text-align:center}
+.ttx .steps .k{width:14px;text-align:center;font-family:var(--ttx-code)}
 .ttx .steps .letter{width:22px;color:var(--ttx-muted);font-family:var(--ttx-code);font-size:12px}
 .ttx .steps .name{width:236px;font:12px var(--ttx-code)}
 .ttx .steps .ir,.ttx .steps .pl{font:12px var(--ttx-code);text-align:right;white-space:pre;width:92px}
-.ttx .steps .pl{width:104px}
+.ttx .steps .pl{width:84px;margin-right:14px}
 .ttx .steps .ms{width:64px;text-align:right;font:12px var(--ttx-code);color:var(--ttx-muted)}
 .ttx .steps summary>.what{flex:1 1 0;min-width:0;color:var(--ttx-muted);overflow:hidden;text-overflow:ellipsis;
 white-space:nowrap}
@@ -138,7 +146,7 @@ white-space:nowrap}
 .ttx .steps .name{flex:1 1 160px;width:auto}
 .ttx .steps summary>.what{flex:1 0 100%;order:9;padding-left:66px;white-space:normal}
 .ttx .steps .ir{width:78px}
-.ttx .steps .pl{width:94px}
+.ttx .steps .pl{width:78px;margin-right:0}
 }
 """
 
