@@ -12,10 +12,12 @@ from ttexplore.ops import OPS
 
 
 def statements(body: Any) -> list[Any]:
-    """The statements of a body in order, nested sequences flattened."""
-    if isinstance(body, tirx.SeqStmt):
-        return [inner for part in body.seq for inner in statements(part)]
-    if isinstance(body, tirx.Evaluate) and isinstance(body.value, tirx.IntImm):
+    """The statements of a body in order. TVM keeps sequences flat; types are compared exactly, because TVM's own
+    isinstance goes through an abstract class and is slow where every pass comes by."""
+    kind = type(body)
+    if kind is tirx.SeqStmt:
+        return list(body.seq)
+    if kind is tirx.Evaluate and type(body.value) is tirx.IntImm:
         return []
     return [body]
 
@@ -93,8 +95,10 @@ def scope_of(buffer: Any) -> str:
 
 def op_name(statement: Any) -> str:
     """The name of the operation that a statement runs, or "" where it runs none."""
-    if isinstance(statement, tirx.Evaluate) and isinstance(statement.value, ir.Call):
-        return str(statement.value.op.name)
+    if type(statement) is tirx.Evaluate:
+        value = statement.value
+        if type(value) is ir.Call:
+            return value.op.name
     return ""
 
 

@@ -67,12 +67,17 @@ def stamp(statement: Any, span: Any) -> None:
 def walk(body: Any) -> list[Any]:
     """All statements below `body` in pre-order, sequences left out."""
     found: list[Any] = []
+    _collect(body, found)
+    return found
+
+
+def _collect(body: Any, found: list[Any]) -> None:
     for statement in statements(body):
         found.append(statement)
-        if isinstance(statement, tirx.For | tirx.While):
-            found += walk(statement.body)
-        elif isinstance(statement, tirx.IfThenElse):
-            found += walk(statement.then_case)
+        kind = type(statement)
+        if kind is tirx.For or kind is tirx.While:
+            _collect(statement.body, found)
+        elif kind is tirx.IfThenElse:
+            _collect(statement.then_case, found)
             if statement.else_case is not None:
-                found += walk(statement.else_case)
-    return found
+                _collect(statement.else_case, found)

@@ -19,28 +19,26 @@ from ttexplore.target import Target
 
 def verify(program: Program, target: Target) -> None:
     """Check the laws that can be checked without running. Raises VerifyError, or ResourceError for L1."""
-    _spans(program)
+    found = {role: walk(function.body) for role, function in program.functions.items()}
+    names = {op_name(statement) for statements_of in found.values() for statement in statements_of}
+    _spans(found)
     if program.plan.buffers:
         check_l1(program.plan.buffers, target)
     _coverage(program)
     if program.is_split:
-        for role, function in program.functions.items():
-            _operands(role, function)
-            _producers(role, function, program)
-        if _has(program, "tt.cb_push_back"):
-            _balance(program)
-        if _has(program, "tt.tile_regs_acquire"):
-            _dst(program)
+        for role in program.functions:
+            _operands(role, found[role])
+            _producers(role, found[role], program)
+        if "tt.cb_push_back" in names:
+            _balance(program, found)
+        if "tt.tile_regs_acquire" in names:
+            _dst(program, found["compute"])
 
 
-def _has(program: Program, name: str) -> bool:
-    return any(op_name(s) == name for function in program.functions.values() for s in walk(function.body))
-
-
-def _spans(program: Program) -> None:
+def _spans(found: dict[str, list[Any]]) -> None:
     """Law 4: each statement knows a kernel line."""
-    for role, function in program.functions.items():
-        for statement in walk(function.body):
+    for role, statements_of in found.items():
+        for statement in statements_of:
             if statement.span is None and not (
                 isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
             ):
@@ -59,9 +57,9 @@ def _coverage(program: Program) -> None:
         )
 
 
-def _operands(role: str, function: Any) -> None:
+def _operands(role: str, found: list[Any]) -> None:
     """Operations get operands of the kind that they want."""
-    for statement in walk(function.body):
+    for statement in found:
         known = OPS.get(op_name(statement))
         if known is None:
             continue
@@ -77,9 +75,9 @@ def _operands(role: str, function: Any) -> None:
                 next(values)
 
 
-def _producers(role: str, function: Any, program: Program) -> None:
+def _producers(role: str, found: list[Any], program: Program) -> None:
     """A circular buffer is pushed by one kernel and popped by one, those that the plan names."""
-    for statement in walk(function.body):
+    for statement in found:
         name = op_name(statement)
         if name not in ("tt.cb_push_back", "tt.cb_pop_front"):
             continue
@@ -90,59 +88,53 @@ def _producers(role: str, function: Any, program: Program) -> None:
             raise VerifyError(f"the {role} {what} {buffer.name}, which the {wanted} should", span=span_of(statement))
 
 
-def _balance(program: Program) -> None:
+def _balance(program: Program, found: dict[str, list[Any]]) -> None:
     """Over each work item every buffer gets as many tiles as it gives, in amounts that divide its size."""
+    pushed, popped = dict[str, int](), dict[str, int]()
+    for role, function in program.functions.items():
+        _count_tiles(function.body, 1, {"tt.cb_push_back": pushed, "tt.cb_pop_front": popped}, found[role], program)
     for buffer in program.plan.buffers:
-        pushed, popped = (
-            sum(_tiles(program.functions[role], name, buffer.name, program) for role in program.functions)
-            for name in ("tt.cb_push_back", "tt.cb_pop_front")
-        )
-        if pushed != popped:
+        given, taken = pushed.get(buffer.name, 0), popped.get(buffer.name, 0)
+        if given != taken:
             raise VerifyError(
-                f"{buffer.name}: {pushed} tiles are pushed and {popped} popped for each work item", span=buffer.origin
+                f"{buffer.name}: {given} tiles are pushed and {taken} popped for each work item", span=buffer.origin
             )
 
 
-def _tiles(function: Any, name: str, buffer: str, program: Program) -> int:
-    def count(body: Any, times: int, first: bool) -> int:
-        total = 0
-        for statement in statements(body):
-            if isinstance(statement, tirx.For):
-                extent = constant(statement.extent)
-                total += count(statement.body, times * (extent or 1), first)
-            elif isinstance(statement, tirx.IfThenElse):
-                # `if k > 0` runs in all turns but the first one: the one branch that passes make.
-                turns = _turns(function, statement)
-                total += count(statement.then_case, times * (turns - 1) // turns, first)
-            elif op_name(statement) == name and str(arguments(statement)[0].name) == buffer:
-                amount = int(arguments(statement)[1].value)
-                if program.plan.buffer(buffer).pages % amount:
-                    raise VerifyError(
-                        f"{buffer} holds {program.plan.buffer(buffer).pages} pages, which {amount} at a time do not "
-                        "divide: a block would straddle its end",
-                        span=span_of(statement),
-                    )
-                total += times * amount
-        return total
-
-    return count(function.body, 1, True)
+def _count_tiles(body: Any, times: int, totals: dict[str, dict[str, int]], found: list[Any], program: Program) -> None:
+    for statement in statements(body):
+        if isinstance(statement, tirx.For):
+            _count_tiles(statement.body, times * (constant(statement.extent) or 1), totals, found, program)
+        elif isinstance(statement, tirx.IfThenElse):
+            # `if k > 0` runs in all turns but the first one: the one branch that passes make.
+            turns = _turns(found, statement)
+            _count_tiles(statement.then_case, times * (turns - 1) // turns, totals, found, program)
+        elif (name := op_name(statement)) in totals:
+            buffer, amount = str(arguments(statement)[0].name), int(arguments(statement)[1].value)
+            pages = program.plan.buffer(buffer).pages
+            if pages % amount:
+                raise VerifyError(
+                    f"{buffer} holds {pages} pages, which {amount} at a time do not divide: a block would straddle its end",
+                    span=span_of(statement),
+                )
+            totals[name][buffer] = totals[name].get(buffer, 0) + times * amount
 
 
-def _turns(function: Any, branch: Any) -> int:
+def _turns(found: list[Any], branch: Any) -> int:
     variable = branch.condition.a
-    for statement in walk(function.body):
+    for statement in found:
         if isinstance(statement, tirx.For) and statement.loop_var.same_as(variable):
             return constant(statement.extent) or 1
     raise VerifyError(f"the branch on {branch.condition} is not on a loop variable", span=span_of(branch))
 
 
-def _dst(program: Program) -> None:
+def _dst(program: Program, found: list[Any]) -> None:
     """Sections are acquired, committed, waited for and released in this order, and slots are inside of DST."""
     order = ["tt.tile_regs_acquire", "tt.tile_regs_commit", "tt.tile_regs_wait", "tt.tile_regs_release"]
     compute = program.plan.compute
     assert compute is not None
     expected = 0
-    for statement in walk(program.functions["compute"].body):
+    for statement in found:
         name = op_name(statement)
         if name in order:
             if order.index(name) != expected:
