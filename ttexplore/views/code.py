@@ -11,6 +11,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from ttexplore.record import Listing
+from ttexplore.views.diff import gap_row
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE, origin_html
 from ttexplore.views.theme import fragment
@@ -72,18 +73,16 @@ def code_table(listing: Listing, *, max_bytes: int = 60_000, label: str = "") ->
     size_bytes = 0
     shown = _beginning(listing, max_bytes)
     for number, (line, text) in enumerate(zip(shown.lines, coloured_lines(shown), strict=True), start=1):
-        origin = f'<td class="l">{origin_html(line.origins)}</td>' if with_origins else ""
-        row = f'<tr><td class="n">{number}</td>{origin}<td class="x">{text}</td></tr>'
+        origin = f"<td>{origin_html(line.origins)}</td>" if with_origins else ""
+        row = f"<tr><td>{number}</td>{origin}<td>{text}</td></tr>"
         size_bytes += len(row.encode())
         if size_bytes > max_bytes:
             break
         rows.append(row)
     cut = len(listing.lines) - len(rows)
     if cut:
-        rows.append(
-            f'<tr class="gap"><td colspan="{2 + with_origins}">… {plural(cut, "more line")} not shown here</td></tr>'
-        )
-    return f'<table class="t" aria-label="{escape(label or listing.name)}">{"".join(rows)}</table>'
+        rows.append(gap_row(f"… {plural(cut, 'more line')} not shown here", 2 + with_origins))
+    return f'<table class="t code" aria-label="{escape(label or listing.name)}">{"".join(rows)}</table>'
 
 
 def code_html(listing: Listing, *, max_bytes: int = 100_000) -> str:

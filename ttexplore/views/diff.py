@@ -24,31 +24,38 @@ def rows_html(
     max_bytes: int = 50_000,
     with_origins: bool = True,
 ) -> str:
-    """A table of rows, side by side or unified; what is beyond the limits is counted in its last row."""
+    """A table of rows, side by side or unified; what is beyond the limits is counted in its last row.
+
+    Cells have no classes, the style knows them by their place: a page holds thousands.
+    """
     make = _split_row if layout == "split" else _unified_row
     columns = (4 if layout == "unified" else 6) + with_origins
     parts: list[str] = []
     size_bytes = shown = 0
     for item in rows:
-        text = _gap_row(item.lines, columns) if isinstance(item, Gap) else make(item, with_origins)
-        if shown == max_rows or size_bytes + len(text.encode()) > max_bytes:
+        if isinstance(item, Gap):
+            text = gap_row(f"⋯ {plural(item.lines, 'unchanged line')}", columns)
+        else:
+            text = make(item, with_origins)
+        size_bytes += len(text.encode())
+        if shown == max_rows or size_bytes > max_bytes:
             break
         parts.append(text)
-        size_bytes += len(text.encode())
         shown += 1
     cut = sum(1 for item in rows[shown:] if isinstance(item, DiffRow))
     if cut:
-        parts.append(f'<tr class="gap"><td colspan="{columns}">… {plural(cut, "more row")} not shown here</td></tr>')
-    classes, group = "t", ""
+        parts.append(gap_row(f"… {plural(cut, 'more row')} not shown here", columns))
+    group = ""
     if layout == "split":
-        classes = "t split o" if with_origins else "t split"
         side = '<col class="cn"><col class="cg"><col>'
         group = f"<colgroup>{side}{side}" + ('<col class="cl">' if with_origins else "") + "</colgroup>"
+    classes = f"t {layout} o" if with_origins else f"t {layout}"
     return f'<table class="{classes}" aria-label="{escape(label)}">{group}{"".join(parts)}</table>'
 
 
-def _gap_row(lines: int, columns: int) -> str:
-    return f'<tr class="gap"><td colspan="{columns}">⋯ {plural(lines, "unchanged line")}</td></tr>'
+def gap_row(content: str, columns: int) -> str:
+    """A row that stands for others. `content` is escaped already."""
+    return f'<tr class="gap"><td class="gap" colspan="{columns}">{content}</td></tr>'
 
 
 def _text(line: Line | None, tokens: Tokens) -> str:
@@ -59,39 +66,19 @@ def _text(line: Line | None, tokens: Tokens) -> str:
     return "".join(f"<b>{escape(text)}</b>" if differs else escape(text) for text, differs in tokens)
 
 
-# The class of each side of a row: removed, added, indentation only.
-_SIDES: dict[RowKind, tuple[str, str]] = {
-    "equal": ("", ""),
-    "removed": ("r", ""),
-    "added": ("", "a"),
-    "changed": ("r", "a"),
-    "indented": ("w", "w"),
-}
+_ROW_CLASSES: dict[RowKind, str] = {"equal": "u", "removed": "r", "added": "a", "changed": "c", "indented": "w"}
 
 
-def _cells(side: str, number: int | None, glyph: str, text: str, extra: str = "") -> str:
-    return (
-        f'<td class="{_classes("n", side, extra)}">{number or ""}</td><td class="{_classes("g", side, extra)}">{glyph}'
-        f'</td><td class="{_classes("x", side, extra)}">{text}</td>'
-    )
-
-
-def _classes(*names: str) -> str:
-    return " ".join(name for name in names if name)
+def _row(kind: RowKind, cells: Sequence[str | int | None]) -> str:
+    return f'<tr class="{_ROW_CLASSES[kind]}">' + "".join(f"<td>{cell or ''}</td>" for cell in cells) + "</tr>"
 
 
 def _split_row(row: DiffRow, with_origins: bool) -> str:
-    before_side, after_side = _SIDES[row.kind]
-    before_glyph, after_glyph = {"removed": ("−", ""), "added": ("", "+"), "changed": ("−", "+")}.get(
-        row.kind, (GLYPHS[row.kind].strip(),) * 2
-    )
-    # `h` hides a half where the table is too narrow for two: the half that says nothing new.
-    hide_before = "h" if row.kind in ("equal", "added", "indented") else ""
-    hide_after = "h" if row.kind == "removed" else ""
-    before = _cells(before_side, row.before_number, before_glyph, _text(row.before, row.before_tokens), hide_before)
-    after = _cells(after_side, row.after_number, after_glyph, _text(row.after, row.after_tokens), hide_after)
-    after = after.replace('class="n', 'class="v n', 1)
-    return f"<tr>{before}{after}{_origin_cell(row, with_origins)}</tr>"
+    glyphs = {"removed": ("−", ""), "added": ("", "+"), "changed": ("−", "+"), "indented": ("~", "~")}
+    before_glyph, after_glyph = glyphs.get(row.kind, ("", ""))
+    before = (row.before_number, before_glyph, _text(row.before, row.before_tokens))
+    after = (row.after_number, after_glyph, _text(row.after, row.after_tokens))
+    return _row(row.kind, (*before, *after, *_origins(row, with_origins)))
 
 
 def _unified_row(row: DiffRow, with_origins: bool) -> str:
@@ -99,20 +86,14 @@ def _unified_row(row: DiffRow, with_origins: bool) -> str:
         old = DiffRow("removed", row.before, None, row.before_number, None, row.before_tokens)
         new = DiffRow("added", None, row.after, None, row.after_number, (), row.after_tokens)
         return _unified_row(old, with_origins) + _unified_row(new, with_origins)
-    side = "".join(_SIDES[row.kind]) if row.kind != "indented" else "w"
-    line, tokens = (row.after, row.after_tokens) if row.after else (row.before, row.before_tokens)
-    return (
-        f'<tr>{_origin_cell(row, with_origins)}<td class="{_classes("n", side)}">{row.before_number or ""}</td>'
-        + _cells(side, row.after_number, GLYPHS[row.kind].strip(), _text(line, tokens))
-        + "</tr>"
-    )
+    text = _text(row.after, row.after_tokens) if row.after else _text(row.before, row.before_tokens)
+    glyph = GLYPHS[row.kind].strip()
+    return _row(row.kind, (*_origins(row, with_origins), row.before_number, row.after_number, glyph, text))
 
 
-def _origin_cell(row: DiffRow, with_origins: bool) -> str:
-    if not with_origins:
-        return ""
+def _origins(row: DiffRow, with_origins: bool) -> tuple[str, ...]:
     line = row.after or row.before
-    return f'<td class="l">{origin_html(line.origins) if line else ""}</td>'
+    return (origin_html(line.origins) if line else "",) if with_origins else ()
 
 
 def error_html(error: ErrorRecord) -> str:

@@ -19,13 +19,16 @@ from ttexplore.views.markup import content_id, escape, paragraphs, plural, visib
 from ttexplore.views.origins import ORIGIN_NOTE
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, counts, ir_rows, plan_rows
-from ttexplore.views.theme import fragment, html_style
+from ttexplore.views.theme import fragment, html_style, svg_style
 
 # The largest fragment, as a notebook stores one for every shown exploration.
 _LARGEST_BYTES = 120_000
-# The share of what is left after the drawings that goes to the listings of code; the rest goes to the diffs.
-_CODE_SHARE = 0.45
+# The kernels get this share at most of what the drawings leave, then the diffs take what they need, then other files.
+_KERNEL_SHARE = 0.4
+_KERNEL_FILES = ("reader.cpp", "compute.cpp", "writer.cpp")
 _SMALLEST_TABLE_BYTES = 600
+# Headings and frames around a table.
+_FRAME_BYTES = 400
 
 
 def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: bool = False) -> str:
@@ -46,13 +49,20 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
         drawings.append(f'<div class="pair">{"".join(pair)}</div>')
     head = _head(trace, plan_facts(plan, target))
     numbers = {step.index: (counts(ir_rows(step)), counts(plan_rows(step))) for step in trace.steps}
-    skeleton = len((head + "".join(drawings) + html_style()).encode()) + sum(
+    skeleton = len((head + "".join(drawings).replace(svg_style(), "") + html_style()).encode()) + sum(
         len(_step_row(step, "", numbers[step.index], times).encode()) + 200 for step in trace.steps
     )
     room = max(_LARGEST_BYTES - skeleton - 3_000, 10_000)
-    files = _files(trace, int(room * _CODE_SHARE))
-    steps = _steps(trace, room - len(files.encode()), numbers, times)
-    content = head + steps + "".join(drawings) + files + ORIGIN_NOTE
+    listings = {name: listing for name, listing in trace.files.items() if name in _KERNEL_FILES}
+    kernels = _files({"kernel source": trace.source, **listings}, int(room * _KERNEL_SHARE))
+    room -= len(kernels.encode())
+    steps = _steps(trace, room, numbers, times)
+    room -= len(steps.encode()) - sum(len(_step_row(step, "", numbers[step.index], times)) for step in trace.steps)
+    others = _files({name: listing for name, listing in trace.files.items() if name not in _KERNEL_FILES}, room)
+    files = f'<h4>Code</h4><div class="files">{kernels}{others}</div>'
+    # The page's own style covers its drawings.
+    shown = "".join(drawings).replace(svg_style(), "")
+    content = head + steps + shown + files + ORIGIN_NOTE
     return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
 
 
@@ -116,9 +126,7 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     result = f"{plural(len(trace.steps), 'step')}: {changed} rewrite the IR, {decided} decide facts"
     if failed:
         result = f'<span class="bad">✖</span> stopped at {escape(failed.letter)} {escape(failed.name)}'
-    rows = "".join(
-        f'<tr><td class="l">{escape(name)}</td><td class="x">{escape(value)}</td></tr>' for name, value in facts
-    )
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
     table = f'<table class="t facts" aria-label="facts">{rows}</table>' if rows else ""
     return (
         f'<div class="head"><h3>{escape(trace.kernel)}</h3><span>{escape(trace.target)}</span>{place}'
@@ -155,11 +163,10 @@ def _diff_size(step: StepRecord) -> int:
 def _step_details(step: StepRecord, room_bytes: int) -> str:
     prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
-    head = (f'<p class="pre">{paragraphs(prose)}</p>' if prose else "") + (
+    head = (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "") + (
         f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else ""
     )
-    # The headings and table frames around the rows need some room too.
-    room_bytes -= len(head.encode()) + 700
+    room_bytes -= len(head.encode()) + 2 * _FRAME_BYTES
     if room_bytes < _SMALLEST_TABLE_BYTES:
         error = error_html(step.error) if step.error else ""
         return f'{head}{error}<p class="q">The diff does not fit here; <code>diff()</code> of this step shows it.</p>'
@@ -185,17 +192,21 @@ def _labelled(label: str, content: str) -> str:
     return content if "·" in content else f'<span class="q">{label}</span> {content}'
 
 
-def _files(trace: Trace, room_bytes: int) -> str:
-    listings: list[tuple[str, Listing]] = [("kernel source", trace.source), *trace.files.items()]
-    listings = [(name, listing) for name, listing in listings if listing.lines]
+def _files(files: dict[str, Listing], room_bytes: int) -> str:
+    """The listings in order. Small ones come first in sharing the room; one without room only says how long it is."""
     tables: dict[str, str] = {}
-    for position, (name, listing) in enumerate(sorted(listings, key=lambda pair: len(pair[1].text))):
-        share = room_bytes // (len(listings) - position)
-        tables[name] = code_table(listing, max_bytes=max(share - 400, _SMALLEST_TABLE_BYTES), label=name)
-        room_bytes -= len(tables[name].encode())
-    parts = [
+    waiting = sorted(
+        (name for name, listing in files.items() if listing.lines), key=lambda name: len(files[name].lines)
+    )
+    for position, name in enumerate(waiting):
+        share = room_bytes // (len(waiting) - position) - _FRAME_BYTES
+        tables[name] = '<p class="q">This file does not fit here.</p>'
+        if share >= _SMALLEST_TABLE_BYTES:
+            tables[name] = code_table(files[name], max_bytes=share, label=name)
+        room_bytes -= len(tables[name].encode()) + _FRAME_BYTES
+    return "".join(
         f'<details><summary><code>{escape(name)}</code> <span class="q">{plural(len(listing.lines), "line")}</span>'
         f'</summary><div class="body">{tables[name]}</div></details>'
-        for name, listing in listings
-    ]
-    return f'<h4>Code</h4><div class="files">{"".join(parts)}</div>'
+        for name, listing in files.items()
+        if name in tables
+    )

@@ -18,7 +18,7 @@ def origin_html(origins: Sequence[Origin]) -> str:
     """The label with each line underlined: solid for exact, dashed for derived, dotted for inferred."""
     lines = _origin_lines(origins)
     more = f" +{len(lines) - 2}" if len(lines) > 2 else ""
-    return " ".join(f'<span class="{kind[0]}">L{line}</span>' for line, kind in lines[:2]) + more
+    return " ".join(f'<i class="{kind[0]}">L{line}</i>' for line, kind in lines[:2]) + more
 
 
 def _origin_lines(origins: Sequence[Origin]) -> list[tuple[int, str]]:

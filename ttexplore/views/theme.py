@@ -18,7 +18,7 @@ SKY = "#56b4e9"
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 
 # cividis in nine steps, dark to light, and the text colour that stands out on each (contrast 4.5:1 or better).
-HEAT = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#fee838")
+HEAT = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#9b9377", "#bbab6b", "#e1cc55")
 HEAT_TEXT = ("#ffffff", "#ffffff", "#ffffff", "#ffffff", "#ffffff", "#000000", "#000000", "#000000", "#000000")
 
 _TOKENS = f"""
@@ -71,8 +71,6 @@ _HTML = """
 .ttx .card.good{border-left-color:var(--ttx-add)}
 .ttx .card.fault{border-left-color:var(--ttx-remove)}
 .ttx .pre{white-space:pre-wrap;overflow-wrap:anywhere}
-.ttx table.facts{width:auto}
-.ttx table.facts td.x,.ttx table.facts td.l{font:13px/20px var(--ttx-ui);padding-left:0;padding-right:14px}
 .ttx .pair{display:flex;flex-wrap:wrap;align-items:flex-start;gap:0 24px}
 .ttx .pair>details,.ttx .drawn{margin-top:12px;min-width:0;max-width:100%}
 .ttx .scroll{overflow-x:auto}
@@ -88,39 +86,55 @@ _HTML = """
 .ttx table.t{border-collapse:collapse;border:0;margin:0;width:100%;table-layout:auto;
 font:12px/18px var(--ttx-code);color:inherit;background:none}
 .ttx table.t tr{background:none;border:0}
-.ttx table.t td{border:0;padding:0 6px;text-align:left;vertical-align:top;background:none;max-width:none}
-.ttx table.t td.n{color:var(--ttx-muted);text-align:right;width:1%;white-space:nowrap;user-select:none;
-font-variant-numeric:tabular-nums}
-.ttx table.t td.g{width:1%;padding:0 2px;text-align:center;user-select:none}
-.ttx table.t td.x{white-space:pre-wrap;overflow-wrap:anywhere}
-.ttx table.t td.l{color:var(--ttx-muted);width:1%;white-space:nowrap;user-select:none}
+.ttx table.t td{border:0;padding:0 6px;text-align:left;vertical-align:top;background:none;max-width:none;
+white-space:pre-wrap;overflow-wrap:anywhere}
+.ttx table.facts td:first-child,.ttx .code td:not(:last-child),.ttx .unified td:not(:last-child),
+.ttx .split td:not(:nth-child(3n)){color:var(--ttx-muted);width:1%;white-space:nowrap;overflow-wrap:normal;
+user-select:none;font-variant-numeric:tabular-nums}
+.ttx .code td:first-child,.ttx .split td:nth-child(3n+1):not(:nth-child(7)),.ttx .unified td:nth-last-child(3),
+.ttx .unified td:nth-last-child(4){text-align:right}
+.ttx table.t.unified td:nth-last-child(2),.ttx table.t.split td:nth-child(3n+2){padding:0 2px;text-align:center;
+color:inherit}
+.ttx table.t tr.gap td.gap{color:var(--ttx-muted);background:var(--ttx-panel);padding:0 10px;text-align:left;
+white-space:normal}
+.ttx table.t i{font-style:normal}
+.ttx table.facts{width:auto}
+.ttx table.facts td{font:13px/20px var(--ttx-ui);padding-left:0;padding-right:14px}
 .ttx .e{text-decoration:underline solid 1px;text-underline-offset:3px}
 .ttx .d{text-decoration:underline dashed 1px;text-underline-offset:3px}
 .ttx .i{text-decoration:underline dotted 1px;text-underline-offset:3px}
 """
 
 _DIFF = """
-.ttx table.t td.r{background:color-mix(in srgb,var(--ttx-remove) 11%,var(--ttx-surface))}
-.ttx table.t td.a{background:color-mix(in srgb,var(--ttx-add) 12%,var(--ttx-surface))}
-.ttx table.t td.w{background:color-mix(in srgb,var(--ttx-change) 7%,var(--ttx-surface))}
-.ttx td.r b{font-weight:600;background:color-mix(in srgb,var(--ttx-remove) 30%,var(--ttx-surface))}
-.ttx td.a b{font-weight:600;background:color-mix(in srgb,var(--ttx-add) 30%,var(--ttx-surface))}
-.ttx table.t tr.gap td{color:var(--ttx-muted);background:var(--ttx-panel);padding:0 10px}
+.ttx{
+--ttx-removed:color-mix(in srgb,var(--ttx-remove) 11%,var(--ttx-surface));
+--ttx-added:color-mix(in srgb,var(--ttx-add) 12%,var(--ttx-surface));
+--ttx-moved:color-mix(in srgb,var(--ttx-change) 7%,var(--ttx-surface))}
+.ttx .unified.o td:first-child{padding-left:0}
+.ttx table.unified .r td,.ttx table.split .r td:nth-child(-n+3),.ttx table.split .c td:nth-child(-n+3){
+background:var(--ttx-removed)}
+.ttx table.unified .a td,.ttx table.split .a td:nth-child(n+4):nth-child(-n+6),
+.ttx table.split .c td:nth-child(n+4):nth-child(-n+6){background:var(--ttx-added)}
+.ttx table.unified .w td,.ttx table.split .w td:nth-child(-n+6){background:var(--ttx-moved)}
+.ttx table.unified.o td:first-child{background:none}
+.ttx .t b{font-weight:600}
+.ttx .r b,.ttx .c td:nth-child(3) b{background:color-mix(in srgb,var(--ttx-remove) 30%,var(--ttx-surface))}
+.ttx .a b,.ttx .c td:nth-child(6) b{background:color-mix(in srgb,var(--ttx-add) 30%,var(--ttx-surface))}
 .ttx table.split{table-layout:fixed}
 .ttx table.split col.cn{width:44px}
 .ttx table.split col.cg{width:16px}
 .ttx table.split col.cl{width:64px}
-.ttx table.split td.v{border-left:1px solid var(--ttx-line)}
+.ttx table.split td:nth-child(4){border-left:1px solid var(--ttx-line)}
 @container (max-width:720px){
 .ttx table.split,.ttx table.split tbody{display:block}
 .ttx table.split colgroup{display:none}
 .ttx table.split tr{display:grid;grid-template-columns:44px 16px minmax(0,1fr)}
 .ttx table.split.o tr{grid-template-columns:44px 16px minmax(0,1fr) 64px}
-.ttx table.split tr.gap{display:block}
-.ttx table.split tr.gap td{display:block}
+.ttx table.split tr.gap,.ttx table.split tr.gap td{display:block}
 .ttx table.split td{width:auto!important}
-.ttx table.split td.v{border-left:0;grid-column:1}
-.ttx table.split td.h{display:none}
+.ttx table.split td:nth-child(4){border-left:0;grid-column:1}
+.ttx .split .u td:nth-child(-n+3),.ttx .split .a td:nth-child(-n+3),.ttx .split .w td:nth-child(-n+3),
+.ttx .split .r td:nth-child(n+4):nth-child(-n+6){display:none}
 }
 """
 
