@@ -73,6 +73,10 @@ format: $(VENV)/installed ## mend the style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+.PHONY: notebooks
+notebooks: $(VENV)/installed compiler ## run the notebooks and keep their outputs
+	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+
 .PHONY: clean
 clean: ## remove the environment and everything cached
 	rm -rf $(VENV) .cache build dist .pytest_cache .ruff_cache .hypothesis
