@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
 
 $(VENV)/bin/python:
 	@if [ -z "$(PYTHON)" ]; then echo "ttexplore needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
