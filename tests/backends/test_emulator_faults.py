@@ -103,6 +103,13 @@ def after_barrier(statements: str) -> Program:
     return in_reader("noc.async_read_barrier();", f"noc.async_read_barrier();\n    {statements}")
 
 
+def misplaced(statements: str) -> Program:
+    """The copy program whose reader holds `statements` of a compute kernel."""
+    includes = '#include "api/compute/eltwise_unary/relu.h"\n#include "api/compute/tile_move_copy.h"\n'
+    main = in_reader("    Noc noc;", f"    {statements}\n    Noc noc;")
+    return with_text(main, "reader", "#include <cstdint>\n", f"#include <cstdint>\n{includes}")
+
+
 INIT = "ReduceDim::REDUCE_ROW"
 CASES: dict[str, Case] = {
     # circular buffers
@@ -111,6 +118,11 @@ CASES: dict[str, Case] = {
         "reserve_back of 4 tiles on circular buffer 0 (cb0), which holds 2",
         "enlarge the circular buffer",
         "reader",
+    ),
+    "wait for more tiles than fit": Case(
+        in_compute("DataflowBuffer(0).wait_front(4)", "DataflowBuffer(0).wait_front(5)"),
+        "wait_front of 5 tiles on circular buffer 0 (cb0), which holds 4",
+        "it would wait for ever",
     ),
     "push without reserve": Case(
         in_reader("a_buffer.reserve_back(4);", ""),
@@ -184,6 +196,12 @@ CASES: dict[str, Case] = {
         "pop_front on circular buffer 16 (cb16) while 1 NoC writes from it are under way",
         "async_writes_flushed()",
         "writer",
+    ),
+    "no read barrier at the end": Case(
+        in_reader("noc.async_read_barrier();\n    a_buffer.push_back(4);", ""),
+        "the kernel ends with 4 NoC reads under way",
+        "noc.async_read_barrier()",
+        "reader",
     ),
     "no write barrier at the end": Case(
         in_writer("noc.async_write_barrier();", ""),
@@ -275,6 +293,26 @@ CASES: dict[str, Case] = {
         "before compute_kernel_hw_startup()",
         "first in kernel_main()",
     ),
+    "SFPU before the start-up": Case(
+        in_compute("compute_kernel_hw_startup(0, 16);", "relu_tile_init();"),
+        "an SFPU operation before compute_kernel_hw_startup()",
+        "first in kernel_main()",
+    ),
+    "FPU operation in the reader": Case(
+        misplaced("copy_init(0);"), "a compute operation in a data movement kernel", "to the compute kernel", "reader"
+    ),
+    "SFPU operation in the reader": Case(
+        misplaced("relu_tile_init();"),
+        "an SFPU operation in a data movement kernel",
+        "to the compute kernel",
+        "reader",
+    ),
+    "no kernel_main": Case(
+        in_compute("void kernel_main()", "void main_kernel()"),
+        "the compute kernel cannot be loaded",
+        "void kernel_main()",
+        None,
+    ),
     "second start-up": Case(
         in_compute(
             "compute_kernel_hw_startup(0, 16);", "compute_kernel_hw_startup(0, 16); compute_kernel_hw_startup(0, 16);"
@@ -350,6 +388,9 @@ CASES: dict[str, Case] = {
         "exp_tile with other template arguments than its exp_tile_init",
         "same template arguments",
     ),
+    "SFPU operation on no face": Case(
+        copy_program(COPY + "exp_tile_init(); exp_tile(0, VectorMode::None);"), "vector mode 0", "use VectorMode::RC"
+    ),
     "where for the other DST width": Case(
         copy_program(COPY + "where_tile_init(); where_tile<DataFormat::Float16_b>(0, 1, 2, 0);"),
         "where_tile<DataFormat::Float16_b> with a 32-bit DST",
@@ -422,6 +463,15 @@ CASES: dict[str, Case] = {
         "pack_tile adds to tile 0 of circular buffer 16 (cb16), where nothing was packed yet",
         "pack_reconfig_l1_acc(0) for the first block",
     ),
+    # reductions
+    "scaler that is not one value": Case(
+        tile_program(
+            f"reduce_init<PoolType::MAX, {INIT}>(0, 1, 16); reduce_tile<PoolType::MAX, {INIT}>(0, 1, t, t, 0);",
+            [Tensor("a", (32, 32)), Tensor("s", (1, 32))],  # the padding is 0
+        ),
+        "the scaler tile in circular buffer 1 (cb1) is not the same value in row 0 of each of its four faces",
+        "fill row 0 of every face",
+    ),
     # multicast and semaphores
     "multicast with the wrong count": Case(
         after_barrier("Semaphore<> s(0); s.set_multicast(noc, 0, 0, 0, 0, 1);"),
@@ -467,6 +517,19 @@ def test_fault_is_explained(name: str) -> None:
         assert fault.message.startswith(
             f"{case.kernel} kernel on core (0, 0), {case.kernel}.cpp line {fault.cpp_line}: "
         )
+
+
+def test_a_maximum_takes_no_scaler() -> None:
+    kind = f"PoolType::MAX, {INIT}"
+    maximum = tile_program(
+        f"reduce_init<{kind}>(0, 1, 16); reduce_tile<{kind}>(0, 1, t, t, 0);",
+        [Tensor("a", (32, 32)), Tensor("s", (32, 32))],
+    )
+    halves = np.full((32, 32), 0.5, ml_dtypes.bfloat16)
+    with pytest.raises(KernelFault) as caught:
+        Emulator().run(maximum, [halves, halves])
+    assert "reduce_tile<PoolType::MAX> with a scaler of 0.5" in caught.value.message
+    assert caught.value.hint == "MAX needs a scaler of exactly 1"
 
 
 def test_the_line_is_the_line_of_the_call() -> None:
