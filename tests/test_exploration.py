@@ -21,7 +21,8 @@ from ttexplore.record import from_json
 def test_steps_by_index_name_and_letter() -> None:
     exploration = ttx.explore(gemm())
     assert exploration.steps["C1"] is exploration.steps["lower_shared_to_cb"] is exploration.steps[6]
-    assert [step.letter for step in exploration.steps] == "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1".split()
+    letters = "A0 A1 A2 A3 B1 B2 C1 C2 C3 D1 D2 D3 D4 D5 E1"
+    assert [step.letter for step in exploration.steps] == letters.split(" ")
     assert exploration.steps["B1"].options == {"policy": "contiguous", "cores": None}
     with pytest.raises(UsageError, match="there is no step 'Z9'"):
         exploration.steps["Z9"]
@@ -111,5 +112,5 @@ def test_text_fits_one_screen() -> None:
 
 
 def test_reading_plans_needs_no_tvm() -> None:
-    code = "import sys, ttexplore, ttexplore.plan, ttexplore.record, ttexplore.views.exploration; assert 'tvm' not in sys.modules"
+    code = "import sys, ttexplore.plan, ttexplore.record, ttexplore.views.exploration; assert 'tvm' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -205,9 +205,8 @@ class Run:
 
     def __str__(self) -> str:
         verdict = "passed" if self.passed else "FAILED"
-        return (
-            f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
-            + (f"\n{self.message}" if self.message else "")
+        return f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}" + (
+            f"\n{self.message}" if self.message else ""
         )
 
     def __repr__(self) -> str:
@@ -320,7 +319,9 @@ class Exploration:
         else:
             for name in options:
                 if name not in known_options():
-                    raise UsageError(f"no pass has an option {name!r}", hint=f"options are {', '.join(known_options())}")
+                    raise UsageError(
+                        f"no pass has an option {name!r}", hint=f"options are {', '.join(known_options())}"
+                    )
         chip = self.target if target is None else get_target(target)
         return _lowered(self.kernel, chip, self.options | options)
 
@@ -334,7 +335,8 @@ class Exploration:
         """Random inputs, normally distributed, in the tensors' own dtypes."""
         random = np.random.default_rng(seed)
         return tuple(
-            random.standard_normal(shape).astype(_own_dtype(dtype)) for shape, dtype in self._tensors(("input", "inout"))
+            random.standard_normal(shape).astype(_own_dtype(dtype))
+            for shape, dtype in self._tensors(("input", "inout"))
         )
 
     def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
@@ -349,7 +351,9 @@ class Exploration:
         wanted = self._tensors(("input", "inout"))
         given = self.inputs(seed) if inputs is None else [np.asarray(one) for one in inputs]
         if len(given) != len(wanted):
-            raise UsageError(f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor")
+            raise UsageError(
+                f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor"
+            )
         made: list[Array] = []
         for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
             if array.shape != shape:
@@ -372,7 +376,8 @@ class Exploration:
         """Run the program and compare it with the reference.
 
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
-        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR) or ``emulator`` (the emitted C++).
+        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR) or ``emulator`` (the emitted
+        C++).
 
         Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
         that faults, VerifyError for a protocol fault in the interpreter.

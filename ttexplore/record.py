@@ -10,7 +10,7 @@ import dataclasses
 import types
 import typing
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 OriginKind = Literal["exact", "derived", "inferred"]
 Recorded = TypeVar("Recorded")
@@ -118,9 +118,9 @@ def to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in cast(dict[Any, Any], value).items()}
     if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
+        return [to_json(item) for item in cast(list[Any], value)]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"{type(value).__name__} has no JSON form")
@@ -131,7 +131,7 @@ def from_json(kind: type[Recorded], data: Any) -> Recorded:
 
     Raises TypeError where the data does not fit the type.
     """
-    return typing.cast(Recorded, _convert(kind, data))
+    return cast(Recorded, _convert(kind, data))
 
 
 def _convert(kind: Any, data: Any) -> Any:

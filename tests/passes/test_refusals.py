@@ -1,3 +1,6 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false
+# ruff: noqa: RUF059, F841
 """What is refused: each with the kernel's line, the number and a way out."""
 
 from __future__ import annotations
@@ -149,15 +152,17 @@ def test_wrong_options() -> None:
     assert "stages is 0" in refused(kernel, UsageError, options={"stages": 0}).message
     assert "math fidelity 'HiFi9'" in refused(kernel, UsageError, options={"math_fidelity": "HiFi9"}).message
     assert "called 'disk'" in refused(kernel, UsageError, options={"accumulate": "disk"}).message
-    assert "9x9 cores are asked for; wormhole_n150 has 8x8" in refused(
-        kernel, ResourceError, options={"cores": (9, 9)}
-    ).message
+    assert (
+        "9x9 cores are asked for; wormhole_n150 has 8x8"
+        in refused(kernel, ResourceError, options={"cores": (9, 9)}).message
+    )
     with pytest.raises(UsageError, match="no pass has an option 'colour'"):
         ttx.explore(kernel, options={"colour": "red"})
 
 
 def test_the_line_is_the_kernels() -> None:
     """The span of an error is the statement's own line in this file."""
+
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(1, 1) as (bx, by):

@@ -135,7 +135,8 @@ def _main(plan: Plan) -> str:
             f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}",
             "    CreateCircularBuffer(",
             "        program, all,",
-            f"        CircularBufferConfig({buffer.total_bytes}, {{{{{buffer.index}, DataFormat::{buffer.data_format}}}}})",
+            f"        CircularBufferConfig({buffer.total_bytes}, "
+            f"{{{{{buffer.index}, DataFormat::{buffer.data_format}}}}})",
             f"            .set_page_size({buffer.index}, {buffer.page_bytes}));",
         ]
     lines.append("")
@@ -172,7 +173,8 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     lines = [
         f"    auto {name} = distributed::MeshBuffer::create(",
         f"        distributed::ReplicatedBufferConfig{{.size = {accessor.pages * accessor.page_bytes}}},",
-        f"        distributed::DeviceLocalBufferConfig{{.page_size = {accessor.page_bytes}, .buffer_type = BufferType::DRAM}},",
+        "        distributed::DeviceLocalBufferConfig{",
+        f"            .page_size = {accessor.page_bytes}, .buffer_type = BufferType::DRAM}},",
         "        device.get());",
     ]
     if layout.role == "input":
@@ -217,7 +219,8 @@ def _kernel(signature: KernelSignature, plan: Plan) -> list[str]:
         processor, noc = _PROCESSORS[role]
         lines += [
             f'    auto {role} = CreateKernel(program, "{role}.cpp", all, DataMovementConfig{{',
-            f"        .processor = DataMovementProcessor::{processor}, .noc = NOC::{noc}, .compile_args = {role}_words}});",
+            f"        .processor = DataMovementProcessor::{processor}, .noc = NOC::{noc},",
+            f"        .compile_args = {role}_words}});",
         ]
     if signature.common_runtime:
         lines.append(f"    SetCommonRuntimeArgs(program, {role}, {{{_words(signature.common_runtime)}}});")
@@ -229,7 +232,8 @@ def _kernel(signature: KernelSignature, plan: Plan) -> list[str]:
             lines.append(f"        {{{', '.join(str(core.values[name]) for name in names)}}},")
         lines.append("    };")
         lines.append(
-            f"    for (size_t i = 0; i < cores.size(); ++i) SetRuntimeArgs(program, {role}, cores[i], {role}_arguments[i]);"
+            "    for (size_t i = 0; i < cores.size(); ++i)\n"
+            f"        SetRuntimeArgs(program, {role}, cores[i], {role}_arguments[i]);"
         )
     return [*lines, ""]
 

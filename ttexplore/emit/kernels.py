@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import tvm_ffi
-from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, constant, op_name, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.listing import origins_of
+from ttexplore.ir.nodes import AllocBuffer, Bind, Call, Cast, Evaluate, For, IfThenElse, uses
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
-from ttexplore.plan import Argument, CircularBuffer, KernelRole, KernelSignature, Plan
+from ttexplore.plan import CircularBuffer, KernelRole, KernelSignature, Plan
 from ttexplore.record import Line, Listing, Origin
 
 _INDENT = "    "
@@ -27,16 +26,15 @@ _DATAFLOW_HEADERS = (
 )  # fmt: skip
 
 # C++ keywords and names of the SDK and of our own text that a kernel's variable must not take.
-_RESERVED = frozenset(
-    """
+_RESERVED_WORDS = """
     alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete do
     double else enum explicit export extern false float for friend goto if inline int long mutable namespace new not
     operator or private protected public register return short signed sizeof static struct switch template this throw
     true try typedef typeid typename union unsigned using virtual void volatile while xor noc kernel_main dst
     uint32_t uint16_t uint8_t int32_t TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK
     APPROX CB my_x my_y main
-    """.split()
-)
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,9 @@ class _Emitter:
                     used[str(value.name)] = self.plan.buffer(str(value.name))
         return {
             name: _CircularBufferName(
-                self.names.fresh(f"cb_{name}"), self.names.fresh(f"{name}_buffer"), self.names.fresh(f"{name}_page_bytes")
+                self.names.fresh(f"cb_{name}"),
+                self.names.fresh(f"{name}_buffer"),
+                self.names.fresh(f"{name}_page_bytes"),
             )
             for name in sorted(used, key=lambda name: used[name].index or 0)
         }
@@ -123,7 +123,7 @@ class _Emitter:
             self.text("void kernel_main() {}")
             return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
         self.text("void kernel_main() {")
-        body = [s for s in statements(self.function.body) if not isinstance(s, tirx.AllocBuffer)]
+        body = [s for s in statements(self.function.body) if not isinstance(s, AllocBuffer)]
         self._prologue()
         self._body(body, 1, ())
         self.text("}")
@@ -194,44 +194,38 @@ class _Emitter:
 
     def _statement(self, statement: Any, depth: int, around: tuple[Origin, ...]) -> None:
         origins = origins_of(statement, around)
-        match statement:
-            case tirx.For() if constant(statement.extent) == 1:
-                name = self.names.of(statement.loop_var)
-                if self._is_used(statement.loop_var, statement.body):
-                    self.code("{", depth, origins)
-                    self.code(f"constexpr uint32_t {name} = {self._expression(statement.min)};", depth + 1, origins)
-                    self._body(statements(statement.body), depth + 1, origins)
-                    self.code("}", depth, origins)
-                else:
-                    self._body(statements(statement.body), depth, origins)
-            case tirx.For():
-                name = self.names.of(statement.loop_var)
-                low = self._expression(statement.min)
-                high = self._expression(statement.min + statement.extent if low != "0" else statement.extent)
-                self.code(f"for (uint32_t {name} = {low}; {name} < {high}; ++{name}) {{", depth, origins)
-                self._body(statements(statement.body), depth + 1, origins)
-                self.text("}", depth, origins)
-            case tirx.IfThenElse() if statement.else_case is None:
-                self.code(f"if ({self._expression(statement.condition)}) {{", depth, origins)
-                self._body(statements(statement.then_case), depth + 1, origins)
-                self.text("}", depth, origins)
-            case tirx.Bind():
-                self._bind(statement, depth, origins)
-            case tirx.Evaluate():
-                self.code(f"{self._call(statement)};", depth, origins)
-            case tirx.AllocBuffer():
-                pass
-            case _:
-                raise Unsupported(f"{type(statement).__name__} has no C++ text", span=span_of(statement))
+        if isinstance(statement, For):
+            self._loop(statement, depth, origins)
+        elif isinstance(statement, IfThenElse) and statement.else_case is None:
+            self.code(f"if ({self._expression(statement.condition)}) {{", depth, origins)
+            self._body(statements(statement.then_case), depth + 1, origins)
+            self.text("}", depth, origins)
+        elif isinstance(statement, Bind):
+            self._bind(statement, depth, origins)
+        elif isinstance(statement, Evaluate):
+            self.code(f"{self._call(statement)};", depth, origins)
+        elif not isinstance(statement, AllocBuffer):
+            raise Unsupported(f"{type(statement).__name__} has no C++ text", span=span_of(statement))
 
-    def _is_used(self, variable: Any, body: Any) -> bool:
-        found: list[Any] = []
-        tvm_ffi.structural_walk(body, (ir.Var, lambda v: found.append(v) if v.same_as(variable) else None), order="pre")
-        return bool(found)
+    def _loop(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
+        name, body = self.names.of(statement.loop_var), statements(statement.body)
+        low = self._expression(statement.min)
+        if constant(statement.extent) != 1:
+            high = self._expression(statement.min + statement.extent if low != "0" else statement.extent)
+            self.code(f"for (uint32_t {name} = {low}; {name} < {high}; ++{name}) {{", depth, origins)
+            self._body(body, depth + 1, origins)
+            self.text("}", depth, origins)
+        elif uses(statement.body, statement.loop_var):
+            self.code("{", depth, origins)
+            self.code(f"constexpr uint32_t {name} = {low};", depth + 1, origins)
+            self._body(body, depth + 1, origins)
+            self.text("}", depth, origins)
+        else:
+            self._body(body, depth, origins)
 
     def _bind(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
         name, value = self.names.of(statement.var), statement.value
-        if isinstance(value, ir.Call) and str(value.op.name) == "tt.core_value":
+        if isinstance(value, Call) and str(value.op.name) == "tt.core_value":
             wanted = str(value.args[0].value)
             index = [argument.of for argument in self.signature.runtime].index(wanted)
             self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({index});", depth, origins)
@@ -239,7 +233,7 @@ class _Emitter:
             self.code(f"const uint32_t {name} = {self._expression(value)};", depth, origins)
 
     def _expression(self, expression: Any, outer: int = 0) -> str:
-        while isinstance(expression, tirx.Cast):
+        while isinstance(expression, Cast):
             expression = expression.value
         return format_expression(expression, "cpp", self.names.of, outer)
 

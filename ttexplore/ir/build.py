@@ -47,10 +47,13 @@ def bind(var: Any, value: Any, span: Any = None) -> Any:
     return tirx.Bind(var, to_expr(value), span)
 
 
-def loop(var: Any, extent: Any, body: Sequence[Any], *, annotations: dict[str, Any] | None = None, span: Any = None) -> Any:
+def loop(
+    var: Any, extent: Any, body: Sequence[Any], *, annotations: dict[str, Any] | None = None, span: Any = None
+) -> Any:
     """A serial loop from 0."""
     return tirx.For(
-        var, tirx.const(0, "int32"), to_expr(extent), tirx.ForKind.SERIAL, sequence(body), None, annotations or {}, None, span
+        var, tirx.const(0, "int32"), to_expr(extent), tirx.ForKind.SERIAL, sequence(body), None, annotations or {},
+        None, span,
     )  # fmt: skip
 
 

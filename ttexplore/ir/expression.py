@@ -97,5 +97,3 @@ def _region(region: Any, show: Callable[[Any, int], str]) -> str:
         else:
             parts.append(f"{low}:{length}" if low == "0" else f"{low} : +{length}")
     return str(region.source.name) if whole else f"{region.source.name}[{', '.join(parts)}]"
-
-

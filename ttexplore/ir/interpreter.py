@@ -83,7 +83,9 @@ def interpret(
     programs = {role: _translate(role, function) for role, function in functions.items()}
     mode = _mode(functions)
     partition = plan.partition
-    cores: Sequence[CoreWork | None] = partition.cores if partition is not None and _has_core_values(functions) else [None]
+    cores: Sequence[CoreWork | None] = (
+        partition.cores if partition is not None and _has_core_values(functions) else [None]
+    )
     for core in cores:
         machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit)
         machine.run(programs)
@@ -103,9 +105,7 @@ def tilize(array: Array) -> Array:
         tiles[:, 0, :] = array.reshape(-1, 32)
         return tiles
     rows, columns = array.shape[-2] // 32, array.shape[-1] // 32
-    return np.ascontiguousarray(
-        array.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32)
-    )
+    return np.ascontiguousarray(array.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32))
 
 
 def untilize(tiles: Array, shape: tuple[int, ...]) -> Array:
@@ -118,7 +118,10 @@ def untilize(tiles: Array, shape: tuple[int, ...]) -> Array:
 
 def _tensors(functions: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
     return {
-        str(p.name): (dtype_of(p), shape_of(p)) for function in functions.values() for p in function.params if is_buffer(p)
+        str(p.name): (dtype_of(p), shape_of(p))
+        for function in functions.values()
+        for p in function.params
+        if is_buffer(p)
     }
 
 
@@ -282,7 +285,14 @@ class _Writer:
             self.emit(depth, f"m.compute({self.constant(OPS[name])}, {', '.join(shown)})")
         elif name.endswith(("_init", "_uninit")) and name not in OPS:
             self.emit(depth, f"m.initialise({self.constant(name[3:])}, [{', '.join(shown)}])")
-        elif name[3:] in ("cb_wait_front", "cb_reserve_back", "receive_block", "send_block", "read_block", "write_block"):
+        elif name[3:] in (
+            "cb_wait_front",
+            "cb_reserve_back",
+            "receive_block",
+            "send_block",
+            "read_block",
+            "write_block",
+        ):
             self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
             self.emit(depth + 1, "yield")
             self.emit(depth + 1, f"m.at = {self.constant(s)}")
@@ -403,7 +413,10 @@ class _Machine:
         for role in alive:
             cb, what, need, have, capacity, at = self.waiting[role]
             line = span_of(at)
-            lines.append(f"  the {role} waits to {what} {need} tiles of {cb}, has {have} of {capacity} (line {line.line if line else '?'})")
+            lines.append(
+                f"  the {role} waits to {what} {need} tiles of {cb}, has {have} of {capacity} "
+                f"(line {line.line if line else '?'})"
+            )
             producer = self._producer(cb)
             if what == "reserve" and not hint:
                 hint = f"give {cb} more pages (stages), or let its consumer pop earlier"
@@ -458,7 +471,8 @@ class _Machine:
             low, high = int(np.min(index)), int(np.max(index))
             if low < 0 or high >= extent:
                 raise KernelError(
-                    f"{name} has {extent} elements along axis {axis}; index {high if high >= extent else low} is outside",
+                    f"{name} has {extent} elements along axis {axis}; "
+                    f"index {high if high >= extent else low} is outside",
                     hint="check the index",
                     span=span_of(self.at),
                 )
@@ -598,7 +612,9 @@ class _Machine:
     def cb_wait_front(self, role: str, cb: str, count: int) -> bool:
         queue = self.queues[cb]
         if count > queue.pages:
-            raise self.fault(f"{count} tiles of {cb} are waited for, which holds {queue.pages}", f"give {cb} more pages")
+            raise self.fault(
+                f"{count} tiles of {cb} are waited for, which holds {queue.pages}", f"give {cb} more pages"
+            )
         if queue.filled < count:
             return self._wait(role, cb, "receive", count)
         queue.waited = max(queue.waited, count)
@@ -650,7 +666,9 @@ class _Machine:
         if self.mode == "queues":
             queue = self.queues[cb]
             if not 0 <= index < queue.reserved:
-                raise self.fault(f"tile {index} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles")
+                raise self.fault(
+                    f"tile {index} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles"
+                )
             position = (queue.back + index) % queue.pages
             if self.l1_accumulate and self.role == "compute":
                 tile = rounded(queue.tiles[position] + tile, self.dtypes[cb])
@@ -713,7 +731,8 @@ class _Machine:
                     out = ("dst", value, index)
             else:
                 reads.append(np.float32(value))
-        assert op.meaning is not None and out is not None
+        assert op.meaning is not None
+        assert out is not None
         result = op.meaning(*reads)
         kind, name, index = out
         if kind == "cb":
@@ -809,7 +828,8 @@ class _Machine:
             if name and self.engine.get(part) != self._format(given[name]):
                 what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
                 raise self.fault(
-                    f"{op.name}: the {what} is set to {self.engine.get(part)}, {given[name]} is {self._format(given[name])}",
+                    f"{op.name}: the {what} is set to {self.engine.get(part)}, "
+                    f"{given[name]} is {self._format(given[name])}",
                     "reconfigure the data format before it",
                 )
         if op.init:
@@ -817,7 +837,9 @@ class _Machine:
             numbers = tuple(int(given[n]) for n in op.init_operands if not isinstance(given[n], str))
             wanted = op.init if engine == "sfpu" else (op.name, numbers)
             if self.engine.get(engine) != wanted:
-                raise self.fault(f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it")
+                raise self.fault(
+                    f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it"
+                )
 
 
 def _operand_values(op: Op, values: tuple[Any, ...]) -> dict[str, Any]:
@@ -828,5 +850,3 @@ def _operand_values(op: Op, values: tuple[Any, ...]) -> dict[str, Any]:
         if operand.kind == "dst":
             found[operand.name] = next(rest)
     return found
-
-

@@ -51,7 +51,7 @@ class _Printer:
         self.node = 0
 
     def function(self, name: str, function: Any) -> None:
-        parameters = ", ".join(f"{p.name}: T.Tensor({shape_of(p)}, \"{p.ty.dtype.dtype}\")" for p in function.params)
+        parameters = ", ".join(f'{p.name}: T.Tensor({shape_of(p)}, "{p.ty.dtype.dtype}")' for p in function.params)
         origins = tuple(Origin(span, "exact") for span in spans_of(function))
         self.lines.append(Line(f"def {name}({parameters}):", origins))
         self.body(function.body, 1, origins)
@@ -110,8 +110,13 @@ def _simple(statement: Any) -> str:
     if name in OPS:
         return f"{name}({', '.join(_operands(name, arguments(statement)))})"
     if name.startswith("tl."):
-        flags = [flag for flag in ("transpose_A", "transpose_B", "clear_accum", "transpose") if attribute(statement, flag)]
-        shown = [*(format_expression(argument) for argument in arguments(statement)), *(f"{flag}=True" for flag in flags)]
+        flags = [
+            flag for flag in ("transpose_A", "transpose_B", "clear_accum", "transpose") if attribute(statement, flag)
+        ]
+        shown = [
+            *(format_expression(argument) for argument in arguments(statement)),
+            *(f"{flag}=True" for flag in flags),
+        ]
         return f"T.{name[3:]}({', '.join(shown)})"
     if name:
         return format_expression(statement.value)
@@ -125,5 +130,3 @@ def _operands(name: str, values: list[Any]) -> list[str]:
         text = format_expression(next(rest))
         shown.append(f"{text}[{format_expression(next(rest))}]" if operand.kind == "dst" else text)
     return shown
-
-

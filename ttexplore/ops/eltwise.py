@@ -47,10 +47,6 @@ def _abs(a: Tile) -> Tile:
     return np.abs(a)
 
 
-def _same(a: Tile) -> Tile:
-    return a
-
-
 def _fpu(name: str, function: object, *, accumulates: bool = False, cycles: int = 8) -> Op:
     return Op(
         f"{name}_tiles",

@@ -37,7 +37,7 @@ MATMUL_BLOCK = Op(
     source_b="in0",
     accumulates=True,
     cycles=64,
-    note="out tile r * ct_dim + c += in0 tile tile0 + r * kt_dim times in1 tile tile1 + c; the init decides transposing",
+    note="out tile r * ct_dim + c += in0 tile tile0 + r * kt_dim times in1 tile tile1 + c; the init transposes",
 )
 
 MATMUL_OPS = (MATMUL_BLOCK,)

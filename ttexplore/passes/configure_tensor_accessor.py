@@ -21,7 +21,9 @@ def configure_tensor_accessor(program: Program, target: Target) -> Program:
         dataclasses.replace(
             accessor,
             bindings=tuple(
-                AccessorBinding(role, f"{accessor.tensor}_address") for role in KERNEL_ROLES if accessor.tensor in users[role]
+                AccessorBinding(role, f"{accessor.tensor}_address")
+                for role in KERNEL_ROLES
+                if accessor.tensor in users[role]
             ),
         )
         for accessor in program.plan.accessors

@@ -24,7 +24,10 @@ def core_values(function: object) -> list[str]:
     """The core values that a kernel reads, in order."""
     names: list[str] = []
     for statement in walk(function.body):  # type: ignore[attr-defined]
-        if isinstance(statement, tirx.Bind) and getattr(getattr(statement.value, "op", None), "name", "") == "tt.core_value":
+        if (
+            isinstance(statement, tirx.Bind)
+            and getattr(getattr(statement.value, "op", None), "name", "") == "tt.core_value"
+        ):
             names.append(str(statement.value.args[0].value))
     return names
 
@@ -41,5 +44,3 @@ def _signature(program: Program, role: KernelRole, target: Target) -> KernelSign
             hint="use fewer tensors",
         )
     return KernelSignature(role, compile_time, common, runtime)
-
-

@@ -18,19 +18,21 @@ from ttexplore.target import Target
 def grid_to_core_grid(program: Program, target: Target) -> Program:
     """Replace the launch grid by a persistent loop over the core's own work items.
 
-        for bx in T.thread_binding(8, "blockIdx.x"):      work_start = tt.core_value("work_start")
-            for by in T.thread_binding(8, "blockIdx.y"):  for item in range(work_count):
-                body                                 ==>      work = work_start + item
-                                                              by = work // 8
-                                                              bx = work % 8
-                                                              body
+    for bx in T.thread_binding(8, "blockIdx.x"):      work_start = tt.core_value("work_start")
+        for by in T.thread_binding(8, "blockIdx.y"):  for item in range(work_count):
+            body                                 ==>      work = work_start + item
+                                                          by = work // 8
+                                                          bx = work % 8
+                                                          body
     """
     loops = grid_loops(program.kernel)
     partition = program.plan.partition
     assert partition is not None, "B1 decides the partition"
     blocks = [one.loop_var for one in loops]
     body = statements(loops[-1].body)
-    made = _rectangular(partition, blocks, body) if partition.policy == "rectangular" else _linear(partition, blocks, body)
+    made = (
+        _rectangular(partition, blocks, body) if partition.policy == "rectangular" else _linear(partition, blocks, body)
+    )
     for statement in made:
         stamp(statement, loops[0].span)
     return program.with_kernel(with_function_body(program.kernel, made))

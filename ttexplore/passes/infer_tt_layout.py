@@ -43,7 +43,10 @@ def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]
                     read.add(access.buffer.name)
                 if access.kind != "read":
                     written.add(access.buffer.name)
-    return {name: "inout" if name in read else "output" for name in written} | {name: "input" for name in read - written}
+    roles: dict[str, Literal["input", "output", "inout"]] = dict.fromkeys(read, "input")
+    for name in written:
+        roles[name] = "inout" if name in read else "output"
+    return roles
 
 
 def _is_operation(statement: Any) -> bool:
@@ -54,7 +57,8 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
     span = span_of(parameter)
     if not is_buffer(parameter):
         raise Unsupported(f"the scalar parameter {parameter.name}", hint="make it a constant of the kernel", span=span)
-    name, shape, dtype = str(parameter.name), shape_of(parameter), dtype_of(parameter)
+    name, dtype = str(parameter.name), dtype_of(parameter)
+    shape: tuple[int, ...] = shape_of(parameter)
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(
             f"{name} is {dtype}, which no tile format holds",
@@ -71,7 +75,7 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
         )
     if name not in roles:
         raise KernelError(f"{name} is neither read nor written", hint="remove the parameter", span=span)
-    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, shape[0])
+    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, shape[-1])
     for extent, tile in zip(matrix, (TILE_ROWS, TILE_COLUMNS), strict=True):
         if extent % tile:
             raise Unsupported(
@@ -79,9 +83,6 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
                 hint=f"pad it to {-(-extent // tile) * tile}",
                 span=span,
             )
-    padded = shape if len(shape) > 1 else (TILE_ROWS, shape[0])
+    padded = shape if len(shape) > 1 else (TILE_ROWS, shape[-1])
     reason = "ttnn has no float16 tensors; bfloat16 is the nearest" if dtype == "float16" else "default"
     return TensorLayout(name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, reason=reason)
-
-
-

@@ -8,7 +8,15 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.build import (
-    arguments, constant, op, op_name, sequence, statements, when, with_body, with_function_body,
+    arguments,
+    constant,
+    op,
+    op_name,
+    sequence,
+    statements,
+    when,
+    with_body,
+    with_function_body,
 )  # fmt: skip
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
@@ -139,9 +147,7 @@ class _Placer:
             if name:
                 wanted[part] = Setting(_format(values[name], self.plan), cb=values[name])
         if known.init:
-            parameters = tuple(
-                constant(values[name]) for name in known.init_operands if not _is_cb(known, name)
-            )
+            parameters = tuple(constant(values[name]) for name in known.init_operands if not _is_cb(known, name))
             formats = tuple(wanted[part].key for part in ("a", "b") if part in wanted)
             init = op(f"{known.name}_init", *[values[name] for name in known.init_operands])
             stamp(init, statement.span)

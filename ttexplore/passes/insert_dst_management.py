@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
-    allocation, arguments, constant, dtype_of, loop, op, op_name, scope_of, statements, variable, when, with_body,
+    allocation,
+    arguments,
+    constant,
+    dtype_of,
+    loop,
+    op,
+    op_name,
+    scope_of,
+    statements,
+    variable,
+    when,
+    with_body,
     with_function_body,
 )  # fmt: skip
 from ttexplore.ir.program import Program
@@ -202,7 +213,9 @@ class _Manager:
                 made.append(part)
         return made
 
-    def compound(self, statement: Any, spilled: dict[Any, Spill], rest: list[Any], live_after: frozenset[Any]) -> list[Any]:
+    def compound(
+        self, statement: Any, spilled: dict[Any, Spill], rest: list[Any], live_after: frozenset[Any]
+    ) -> list[Any]:
         inner = statements(statement.body)
         live = frozenset(
             value for value in values_in(statement)
@@ -276,7 +289,11 @@ class _Manager:
         for index, statement in enumerate(body):
             if index == packs[0]:
                 made += [op("tile_regs_commit"), op("tile_regs_wait")]
-            if _is_zero_fill(statement) and values_in(statement)[0] in zeroed and index == _first(body, values_in(statement)[0]):
+            if (
+                _is_zero_fill(statement)
+                and values_in(statement)[0] in zeroed
+                and index == _first(body, values_in(statement)[0])
+            ):
                 continue
             made.append(self._place(statement, slots))
             if index == packs[-1]:
@@ -291,7 +308,9 @@ class _Manager:
         touching = [s for s in body if any(value.same_as(v) for v in values_in(s))]
         if len(touching) < 2 or not _is_zero_fill(touching[0]):
             return False
-        following = [inner for inner in walk(touching[1]) if any(value.same_as(b) for b, _, _, _ in dst_operands(inner))]
+        following = [
+            inner for inner in walk(touching[1]) if any(value.same_as(b) for b, _, _, _ in dst_operands(inner))
+        ]
         return op_name(following[0]) == "tt.matmul_block"
 
     def _place(self, statement: Any, slots: dict[Any, int]) -> Any:
@@ -337,7 +356,7 @@ class _Manager:
                 continue
             if open_group is not None and op_name(part) in ("tt.cb_wait_front", "tt.cb_reserve_back"):
                 name = str(arguments(part)[0].name)
-                popped = {str(arguments(one)[0].name) for one in open_group.after}
+                popped = {str(arguments(one)[0].name) for one in cast(Group, open_group).after}
                 if name not in open_group.packed and name not in popped:
                     open_group.before.append(part)
                     continue
@@ -417,7 +436,8 @@ class _Manager:
             return spill
         inner = statements(second.body)
         touching = [s for s in inner if any(value.same_as(v) for v in values_in(s))]
-        if not touching or as_step(touching[0]) is None or not as_step(touching[0]).is_matmul:  # type: ignore[union-attr]
+        step = as_step(touching[0]) if touching else None
+        if step is None or not step.is_matmul:
             return spill
         first.steps = [s for s in first.steps if not values_in(s.statement)[0].same_as(value)]
         first.values.pop(value, None)
@@ -448,7 +468,9 @@ class _Manager:
         if not group.steps:
             return [*group.before, *group.after]
         self.used_dst = True
-        loads = [v for v in group.values if v in spilled and first_access([s.statement for s in group.steps], v) == "read"]
+        loads = [
+            v for v in group.values if v in spilled and first_access([s.statement for s in group.steps], v) == "read"
+        ]
         stores = [v for v in group.values if v in live]
         slots, width = _slots(group.steps, frozenset(loads), frozenset(stores))
         shapes = [spilled[v].shape for v in group.values if v in spilled]
@@ -507,7 +529,9 @@ class _Manager:
         if not _is_zero_fill(step.statement):
             return False
         value = values_in(step.statement)[0]
-        others = [s for i, s in enumerate(math) if i != position and any(value.same_as(v) for v in values_in(s.statement))]
+        others = [
+            s for i, s in enumerate(math) if i != position and any(value.same_as(v) for v in values_in(s.statement))
+        ]
         first = bool(others) and math.index(others[0]) > position and others[0].is_matmul
         return first and not any(value.same_as(v) for v in loads)
 
@@ -578,9 +602,7 @@ class _Place:
         linear = shape.rows == 1 or shape.columns == shape.block_columns
         if linear:
             t = variable("t")
-            first = _plus(
-                _times(self.row, shape.rows * shape.block_columns), _times(self.column, shape.columns)
-            )
+            first = _plus(_times(self.row, shape.rows * shape.block_columns), _times(self.column, shape.columns))
             made = self._tile(step, _plus(t, first), t)
             if shape.tiles == 1:
                 return [_substituted(made, {t: tirx.const(0, "int32")})]
@@ -589,7 +611,9 @@ class _Place:
         row = _plus(r, _times(self.row, shape.rows))
         column = _plus(c, _times(self.column, shape.columns))
         inner = self._tile(step, row * shape.block_columns + column, r * shape.columns + c)
-        made = loop(c, shape.columns, [inner]) if shape.columns > 1 else _substituted(inner, {c: tirx.const(0, "int32")})
+        made = (
+            loop(c, shape.columns, [inner]) if shape.columns > 1 else _substituted(inner, {c: tirx.const(0, "int32")})
+        )
         return [_stamped(loop(r, shape.rows, [made]), step.statement)]
 
     def _tile(self, step: Step, tile: Any, slot: Any) -> Any:
@@ -723,7 +747,9 @@ def _substituted(statement: Any, values: dict[Any, Any]) -> Any:
     parts = [
         analyzer.simplify(_replace(value, values))
         if isinstance(value, ir.Expr) and not isinstance(value, ir.Var | tirx.FloatImm | tirx.IntImm)
-        else values.get(value, value) if isinstance(value, ir.Var) else value
+        else values.get(value, value)
+        if isinstance(value, ir.Var)
+        else value
         for value in arguments(statement)
     ]
     return op(op_name(statement)[3:], *parts, span=statement.span)

@@ -32,7 +32,8 @@ def layout_aware_work_partition(
     columns, rows = cores or target.compute_grid
     if not (1 <= columns <= target.compute_grid[0] and 1 <= rows <= target.compute_grid[1]):
         raise ResourceError(
-            f"{columns}x{rows} cores are asked for; {target.name} has {target.compute_grid[0]}x{target.compute_grid[1]}",
+            f"{columns}x{rows} cores are asked for; {target.name} has "
+            f"{target.compute_grid[0]}x{target.compute_grid[1]}",
             hint="ask for fewer cores or another target",
         )
     grid = grid_extents(program.kernel)
@@ -76,9 +77,7 @@ def grid_extents(function: Any) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _runs(
-    grid: tuple[int, ...], columns: int, rows: int, policy: str
-) -> tuple[tuple[CoreWork, ...], tuple[str, ...]]:
+def _runs(grid: tuple[int, ...], columns: int, rows: int, policy: str) -> tuple[tuple[CoreWork, ...], tuple[str, ...]]:
     items = 1
     for extent in grid:
         items *= extent

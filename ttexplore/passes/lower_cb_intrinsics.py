@@ -29,7 +29,9 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     its last use in the sequence that it arrived in.
     """
     functions = {
-        "reader": with_function_body(program.functions["reader"], _reader(statements(program.functions["reader"].body))),
+        "reader": with_function_body(
+            program.functions["reader"], _reader(statements(program.functions["reader"].body))
+        ),
         "compute": _compute(program.functions["compute"], program.plan),
         "writer": with_function_body(program.functions["writer"], _writer_kernel(program.functions["writer"])),
     }
@@ -64,7 +66,9 @@ def _reader(body: list[Any]) -> list[Any]:
             group.append(statement)
             continue
         flush()
-        made.append(with_body(statement, _reader(statements(statement.body))) if isinstance(statement, tirx.For) else statement)
+        made.append(
+            with_body(statement, _reader(statements(statement.body))) if isinstance(statement, tirx.For) else statement
+        )
     flush()
     return made
 

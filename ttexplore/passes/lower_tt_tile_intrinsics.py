@@ -10,8 +10,19 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
-    allocation, arguments, attribute, dtype_of, loop, op, op_name, scope_of, shape_of, statements, variable,
-    with_body, with_function_body,
+    allocation,
+    arguments,
+    attribute,
+    dtype_of,
+    loop,
+    op,
+    op_name,
+    scope_of,
+    shape_of,
+    statements,
+    variable,
+    with_body,
+    with_function_body,
 )  # fmt: skip
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_nest
 from ttexplore.ir.program import Program
@@ -147,7 +158,15 @@ class _Lowering:
             pages = page_region(target, self.plan.accessor(target.source.name), self.bounds, inside=True)
             cb = self.tiles[source.source]
             return [
-                op("write_block", cb, target.source, pages.first_page, pages.rows, pages.columns, pages.row_stride_pages)
+                op(
+                    "write_block",
+                    cb,
+                    target.source,
+                    pages.first_page,
+                    pages.rows,
+                    pages.columns,
+                    pages.row_stride_pages,
+                )
             ]
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
@@ -227,7 +246,9 @@ class _Lowering:
             name = str(self.zeros.name)
             self.orders[name] = "row_major"
             self.extra.append(
-                CircularBuffer(name, 1, 1, "Float16_b", "compute", "compute", reason="a row is broadcast by adding zeros")
+                CircularBuffer(
+                    name, 1, 1, "Float16_b", "compute", "compute", reason="a row is broadcast by adding zeros"
+                )
             )
             self.prologue = [
                 self.each(1, lambda t: op("fill_tile", value, t, 0.0)),

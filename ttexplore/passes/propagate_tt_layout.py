@@ -75,7 +75,8 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target) -> None:
             for buffer in sorted(buffers, key=lambda buffer: -buffer.total_bytes)
         )
         raise ResourceError(
-            f"the circular buffers need {used:,} B of L1; a core of {target.name} has {target.l1_usable_bytes:,} B:\n{table}",
+            f"the circular buffers need {used:,} B of L1; a core of {target.name} has "
+            f"{target.l1_usable_bytes:,} B:\n{table}",
             hint=f"make the block of {largest.name} smaller, or use fewer stages",
             span=largest.origin,
         )

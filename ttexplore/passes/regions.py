@@ -103,5 +103,3 @@ def check_on_chip(region: Any) -> None:
                 f"{region.source.name} is {shape_of(region.source)}; the operation takes {extents} of it",
                 hint="use whole on-chip buffers: allocate one for each block",
             )
-
-

@@ -105,7 +105,7 @@ def _pipeline_depths(function: Any) -> dict[Any, int]:
         for statement in statements(body):
             depths[statement] = depth
             if isinstance(statement, tirx.For) and not is_parallel(statement):
-                own = dict(statement.annotations).get("num_stages")
+                own: Any = dict(statement.annotations).get("num_stages")
                 visit(statement.body, int(own) if own is not None else depth)
 
     visit(function.body, 0)
@@ -122,7 +122,9 @@ def _check_block(web: Web) -> None:
             span=span,
         )
     if len(shape) not in (1, 2):
-        raise Unsupported(f"{buffer.name} has {len(shape)} dimensions", hint="use blocks of 1 or 2 dimensions", span=span)
+        raise Unsupported(
+            f"{buffer.name} has {len(shape)} dimensions", hint="use blocks of 1 or 2 dimensions", span=span
+        )
     for extent, tile in zip(shape[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(shape) :], strict=True):
         if extent % tile:
             raise Unsupported(
@@ -191,7 +193,9 @@ class _Web:
         if not self.uses and len(self.stores) == 1 and _stored_dtype(self.stores[0]) == self.dtype:
             name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages)
         else:
-            transposed = bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
+            transposed = (
+                bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
+            )
             name = self._add(
                 self.name, "cb", producer="reader", consumer="compute", stages=stages, exact=self._exact(),
                 order="column_major" if transposed else "row_major",

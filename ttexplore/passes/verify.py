@@ -69,7 +69,8 @@ def _operands(role: str, found: list[Any]) -> None:
             scope = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}.get(operand.kind)
             if scope is not None and not (is_buffer(value) and scope_of(value) == scope):
                 raise VerifyError(
-                    f"{role}: {known.name} wants a {operand.kind} as {operand.name}, not {value}", span=span_of(statement)
+                    f"{role}: {known.name} wants a {operand.kind} as {operand.name}, not {value}",
+                    span=span_of(statement),
                 )
             if operand.kind == "dst":
                 next(values)
@@ -114,7 +115,8 @@ def _count_tiles(body: Any, times: int, totals: dict[str, dict[str, int]], found
             pages = program.plan.buffer(buffer).pages
             if pages % amount:
                 raise VerifyError(
-                    f"{buffer} holds {pages} pages, which {amount} at a time do not divide: a block would straddle its end",
+                    f"{buffer} holds {pages} pages, which {amount} at a time do not divide: "
+                    "a block would straddle its end",
                     span=span_of(statement),
                 )
             totals[name][buffer] = totals[name].get(buffer, 0) + times * amount
