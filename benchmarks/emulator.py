@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ttexplore.backends.base import Program
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
-from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler
+from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler, processor_flags
 from ttexplore.backends.emulator.tiles import tilize
 from ttexplore.plan import (
     Accessor,
@@ -312,13 +312,13 @@ def _native_loop(folder: Path, a: Array, b: Array) -> list[str]:
         tilize(a).tofile(file)
         tilize(b).tofile(file)
     sources = [str(folder / "loop.cpp"), str(RUNTIME_FOLDER / "matmul.cpp")]
-    flags = [*RUNNER_FLAGS, "-march=native", "-mtune=generic", f"-I{RUNTIME_FOLDER}"]
+    flags = [*RUNNER_FLAGS, *processor_flags(compiler), f"-I{RUNTIME_FOLDER}"]
     subprocess.run([*compiler.command, *flags, *sources, "-o", str(folder / "loop")], check=True)
     return [str(folder / "loop"), str(a.shape[0] // TILE), "3", str(folder / "data")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="emulated GEMM against NumPy and a native tile loop")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--no-events", action="store_true", help="record no events")
     options = parser.parse_args()

@@ -12,8 +12,8 @@ import pytest
 
 import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
-from ttexplore.backends.base import KernelFault, Program
-from ttexplore.backends.emulator import Emulator
+from ttexplore.backends.base import Backend, KernelFault, Program
+from ttexplore.backends.emulator import Emulator, backend
 from ttexplore.errors import BackendError
 
 A = Tensor("a", (32, 32))
@@ -42,6 +42,16 @@ def test_a_crash_of_the_program_is_an_error() -> None:
     assert isinstance(error, KernelFault)
     assert error.message.startswith("the program crashed (signal 11): the writer kernel on core (0, 0) was running")
     assert "stores through a pointer" in error.hint
+
+
+def test_a_child_that_ends_without_a_result_is_an_error(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    killed.write_text("#!/bin/sh\necho out of memory >&2\nkill -9 $$\n")
+    killed.chmod(0o755)
+    with pytest.raises(BackendError) as caught:
+        backend.run_child(killed, tmp_path, 5.0)
+    assert "ended without a result (exit status -9) out of memory" in caught.value.message
+    assert "fewer cores" in caught.value.hint
 
 
 def test_a_stack_overflow_is_a_crash_too() -> None:
@@ -160,3 +170,12 @@ def test_inputs_are_rounded_to_the_storage_dtype() -> None:
     a = np.full((32, 32), 1.001)
     out = Emulator().run(COPY, [a]).outputs[0]
     np.testing.assert_array_equal(out, a.astype(ml_dtypes.bfloat16))
+
+
+def test_the_emulator_is_a_backend_and_can_be_timed() -> None:
+    emulator: Backend = Emulator()
+    assert emulator.name == "emulator"
+    assert emulator.missing() is None
+    times = Emulator().measure(COPY, ONES, repeats=3)
+    assert len(times) == 3
+    assert all(seconds > 0 for seconds in times)

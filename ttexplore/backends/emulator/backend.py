@@ -62,8 +62,9 @@ GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """Runs programs on simulated cores at native speed.
+    """Runs programs on simulated cores at native speed, with the numbers of the format model (metalium.md, section 5).
 
+    The approximate variants of SFPU operations compute the exact function; NoC coordinates are the logical ones.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
     (16 bytes each, 0 for none).
     """
@@ -114,7 +115,7 @@ class Emulator:
         with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
             folder = Path(name)
             write_job(folder, program.plan, arrays, kernels, self.event_limit, repeats)
-            fields = _run_child(runner, folder, time_limit_seconds)
+            fields = run_child(runner, folder, time_limit_seconds)
             seconds, event_count, unwritten = fields
             times = tuple(float(word) for word in seconds.split())
             execution = Execution(
@@ -133,7 +134,7 @@ class Emulator:
         return Events(records, total, EVENT_OPERATIONS, KERNEL_ROLES, tensors)
 
 
-def _run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[str, str, str]:
+def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[str, str, str]:
     """The fields of a good result. Raises for every other end."""
     result_file = folder / "result.txt"
     with subprocess.Popen(

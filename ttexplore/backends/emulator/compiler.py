@@ -27,7 +27,6 @@ HOW_TO_GET_A_COMPILER = (
     "install one (Debian: apt install g++; macOS: xcode-select --install) or the compiler's wheel: pip install ziglang"
 )
 
-# -mtune=generic: tuning for the very processor costs g++ 12 up to 1.5x in the matrix product (measured).
 # -ffp-contract=off: results must not depend on where the compiler finds a chance to fuse.
 RUNNER_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno")
 
@@ -38,6 +37,7 @@ KERNEL_FLAGS = (
     "-fPIC",
     "-shared",
     "-fno-exceptions",
+    "-fno-sanitize=undefined",  # zig turns it on by itself
     "-Wall",
     "-Werror",
     "-Wno-unknown-pragmas",
@@ -56,10 +56,11 @@ COMPILE_LIMIT_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C++ compiler as a command, and what identifies its version."""
+    """A C++ compiler as a command, what identifies its version, and its flags to tune for no special processor."""
 
     command: tuple[str, ...]
     identity: str
+    tuning: tuple[str, ...]
 
 
 def find_compiler() -> Compiler | None:
@@ -68,10 +69,12 @@ def find_compiler() -> Compiler | None:
         path = shutil.which(name)
         if path:
             status = os.stat(path)
-            return Compiler((path,), f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}")
+            return Compiler(
+                (path,), f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}", ("-mtune=generic",)
+            )
     specification = importlib.util.find_spec("ziglang")
     if specification is not None:
-        return Compiler((sys.executable, "-m", "ziglang", "c++"), f"ziglang {specification.origin}")
+        return Compiler((sys.executable, "-m", "ziglang", "c++"), f"ziglang {specification.origin}", ())
     return None
 
 
@@ -108,7 +111,7 @@ class Toolchain:
         Raises BackendError where it cannot be built.
         """
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
-        flags = (*RUNNER_FLAGS, *_processor_flags())
+        flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
         target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
         if not target.exists():
@@ -228,9 +231,10 @@ def _interface_text() -> str:
     return (INCLUDE_FOLDER / "emulator" / "interface.h").read_text(encoding="utf-8")
 
 
-def _processor_flags() -> tuple[str, ...]:
+def processor_flags(compiler: Compiler) -> tuple[str, ...]:
+    """This processor's instructions; tuning for it too would cost g++ 12 up to 1.5x in the matrix product."""
     if platform.machine().lower() in ("x86_64", "amd64"):
-        return ("-march=native", "-mtune=generic")
+        return ("-march=native", *compiler.tuning)
     return ()
 
 

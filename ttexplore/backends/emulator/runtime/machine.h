@@ -110,14 +110,14 @@ struct Core {
     CoreMemory* memory = nullptr;
 };
 
-// Read by events.py. `object` is a circular buffer id; of a transfer also the tensor's index, in the upper byte.
+// Read by backend.py. `object` is a circular buffer id; of a transfer also the tensor's index, in the upper byte.
 // `amount` is a number of pages, of a transfer the tensor's page id.
 struct Event {
     uint32_t time, amount;
     uint16_t core, line, object;
     uint8_t kernel, operation;
 };
-static_assert(sizeof(Event) == 16, "events.py reads records of 16 bytes");
+static_assert(sizeof(Event) == 16, "backend.py reads records of 16 bytes");
 
 enum EventOperation : uint8_t {
     Event_reserve, Event_push, Event_wait, Event_pop, Event_read, Event_write, Event_read_barrier, Event_write_barrier,

@@ -2,7 +2,7 @@
 //
 //   runner JOB      in the job's folder; JOB is a text of one declaration per line (see read_job), result.txt the answer:
 //                   a word (ok, fault, timeout, crash), then fields, separated by the ASCII record separator; the Python side
-//                   reads it (process.py).
+//                   reads it (backend.py).
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
