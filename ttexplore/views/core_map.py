@@ -114,6 +114,8 @@ def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatc
         return _cell(
             x, y, f"core {node.logical}: no work; NoC ({node.x}, {node.y})", "idle", "", "", f' fill="{hatch}"'
         )
+    if node.kind == "router":
+        return f'<path class="panel" d="{_square(x, y)}"/>'
     channel = "" if node.channel is None else f" channel {node.channel}"
     letter = _LETTERS[node.kind] + ("" if node.channel is None else str(node.channel))
     return _cell(x, y, f"{_NAMES[node.kind]}{channel}; NoC ({node.x}, {node.y})", "panel", letter, "n s")
@@ -123,9 +125,11 @@ def _cell(x: int, y: int, label: str, shape_class: str, content: str, text_class
     # Short on purpose: a chip has some two hundred of these.
     middle = (_CELL - _GAP) // 2
     shown = f'<text class="{text_class}" x="{x + middle}" y="{y + middle + 4}">{content}</text>' if content else ""
-    size = _CELL - _GAP
-    shape = f'<path class="{shape_class}" d="M{x} {y}h{size}v{size}h-{size}z"{extra}/>'
-    return f"<g>{tooltip(label)}{shape}{shown}</g>"
+    return f'<g>{tooltip(label)}<path class="{shape_class}" d="{_square(x, y)}"{extra}/>{shown}</g>'
+
+
+def _square(x: int, y: int) -> str:
+    return f"M{x} {y}h{_CELL - _GAP}v{_CELL - _GAP}h-{_CELL - _GAP}z"
 
 
 def _legend(

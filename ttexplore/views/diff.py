@@ -9,7 +9,19 @@ from ttexplore.record import ErrorRecord, Line, StepRecord
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE, origin_html
 from ttexplore.views.plan_lines import inline_value
-from ttexplore.views.rows import GLYPHS, Counts, DiffRow, Gap, RowKind, Tokens, counts, ir_rows, plan_rows, with_context
+from ttexplore.views.rows import (
+    GLYPHS,
+    NO_CHANGE,
+    Counts,
+    DiffRow,
+    Gap,
+    RowKind,
+    Tokens,
+    counts,
+    ir_rows,
+    plan_rows,
+    with_context,
+)
 from ttexplore.views.theme import fragment
 
 Layout = Literal["split", "unified"]
@@ -29,7 +41,7 @@ def rows_html(
     Cells have no classes, the style knows them by their place: a page holds thousands.
     """
     make = _split_row if layout == "split" else _unified_row
-    columns = (4 if layout == "unified" else 6) + with_origins
+    columns = (3 if layout == "unified" else 6) + with_origins
     parts: list[str] = []
     size_bytes = shown = 0
     for item in rows:
@@ -66,11 +78,12 @@ def _text(line: Line | None, tokens: Tokens) -> str:
     return "".join(f"<b>{escape(text)}</b>" if differs else escape(text) for text, differs in tokens)
 
 
-_ROW_CLASSES: dict[RowKind, str] = {"equal": "u", "removed": "r", "added": "a", "changed": "c", "indented": "w"}
+_ROW_CLASSES = {"removed": "r", "added": "a", "changed": "c", "indented": "w"}
 
 
 def _row(kind: RowKind, cells: Sequence[str | int | None]) -> str:
-    return f'<tr class="{_ROW_CLASSES[kind]}">' + "".join(f"<td>{cell or ''}</td>" for cell in cells) + "</tr>"
+    side = f' class="{_ROW_CLASSES[kind]}"' if kind != "equal" else ""
+    return f"<tr{side}>" + "".join(f"<td>{cell or ''}</td>" for cell in cells) + "</tr>"
 
 
 def _split_row(row: DiffRow, with_origins: bool) -> str:
@@ -88,7 +101,7 @@ def _unified_row(row: DiffRow, with_origins: bool) -> str:
         return _unified_row(old, with_origins) + _unified_row(new, with_origins)
     text = _text(row.after, row.after_tokens) if row.after else _text(row.before, row.before_tokens)
     glyph = GLYPHS[row.kind].strip()
-    return _row(row.kind, (*_origins(row, with_origins), row.before_number, row.after_number, glyph, text))
+    return _row(row.kind, (*_origins(row, with_origins), row.after_number or row.before_number, glyph, text))
 
 
 def _origins(row: DiffRow, with_origins: bool) -> tuple[str, ...]:
@@ -106,24 +119,25 @@ def error_html(error: ErrorRecord) -> str:
     )
 
 
-def step_body(step: StepRecord, *, layout: Layout, max_rows: int, max_bytes: int) -> str:
-    """The IR diff, the plan diff and the error of a step, without a style of their own."""
+def step_body(
+    step: StepRecord, *, layout: Layout, max_rows: int, max_plan_rows: int, max_bytes: int, context: int = 3
+) -> str:
+    """The error, the plan diff and the IR diff of a step, without a style of their own."""
     parts: list[str] = [error_html(step.error)] if step.error else []
     plan, ir = plan_rows(step), ir_rows(step)
-    plan_changed, ir_changed = str(counts(plan)) != "no change", str(counts(ir)) != "no change"
-    if plan_changed:
-        shown = with_context(plan, 0)
-        share = max_bytes // 2 if ir_changed else max_bytes
-        half = max_rows // 2 if ir_changed else max_rows
-        table = rows_html(shown, label=f"plan of {step.name}", layout=layout, max_rows=half, max_bytes=share,
-                          with_origins=False)  # fmt: skip
+    ir_changed = counts(ir) != NO_CHANGE
+    if counts(plan) != NO_CHANGE:
+        table = rows_html(
+            with_context(plan, 0), label=f"plan of {step.name}", layout=layout, max_rows=max_plan_rows,
+            max_bytes=max_bytes // 3 if ir_changed else max_bytes, with_origins=False,
+        )  # fmt: skip
         parts.append(f"<h4>Plan {counts_html(counts(plan))}</h4>{table}")
         max_bytes -= len(table.encode())
-        max_rows -= min(len(shown), half)
     if ir_changed:
         table = rows_html(
-            with_context(ir), label=f"IR of {step.name}", layout=layout, max_rows=max_rows, max_bytes=max_bytes
-        )
+            with_context(ir, context), label=f"IR of {step.name}", layout=layout, max_rows=max_rows,
+            max_bytes=max_bytes,
+        )  # fmt: skip
         parts.append(f"<h4>IR {counts_html(counts(ir))}</h4>{table}")
     if not parts:
         parts.append('<p class="q">Neither the IR nor the plan changes.</p>')
@@ -140,7 +154,8 @@ def counts_html(number: Counts) -> str:
 def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400, max_bytes: int = 95_000) -> str:
     """What one step changed, as an HTML fragment: the plan and the IR before and after.
 
-    At most `max_rows` rows and `max_bytes` bytes of tables are shown; the rest is counted.
+    At most `max_rows` rows of the plan, as many of the IR, and `max_bytes` bytes of tables are shown; the rest is
+    counted.
     """
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
     title = f"{step.letter} {step.name}"
@@ -149,7 +164,7 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
         + (f"<code>{escape(options)}</code>" if options else "")
         + f"</div><p>{escape(step.summary)}</p>"
     )
-    body = step_body(step, layout=layout, max_rows=max_rows, max_bytes=max_bytes)
+    body = step_body(step, layout=layout, max_rows=max_rows, max_plan_rows=max_rows, max_bytes=max_bytes)
     identifier = content_id("ttx-diff", step.name, body, layout)
     return fragment(identifier, f"step {escape(title)}", head + body + ORIGIN_NOTE)
 

@@ -27,8 +27,14 @@ _LARGEST_BYTES = 120_000
 _KERNEL_SHARE = 0.4
 _KERNEL_FILES = ("reader.cpp", "compute.cpp", "writer.cpp")
 _SMALLEST_TABLE_BYTES = 600
+# The drawings show what the plan says of cores and buffers; its first lines are enough here.
+_PLAN_ROWS = 32
 # Headings and frames around a table.
 _FRAME_BYTES = 400
+
+_CUT_NOTE = (
+    '<p class="q">What does not fit here is whole in <code>steps["D5"].diff()</code> and <code>code["host"]</code>.</p>'
+)
 
 
 def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: bool = False) -> str:
@@ -50,9 +56,9 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
     head = _head(trace, plan_facts(plan, target))
     numbers = {step.index: (counts(ir_rows(step)), counts(plan_rows(step))) for step in trace.steps}
     skeleton = len((head + "".join(drawings).replace(svg_style(), "") + html_style()).encode()) + sum(
-        len(_step_row(step, "", numbers[step.index], times).encode()) + 200 for step in trace.steps
+        len(_step_row(step, "", numbers[step.index], times).encode()) + 40 for step in trace.steps
     )
-    room = max(_LARGEST_BYTES - skeleton - 3_000, 10_000)
+    room = max(_LARGEST_BYTES - skeleton - 1_500, 10_000)
     listings = {name: listing for name, listing in trace.files.items() if name in _KERNEL_FILES}
     kernels = _files({"kernel source": trace.source, **listings}, int(room * _KERNEL_SHARE))
     room -= len(kernels.encode())
@@ -62,7 +68,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
     files = f'<h4>Code</h4><div class="files">{kernels}{others}</div>'
     # The page's own style covers its drawings.
     shown = "".join(drawings).replace(svg_style(), "")
-    content = head + steps + shown + files + ORIGIN_NOTE
+    content = head + steps + shown + files + ORIGIN_NOTE + _CUT_NOTE
     return fragment(content_id("ttx", content), f"exploration of {escape(trace.kernel)}", content)
 
 
@@ -170,7 +176,9 @@ def _step_details(step: StepRecord, room_bytes: int) -> str:
     if room_bytes < _SMALLEST_TABLE_BYTES:
         error = error_html(step.error) if step.error else ""
         return f'{head}{error}<p class="q">The diff does not fit here; <code>diff()</code> of this step shows it.</p>'
-    return head + step_body(step, layout="unified", max_rows=400, max_bytes=room_bytes)
+    return head + step_body(
+        step, layout="unified", max_rows=400, max_plan_rows=_PLAN_ROWS, max_bytes=room_bytes, context=2
+    )
 
 
 def _step_row(step: StepRecord, body: str, number: tuple[Counts, Counts], times: bool) -> str:

@@ -68,6 +68,9 @@ class Counts:
         return " ".join(text for text, count in parts if count) or "no change"
 
 
+NO_CHANGE = Counts(0, 0, 0)
+
+
 def ir_rows(step: StepRecord) -> tuple[DiffRow, ...]:
     """All rows of the IR before and after a step."""
     return align(step.before.lines, step.after.lines, [line.text.strip() for line in step.before.lines],

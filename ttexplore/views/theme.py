@@ -91,8 +91,8 @@ white-space:pre-wrap;overflow-wrap:anywhere}
 .ttx table.facts td:first-child,.ttx .code td:not(:last-child),.ttx .unified td:not(:last-child),
 .ttx .split td:not(:nth-child(3n)){color:var(--ttx-muted);width:1%;white-space:nowrap;overflow-wrap:normal;
 user-select:none;font-variant-numeric:tabular-nums}
-.ttx .code td:first-child,.ttx .split td:nth-child(3n+1):not(:nth-child(7)),.ttx .unified td:nth-last-child(3),
-.ttx .unified td:nth-last-child(4){text-align:right}
+.ttx .code td:first-child,.ttx .split td:nth-child(3n+1):not(:nth-child(7)),
+.ttx .unified td:nth-last-child(3){text-align:right}
 .ttx table.t.unified td:nth-last-child(2),.ttx table.t.split td:nth-child(3n+2){padding:0 2px;text-align:center;
 color:inherit}
 .ttx table.t tr.gap td.gap{color:var(--ttx-muted);background:var(--ttx-panel);padding:0 10px;text-align:left;
@@ -121,6 +121,7 @@ background:var(--ttx-removed)}
 .ttx .r b,.ttx .c td:nth-child(3) b{background:color-mix(in srgb,var(--ttx-remove) 30%,var(--ttx-surface))}
 .ttx .a b,.ttx .c td:nth-child(6) b{background:color-mix(in srgb,var(--ttx-add) 30%,var(--ttx-surface))}
 .ttx table.split{table-layout:fixed}
+.ttx table.t.split td{width:auto}
 .ttx table.split col.cn{width:44px}
 .ttx table.split col.cg{width:16px}
 .ttx table.split col.cl{width:64px}
@@ -133,7 +134,7 @@ background:var(--ttx-removed)}
 .ttx table.split tr.gap,.ttx table.split tr.gap td{display:block}
 .ttx table.split td{width:auto!important}
 .ttx table.split td:nth-child(4){border-left:0;grid-column:1}
-.ttx .split .u td:nth-child(-n+3),.ttx .split .a td:nth-child(-n+3),.ttx .split .w td:nth-child(-n+3),
+.ttx .split tr:not([class]) td:nth-child(-n+3),.ttx .split .a td:nth-child(-n+3),.ttx .split .w td:nth-child(-n+3),
 .ttx .split .r td:nth-child(n+4):nth-child(-n+6){display:none}
 }
 """
