@@ -27,11 +27,11 @@ def span(line: int) -> Span:
 
 
 def line(text: str, number: int | None = None, kind: str = "exact") -> Line:
-    return Line(text, () if number is None else (Origin(span(number), kind),))  # type: ignore[arg-type]
+    return Line(text, () if number is None else (Origin(span(number), kind),))  # pyright: ignore
 
 
 def layout(name: str, position: int, role: str, rows: int, columns: int) -> TensorLayout:
-    return TensorLayout(name, position, role, (rows, columns), "bfloat16", "Float16_b", (rows, columns))  # type: ignore[arg-type]
+    return TensorLayout(name, position, role, (rows, columns), "bfloat16", "Float16_b", (rows, columns))  # pyright: ignore
 
 
 def partition(columns: int = 8, rows: int = 8, items: int = 67) -> Partition:
@@ -163,7 +163,7 @@ def hostile_trace() -> Trace:
         layouts=tuple(dataclasses.replace(one, name=HOSTILE + one.name) for one in PLAN.layouts),
         buffers=tuple(dataclasses.replace(one, name=HOSTILE + one.name) for one in PLAN.buffers),
         graph=TileGraph((), (GraphEdge(HOSTILE + "A", "reader", 1), GraphEdge(HOSTILE, HOSTILE, 1))),
-        compute=dataclasses.replace(PLAN.compute, reasons=(HOSTILE,)),  # type: ignore[type-var]
+        compute=dataclasses.replace(PLAN.compute, reasons=(HOSTILE,)),  # pyright: ignore
     )
     hostile = StepRecord(
         0, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, True, True, 0.0, BEFORE, listing, to_json(START), to_json(plan),

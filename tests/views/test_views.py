@@ -303,15 +303,15 @@ def test_coloured_code_has_the_text_of_the_listing() -> None:
 
 def test_colours_of_an_unknown_language_are_refused() -> None:
     with pytest.raises(ValueError, match="no colours for 'rust'; known are python, tir, cpp and json"):
-        coloured_lines(Listing("rust", (line("x"),)))  # type: ignore[arg-type]
+        coloured_lines(Listing("rust", (line("x"),)))  # pyright: ignore
 
 
 @pytest.mark.parametrize("target", [N150, P150, FULL])
 def test_the_core_map_shows_each_core_of_the_plan(target: object) -> None:
     assert target in (N150, P150, FULL)
-    columns, rows = target.compute_grid  # type: ignore[attr-defined]
+    columns, rows = target.compute_grid  # pyright: ignore
     work = partition(columns, rows, 3 * columns * rows + 5)
-    drawing = core_map_svg(target, work)  # type: ignore[arg-type]
+    drawing = core_map_svg(target, work)  # pyright: ignore
     root = ElementTree.fromstring(drawing)
     found = re.findall(
         r"core \((\d+), (\d+)\): (\d+) items, work_start (\d+), work_count (\d+); NoC \((\d+), (\d+)\)",
@@ -325,7 +325,7 @@ def test_the_core_map_shows_each_core_of_the_plan(target: object) -> None:
             core.values["work_start"],
             core.values["work_count"],
             *target.physical(core.x, core.y),
-        )  # type: ignore[attr-defined]
+        )  # pyright: ignore
         for core in work.cores
     ]
     assert sorted(tuple(map(int, one)) for one in found) == sorted(expected)

@@ -82,12 +82,14 @@ def interpret(
         arrays = {name: tilize(array) for name, array in arrays.items()}
     programs = {role: _translate(role, function) for role, function in functions.items()}
     mode = _mode(functions)
+    # From D5 on the values share one DST buffer, which is used in sections.
+    managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
     partition = plan.partition
     cores: Sequence[CoreWork | None] = (
         partition.cores if partition is not None and _has_core_values(functions) else [None]
     )
     for core in cores:
-        machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit)
+        machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed)
         machine.run(programs)
     outputs: list[NDArray[Any]] = []
     for name in names:
@@ -335,7 +337,7 @@ class _Machine:
 
     def __init__(
         self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
-        turn_limit: int | None,
+        turn_limit: int | None, managed: bool,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
         self.turn_limit = turn_limit
@@ -347,6 +349,7 @@ class _Machine:
         self.at: Any = None
         self.role = ""
         self.waiting: dict[str, tuple[str, str, int, int, int, Any]] = {}
+        self.managed = managed
         self.section = ""
         self.l1_accumulate = False
         self.engine: dict[str, Any] = {}
@@ -746,7 +749,7 @@ class _Machine:
         tiles = len(self.arrays[buffer])
         if not 0 <= index < tiles:
             raise self.fault(f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks")
-        if buffer == "dst":
+        if self.managed:
             wanted = "waited" if op.engine == "pack" else "acquired"
             if self.section != wanted:
                 raise self.fault(

@@ -75,7 +75,7 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
         )
     if name not in roles:
         raise KernelError(f"{name} is neither read nor written", hint="remove the parameter", span=span)
-    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, shape[-1])
+    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, *shape)
     for extent, tile in zip(matrix, (TILE_ROWS, TILE_COLUMNS), strict=True):
         if extent % tile:
             raise Unsupported(
@@ -83,6 +83,6 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
                 hint=f"pad it to {-(-extent // tile) * tile}",
                 span=span,
             )
-    padded = shape if len(shape) > 1 else (TILE_ROWS, shape[-1])
+    padded = shape if len(shape) > 1 else (TILE_ROWS, *shape)
     reason = "ttnn has no float16 tensors; bfloat16 is the nearest" if dtype == "float16" else "default"
     return TensorLayout(name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, reason=reason)

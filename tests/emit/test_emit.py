@@ -1,0 +1,88 @@
+"""The emitted files: the plan's schema, names, the host program, and the text as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import CORPUS, copy_block, gemm
+from ttexplore.emit import plan_json
+from ttexplore.emit.schema import plan_schema, schema_text
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "schema" / "tt.plan.schema.json"
+
+
+def test_published_schema_is_current() -> None:
+    assert SCHEMA_FILE.read_text() == schema_text()
+
+
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+def test_plans_fit_the_schema(case: Any) -> None:
+    exploration = ttx.explore(case.make())
+    jsonschema.validate(json.loads(plan_json(exploration.plan)), plan_schema())
+
+
+def test_schema_refuses_what_is_no_plan() -> None:
+    data = json.loads(plan_json(ttx.explore(copy_block()).plan))
+    data["buffers"][0]["stages"] = "two"
+    with pytest.raises(jsonschema.ValidationError, match="'two' is not of type 'integer'"):
+        jsonschema.validate(data, plan_schema())
+
+
+@pytest.mark.parametrize("name", ["gemm_reload", "gemm_in_dst", "exp_fp32", "copy_bf16"])
+def test_files_are_golden(name: str, golden: Callable[[str, str], None]) -> None:
+    case = next(case for case in CORPUS if case.name == name)
+    exploration = ttx.explore(case.make())
+    for file in ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp"):
+        golden(f"emit/{name}/{file}", exploration.files[file].text)
+
+
+@pytest.mark.parametrize("name", ["gemm_reload", "row_bias_fragment_bf16"])
+def test_steps_are_golden(name: str, golden: Callable[[str, str], None]) -> None:
+    case = next(case for case in CORPUS if case.name == name)
+    for step in ttx.explore(case.make()).steps:
+        if step.record.changed_ir:
+            golden(f"passes/{name}/{step.letter}.txt", step.listing.text)
+
+
+def test_names_mean_nothing() -> None:
+    """Buffers that are named like C++ keywords, the SDK's names and each other's roles give the same result."""
+
+    @T.prim_func
+    def kernel(
+        writer: T.Tensor((64, 64), "bfloat16"),
+        noc: T.Tensor((64, 64), "bfloat16"),
+        reader: T.Tensor((64, 64), "bfloat16"),
+    ):
+        with T.Kernel(1, 2) as (int, work_count):
+            register = T.alloc_shared((32, 64), "bfloat16")
+            A_out = T.alloc_shared((64, 64), "bfloat16")
+            dst = T.alloc_fragment((32, 64), "float32")
+            T.copy(writer[work_count * 32, int * 64], register)
+            T.copy(noc, A_out)
+            T.clear(dst)
+            T.gemm(register, A_out, dst)
+            T.copy(dst, reader[work_count * 32, int * 64])
+
+    exploration = ttx.explore(kernel)
+    assert exploration.check()
+    assert exploration.run().passed
+
+
+def test_host_program_names_everything_in_the_plan() -> None:
+    exploration = ttx.explore(gemm())
+    host = exploration.code["host"].text
+    for buffer in exploration.plan.buffers:
+        assert f"CircularBufferConfig({buffer.total_bytes}, " in host
+    partition = exploration.plan.partition
+    assert partition is not None
+    for core in partition.cores:
+        assert f"{{{core.x}, {core.y}}}" in host
+    assert host.count("CreateKernel(") == 3
