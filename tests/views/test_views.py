@@ -33,7 +33,7 @@ from tests.views.samples import (
 )
 from ttexplore.plan import CircularBuffer, GraphEdge, Plan, TileGraph
 from ttexplore.record import Listing, Origin, Trace, from_json
-from ttexplore.target import get_target
+from ttexplore.target import Target, get_target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_html, coloured_lines
 from ttexplore.views.core_map import core_map_svg, summary
@@ -307,11 +307,10 @@ def test_colours_of_an_unknown_language_are_refused() -> None:
 
 
 @pytest.mark.parametrize("target", [N150, P150, FULL])
-def test_the_core_map_shows_each_core_of_the_plan(target: object) -> None:
-    assert target in (N150, P150, FULL)
-    columns, rows = target.compute_grid  # pyright: ignore
+def test_the_core_map_shows_each_core_of_the_plan(target: Target) -> None:
+    columns, rows = target.compute_grid
     work = partition(columns, rows, 3 * columns * rows + 5)
-    drawing = core_map_svg(target, work)  # pyright: ignore
+    drawing = core_map_svg(target, work)
     root = ElementTree.fromstring(drawing)
     found = re.findall(
         r"core \((\d+), (\d+)\): (\d+) items, work_start (\d+), work_count (\d+); NoC \((\d+), (\d+)\)",
@@ -325,7 +324,7 @@ def test_the_core_map_shows_each_core_of_the_plan(target: object) -> None:
             core.values["work_start"],
             core.values["work_count"],
             *target.physical(core.x, core.y),
-        )  # pyright: ignore
+        )
         for core in work.cores
     ]
     assert sorted(tuple(map(int, one)) for one in found) == sorted(expected)

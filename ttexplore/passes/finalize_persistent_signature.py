@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm import tirx
 
 from ttexplore.errors import ResourceError
@@ -20,10 +22,10 @@ def finalize_persistent_signature(program: Program, target: Target) -> Program:
     return program.with_plan(signature=tuple(_signature(program, role, target) for role in KERNEL_ROLES))
 
 
-def core_values(function: object) -> list[str]:
+def core_values(function: Any) -> list[str]:
     """The core values that a kernel reads, in order."""
     names: list[str] = []
-    for statement in walk(function.body):  # type: ignore[attr-defined]
+    for statement in walk(function.body):
         if (
             isinstance(statement, tirx.Bind)
             and getattr(getattr(statement.value, "op", None), "name", "") == "tt.core_value"
