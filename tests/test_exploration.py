@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import copy_block, elementwise, gemm, two_outputs
+from ttexplore.backends.base import KernelFault
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.plan import Plan
 from ttexplore.record import from_json
@@ -103,6 +105,21 @@ def test_a_failed_step_keeps_the_earlier_ones() -> None:
         exploration.run()
     assert "failed at A2" in repr(exploration)
     assert exploration._repr_html_()
+
+
+def test_a_fault_on_the_emulator_names_the_kernel_line() -> None:
+    """The line of C++ that faults leads back to the line of the kernel that it came from."""
+    exploration = ttx.explore(gemm())
+    reader = exploration.files["reader.cpp"]
+    broken = tuple(
+        dataclasses.replace(line, text="") if "async_read_barrier" in line.text else line for line in reader.lines
+    )
+    exploration.__dict__["files"] = {**exploration.files, "reader.cpp": dataclasses.replace(reader, lines=broken)}
+    with pytest.raises(KernelFault, match=r"corpus\.py:\d+: .*NoC reads into it are under way") as caught:
+        exploration.run()
+    span = caught.value.span
+    assert span is not None
+    assert "T.copy(" in Path(span.file).read_text().splitlines()[span.line - 1]
 
 
 def test_text_fits_one_screen() -> None:

@@ -316,7 +316,12 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
 
 
 def _lab(arguments: argparse.Namespace) -> Answer:
-    status = subprocess.run(lab_command(arguments.notebook)).returncode
+    command = lab_command(arguments.notebook)
+    if arguments.notebook is None:
+        # The project's own notebooks: JupyterLab strips the drawings of those that it does not trust.
+        own = sorted(str(path) for path in Path(command[-1]).parent.glob("*.ipynb"))
+        subprocess.run([sys.executable, "-m", "jupyter", "trust", *own], stdout=subprocess.DEVNULL, check=False)
+    status = subprocess.run(command).returncode
     return Answer("", {}, status == 0)
 
 

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.backends.base import Execution
+from ttexplore.backends.base import Execution, KernelFault
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, compare
 from ttexplore.backends.emulator import Emulator
@@ -27,7 +27,7 @@ from ttexplore.language.load import load_kernel
 from ttexplore.passes.infer_tt_layout import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower
 from ttexplore.plan import Plan
-from ttexplore.record import Listing, StepRecord, Trace, to_json
+from ttexplore.record import Listing, Span, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
 from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.exploration import exploration_html, exploration_text
@@ -384,7 +384,10 @@ class Exploration:
         """
         arrays = self._inputs(inputs, seed)
         execute = self._backend(backend, time_limit_seconds)
-        execution = execute(arrays)
+        try:
+            execution = execute(arrays)
+        except KernelFault as fault:
+            raise fault.at(self._kernel_line(fault)) from None
         comparison = compare(execution.outputs, self._reference(arrays))
         own = [dtype for _, dtype in self._tensors(("output", "inout"))]
         outputs = tuple(o.astype(_own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
@@ -392,6 +395,13 @@ class Exploration:
             backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
         )  # fmt: skip
+
+    def _kernel_line(self, fault: KernelFault) -> Span | None:
+        """The kernel's line behind the line of C++ where a fault happened."""
+        if fault.kernel is None or fault.cpp_line is None:
+            return None
+        origins = self.code[fault.kernel].lines[fault.cpp_line - 1].origins
+        return origins[0].span if origins else None
 
     def _backend(self, name: str, time_limit_seconds: float) -> Callable[[tuple[Array, ...]], Execution]:
         if name not in BACKENDS:

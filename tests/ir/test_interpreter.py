@@ -65,7 +65,7 @@ PLANTED: list[tuple[str, Any, str, Change, str]] = [
         ADD,
         "compute",
         dropped("tile_regs_acquire"),
-        "the DST section is released, it should be acquired",
+        "is released, it should be acquired",
     ),
     ("dropped commit", ADD, "compute", dropped("tile_regs_commit"), "DST section is acquired, it should be committed"),
     ("dropped release", ADD, "compute", dropped("tile_regs_release"), "DST section is waited, it should be released"),
