@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -120,6 +121,19 @@ def test_a_fault_on_the_emulator_names_the_kernel_line() -> None:
     span = caught.value.span
     assert span is not None
     assert "T.copy(" in Path(span.file).read_text().splitlines()[span.line - 1]
+
+
+def test_code_is_text_with_origins_and_pictures_are_svg() -> None:
+    exploration = ttx.explore(gemm())
+    code = exploration.code["reader"]
+    assert code == exploration.files["reader.cpp"].text
+    assert len(code.splitlines()) == len(code.lines)
+    assert code._repr_html_().count("async_read") >= 2
+    for drawing in (exploration.core_map, exploration.dataflow, exploration.l1_map):
+        assert ElementTree.fromstring(drawing._repr_svg_()).tag.endswith("svg")
+    failed = ttx.explore(gemm(4096, 4096, 4096, 2048, 2048, 2048))
+    with pytest.raises(UsageError, match="the work is not partitioned yet"):
+        _ = failed.core_map
 
 
 def test_text_fits_one_screen() -> None:

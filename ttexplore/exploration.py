@@ -27,10 +27,14 @@ from ttexplore.language.load import load_kernel
 from ttexplore.passes.infer_tt_layout import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower
 from ttexplore.plan import Plan
-from ttexplore.record import Listing, Span, StepRecord, Trace, to_json
+from ttexplore.record import Line, Listing, Span, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
+from ttexplore.views.cb_graph import cb_graph_svg
+from ttexplore.views.code import code_html
+from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.run import run_html
 
 Array = NDArray[Any]
@@ -184,6 +188,41 @@ class Steps(Sequence[Step]):
         return "\n".join(f"{step.letter}  {step.name}" for step in self._steps)
 
 
+class Code(str):
+    """An emitted text: a string whose `lines` know the kernel lines they came from; coloured in a notebook."""
+
+    listing: Listing
+
+    def __new__(cls, listing: Listing) -> Code:
+        made = super().__new__(cls, listing.text)
+        made.listing = listing
+        return made
+
+    @property
+    def text(self) -> str:
+        return str(self)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return self.listing.lines
+
+    def _repr_html_(self) -> str:
+        return code_html(self.listing)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as SVG text; drawn in a notebook."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<drawing, {len(self.svg)} characters of SVG>"
+
+
 @dataclass(frozen=True)
 class Run:
     """The result of a run, compared with the reference.
@@ -297,9 +336,26 @@ class Exploration:
         return emit(final.functions, final.plan)
 
     @property
-    def code(self) -> dict[str, Listing]:
+    def code(self) -> dict[str, Code]:
         """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
-        return {role: self.files[name] for role, name in _FILE_OF.items()}
+        return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
+
+    @property
+    def core_map(self) -> Drawing:
+        """Which core does how much, on the chip's floorplan. Raises UsageError before B1."""
+        if self.plan.partition is None:
+            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+        return Drawing(core_map_svg(self.target, self.plan.partition))
+
+    @property
+    def dataflow(self) -> Drawing:
+        """The tile dataflow graph: tensors, kernels and the circular buffers between them."""
+        return Drawing(cb_graph_svg(self.plan))
+
+    @property
+    def l1_map(self) -> Drawing:
+        """What the circular buffers take of a core's L1."""
+        return Drawing(l1_map_svg(self.plan, self.target))
 
     def export(self, folder: str | Path) -> list[Path]:
         """Write the kernels, the host program, the plan and the runner. Raises UsageError for an unwritable folder."""
