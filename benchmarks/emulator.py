@@ -24,14 +24,12 @@ import ml_dtypes
 import numpy as np
 
 import ttexplore as ttx
-from ttexplore.backends.base import Program
+from ttexplore.backends.base import Array, Program
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
 from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler, processor_flags
 from ttexplore.backends.emulator.tiles import tilize
 from ttexplore.plan import KERNEL_ROLES
-
-Array = NDArray[Any]
 
 SIZE = 1024
 TILE = 32
@@ -74,9 +72,8 @@ int main(int, char** arguments) {
 """
 
 
-def gemm_program(blocks: tuple[int, int, int], accumulate: str, size: int = SIZE) -> Program:
+def gemm_program(m: int, n: int, k: int, *, accumulate: str, size: int = SIZE) -> Program:
     """The program that is emitted for the notebooks' GEMM, on 64 cores."""
-    m, n, k = blocks
     exploration = ttx.explore(
         "notebooks/kernels/gemm.py::matmul", options={"accumulate": accumulate}, M=size, N=size, K=size, block_M=m,
         block_N=n, block_K=k,
@@ -154,7 +151,7 @@ def main() -> None:
     emulator = Emulator(event_limit=0) if options.no_events else Emulator()
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((SIZE, SIZE)).astype(ml_dtypes.bfloat16) for _ in range(2))
-    program = gemm_program(tuple(options.blocks), options.accumulate)
+    program = gemm_program(*options.blocks, accumulate=options.accumulate)
     execution = emulator.run(program, [a, b])
     want = a.astype(np.float64) @ b.astype(np.float64)
     print(execution.message)
