@@ -1,7 +1,6 @@
 """The kernels that every law is checked on: one for each construct that is lowered, and some together.
 
-Each entry is a name, a function that makes the kernel, and whether its products go through TF32 (float32 operands of
-a matrix product), which is coarser than the reference.
+Each entry is a name and a function that makes the kernel.
 """
 
 from __future__ import annotations
@@ -250,6 +249,24 @@ def deep_expression() -> Any:
     return deep
 
 
+def named_values() -> Any:
+    """Values with names of their own inside T.Parallel."""
+
+    @T.prim_func
+    def named(A: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A[by * 32, bx * 32], a)
+            for i, j in T.Parallel(32, 32):
+                twice = a[i, j] + a[i, j]
+                square = twice * twice
+                c[i, j] = square - a[i, j]
+            T.copy(c, C[by * 32, bx * 32])
+
+    return named
+
+
 def filled() -> Any:
     @T.prim_func
     def fill(C: T.Tensor((64, 64), "bfloat16")):
@@ -296,6 +313,128 @@ def shared_with_writer() -> Any:
     return split
 
 
+def two_accumulators() -> Any:
+    """Two accumulators in one loop, one of them added to twice, and both stored."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((128, 128), "bfloat16"), B: T.Tensor((128, 128), "bfloat16"), C: T.Tensor((128, 128), "bfloat16"),
+        D: T.Tensor((128, 128), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((64, 32), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((64, 64), "float32")
+            d = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            T.clear(d)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[k * 32, bx * 64], b)
+                T.gemm(a, b, c)
+                T.gemm(a, b, d)
+                T.gemm(a, b, d)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = c[i, j] + d[i, j]
+            T.copy(c, C[by * 64, bx * 64])
+            T.copy(d, D[by * 64, bx * 64])
+
+    return kernel
+
+
+def scaled_in_the_loop(block: int, before: bool) -> Any:
+    """An accumulator that each turn scales, before or after it adds."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((128, 128), "bfloat16"), B: T.Tensor((128, 128), "bfloat16"), C: T.Tensor((128, 128), "bfloat16")
+    ):  # fmt: skip
+        with T.Kernel(128 // block, 128 // block) as (bx, by):
+            a = T.alloc_shared((block, 32), "bfloat16")
+            b = T.alloc_shared((32, block), "bfloat16")
+            c = T.alloc_fragment((block, block), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * block, k * 32], a)
+                T.copy(B[k * 32, bx * block], b)
+                if before:
+                    for i, j in T.Parallel(block, block):
+                        c[i, j] = c[i, j] * 0.5
+                T.gemm(a, b, c)
+                if not before:
+                    for i, j in T.Parallel(block, block):
+                        c[i, j] = T.max(c[i, j] * 0.5, 0)
+            T.copy(c, C[by * block, bx * block])
+
+    return kernel
+
+
+def starts_with_a_row() -> Any:
+    """An accumulator that starts with a bias instead of zero, and that is stored twice."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((128, 64), "bfloat16"), B: T.Tensor((64, 128), "bfloat16"), V: T.Tensor((128,), "float32"),
+        C: T.Tensor((128, 128), "float32"), D: T.Tensor((128, 128), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((128, 32), "bfloat16")
+            b = T.alloc_shared((32, 128), "bfloat16")
+            v = T.alloc_shared((128,), "float32")
+            c = T.alloc_fragment((128, 128), "float32")
+            T.copy(V, v)
+            for i, j in T.Parallel(128, 128):
+                c[i, j] = v[j]
+            for k in T.serial(2):
+                T.copy(A[by * 128, k * 32], a)
+                T.copy(B[k * 32, bx * 128], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+            for i, j in T.Parallel(128, 128):
+                c[i, j] = T.exp(c[i, j] * 0.01)
+            T.copy(c, D)
+
+    return kernel
+
+
+def stored_in_the_loop() -> Any:
+    """A running sum that each turn stores: the last turn must leave nothing behind."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 128), "bfloat16"), C: T.Tensor((64, 128), "bfloat16")):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.serial(4):
+                T.copy(A[by * 32, bx * 128 + k * 32], a)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j]
+                T.copy(c, C[by * 32, k * 32])
+
+    return kernel
+
+
+def reused_buffer() -> Any:
+    """One shared buffer for two loads and for the result."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(2, 2) as (bx, by):
+            s = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A[by * 32, bx * 32], s)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = s[i, j] * 3.0
+            T.copy(B[by * 32, bx * 32], s)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = c[i, j] - s[i, j]
+            T.copy(c, s)
+            T.copy(s, C[by * 32, bx * 32])
+
+    return kernel
+
+
 CORPUS: tuple[Case, ...] = (
     Case("copy_bf16", copy_block),
     Case("copy_fp32", lambda: copy_block("float32")),
@@ -331,7 +470,14 @@ CORPUS: tuple[Case, ...] = (
     Case("vector_fp32", vector),
     Case("two_outputs", two_outputs),
     Case("deep_expression", deep_expression),
+    Case("named_values", named_values),
     Case("filled", filled),
     Case("loop_carried_sum", k_loop_accumulate),
     Case("shared_with_writer", shared_with_writer),
+    Case("two_accumulators", two_accumulators),
+    Case("scaled_before", lambda: scaled_in_the_loop(128, True)),
+    Case("scaled_after", lambda: scaled_in_the_loop(64, False)),
+    Case("starts_with_a_row", starts_with_a_row),
+    Case("stored_in_the_loop", stored_in_the_loop),
+    Case("reused_buffer", reused_buffer),
 )

@@ -173,3 +173,40 @@ def test_the_line_is_the_kernels() -> None:
     error = refused(kernel, TTExploreError)
     assert error.span is not None
     assert Path(__file__).read_text().splitlines()[error.span.line - 1].endswith("# here")
+
+
+def test_expression_that_needs_more_of_dst_than_there_is() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "float32")
+            b = T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(64, 64):
+                products = (T.exp(a[i, j]) * T.exp(b[i, j])) * ((a[i, j] + 1.0) * (b[i, j] + 2.0))
+                left = (a[i, j] + b[i, j]) * (a[i, j] - b[i, j]) + products
+                c[i, j] = left - (a[i, j] * b[i, j] + (b[i, j] * b[i, j]) * (a[i, j] * a[i, j]))
+            T.copy(c, C)
+
+    error = refused(kernel, ResourceError)
+    assert "tiles of DST at once, which holds 4" in error.message
+    assert error.span is not None
+
+
+def test_name_used_after_its_buffer_was_stored_to() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_fragment((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                before = a[i, j] * 2.0
+                a[i, j] = 1.0
+                c[i, j] = before
+            T.copy(c, C)
+
+    error = refused(kernel, Unsupported)
+    assert "before is used after a, which it was made from, has been stored to" in error.message

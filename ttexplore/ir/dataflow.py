@@ -47,15 +47,55 @@ def is_parallel(statement: Any) -> bool:
 
 
 def parallel_nest(statement: Any) -> tuple[list[Any], list[Any]]:
-    """The loops of a T.Parallel nest and the statements in it."""
+    """The loops of a T.Parallel nest and the statements in it; what names stand for is put in their place.
+
+    Raises Unsupported where a name is used after a buffer that its value reads has been stored to.
+    """
     loops: list[Any] = []
     while is_parallel(statement):
         loops.append(statement)
         inner = statements(statement.body)
         if len(inner) != 1 or not is_parallel(inner[0]):
-            return loops, inner
+            return loops, _inlined(inner)
         statement = inner[0]
     return loops, []
+
+
+def _inlined(body: list[Any]) -> list[Any]:
+    values: dict[Any, Any] = {}
+    stale: dict[Any, str] = {}
+    made: list[Any] = []
+
+    def placed(expression: Any) -> Any:
+        if not values:
+            return expression
+        used: list[Any] = []
+        tvm_ffi.structural_walk(expression, (ir.Var, used.append), order="pre")
+        for variable in used:
+            if variable in stale:
+                raise Unsupported(
+                    f"{variable.name} is used after {stale[variable]}, which it was made from, has been stored to",
+                    hint="use it before the store, or write the expression out",
+                    span=span_of(variable),
+                )
+        return tvm_ffi.structural_map(expression, (ir.Var, lambda one: values.get(one, one)), order="post")
+
+    for statement in body:
+        if isinstance(statement, tirx.Bind):
+            values[statement.var] = placed(statement.value)
+        elif isinstance(statement, tirx.BufferStore):
+            value = placed(statement.value)
+            made.append(
+                tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
+                if values
+                else statement
+            )
+            for variable, bound in values.items():
+                if any(load.source.same_as(statement.buffer) for load in loads_of(bound)):
+                    stale[variable] = str(statement.buffer.name)
+        else:
+            made.append(statement)
+    return made
 
 
 def loads_of(expression: Any) -> list[Any]:

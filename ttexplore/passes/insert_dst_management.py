@@ -228,6 +228,10 @@ class _Manager:
             if spill.in_l1 and spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
                 tiles = spill.shape.block_tiles
                 made = [op("cb_reserve_back", spill.cb, tiles), *made, op("cb_push_back", spill.cb, tiles)]
+            if value in live and not _live(rest, value, live_after):
+                # The last turn leaves a block behind for a next one that does not come.
+                tiles = spill.shape.block_tiles
+                made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
             spilled[value] = dataclasses.replace(spill, fresh=None, in_l1=False)
         for one in made:
             stamp(one, statement.span)
@@ -412,7 +416,7 @@ class _Manager:
         steps = [s for part in parts for s in _all_steps(part) if s.tiles == tiles]
         products = [s for s in steps if s.is_matmul and dst_operands(s.call)[0][0].same_as(value)]
         width = max(_slots_with(_all_groups(part, self), value) for part in parts)
-        shape = self.sub_block(products, tiles, width, value)
+        shape = self.sub_block(products, tiles, width, steps[0].statement)
         name = f"{value.name}_partials"
         while name in self.names:
             name += "_"
@@ -443,14 +447,14 @@ class _Manager:
         first.values.pop(value, None)
         return dataclasses.replace(spill, fresh=second.loop_var, in_l1=self.in_l1 and len(touching) == 1)
 
-    def sub_block(self, products: list[Step], tiles: int, width: int, value: Any) -> SubBlock:
+    def sub_block(self, products: list[Step], tiles: int, width: int, statement: Any) -> SubBlock:
         """The largest part of a block whose values fit DST, wide parts first: SrcA and SrcB are reused most."""
         room = self.capacity // max(width, 1)
         if room < 1:
             raise ResourceError(
                 f"an expression needs {width} tiles of DST at once, which holds {self.capacity}",
                 hint="split it into several T.Parallel blocks",
-                span=span_of(value),
+                span=span_of(statement),
             )
         block_rows, block_columns = _grid(products) if products else (1, tiles)
         best = SubBlock(block_rows, block_columns, 1, 1)
@@ -475,7 +479,7 @@ class _Manager:
         slots, width = _slots(group.steps, frozenset(loads), frozenset(stores))
         shapes = [spilled[v].shape for v in group.values if v in spilled]
         products = [s for s in group.steps if s.is_matmul]
-        shape = shapes[0] if shapes else self.sub_block(products, group.steps[0].tiles, width, next(iter(group.values)))
+        shape = shapes[0] if shapes else self.sub_block(products, group.steps[0].tiles, width, group.steps[0].statement)
         if shape.tiles * width > self.capacity:
             raise ResourceError(
                 f"a block of {shape.tiles} tiles with {width} values needs {shape.tiles * width} tiles of DST, "

@@ -8,8 +8,8 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
-from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_function_body
-from ttexplore.ir.dataflow import is_on_chip, is_parallel
+from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_body, with_function_body
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_nest
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite_body
 from ttexplore.passes.staging import Staging, plan_staging
@@ -106,4 +106,8 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
         value = tvm_ffi.structural_map(one.value, (ir.TensorLoad, load), order="post")
         return store(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
 
-    return tvm_ffi.structural_map(statement, (tirx.BufferStore, stored), order="post")
+    loops, body = parallel_nest(statement)
+    made = [stored(one) for one in body]
+    for one in reversed(loops):
+        made = [with_body(one, made)]
+    return made[0]
