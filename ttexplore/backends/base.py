@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import ml_dtypes
@@ -56,12 +57,14 @@ class Execution:
 
     `outputs` are the output and inout tensors in parameter order, in storage dtype (bfloat16 of ml_dtypes, or
     float32) and logical shape. `seconds` is the wall-clock time of the kernels alone, without compiling and transfers.
+    `log_file` keeps all that a device and its SDK said.
     """
 
     outputs: tuple[Array, ...]
     seconds: float
     events: Events | None
     message: str
+    log_file: Path | None = None
 
 
 class KernelFault(BackendError):
@@ -79,6 +82,10 @@ class KernelFault(BackendError):
         super().__init__(message, hint=hint, span=span)
         self.kernel = kernel
         self.cpp_line = cpp_line
+
+
+class Cancelled(BackendError):
+    """The run was cancelled by who asked for it."""
 
 
 class Backend(Protocol):

@@ -10,12 +10,13 @@ from typing import Any
 
 from ttexplore.emit.host import emit_host
 from ttexplore.emit.kernels import emit_kernel
-from ttexplore.emit.runner import RUNNER
 from ttexplore.errors import UsageError
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, to_json
 
 PLAN_VERSION = 1
+# The exported runner as it is: a program of its own, with nothing of ours to import.
+RUNNER = Path(__file__).with_name("run_ttnn.py")
 
 
 def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
@@ -26,7 +27,7 @@ def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
     files = {f"{role}.cpp": emit_kernel(role, functions[role], plan) for role in KERNEL_ROLES}
     files["main.cpp"] = _plain("cpp", "main.cpp", emit_host(plan))
     files["tt.plan.json"] = _plain("json", "tt.plan.json", plan_json(plan))
-    files["run_ttnn.py"] = _plain("python", "run_ttnn.py", RUNNER)
+    files["run_ttnn.py"] = _plain("python", "run_ttnn.py", RUNNER.read_text(encoding="utf-8"))
     return files
 
 

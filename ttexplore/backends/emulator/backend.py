@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from ttexplore.backends.base import Array, Events, Execution, KernelFault, Program, checked_inputs, ordered_layouts
+from ttexplore.backends.cache import default_cache_folder
 from ttexplore.backends.emulator.compiler import (
     HOW_TO_GET_A_COMPILER,
     Toolchain,
-    default_cache_folder,
     find_compiler,
 )
 from ttexplore.backends.emulator.job import kernel_sources, read_outputs, write_job

@@ -78,13 +78,6 @@ def find_compiler() -> Compiler | None:
     return None
 
 
-def default_cache_folder() -> Path:
-    """The platform's folder for what can be made again."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ttexplore"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ttexplore"
-
-
 @dataclass(frozen=True, slots=True)
 class KernelSource:
     """One kernel to compile: its text and the macros that stand for its compile-time arguments and configuration."""

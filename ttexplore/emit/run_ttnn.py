@@ -1,8 +1,4 @@
-"""The stand-alone Python runner: it reads tt.plan.json and the kernels beside it, and needs only ttnn and numpy."""
-
-from __future__ import annotations
-
-RUNNER = '''"""Run the exported program through the real SDK: python run_ttnn.py [--inputs a.npy b.npy] [--out FOLDER].
+"""Run the exported program through the real SDK: python run_ttnn.py [--inputs a.npy b.npy] [--out FOLDER].
 
 Needs ttnn (0.81.1) and numpy, and a Tenstorrent card or a simulated chip (TT_METAL_SIMULATOR).
 """
@@ -18,22 +14,31 @@ HERE = pathlib.Path(__file__).resolve().parent
 FORMATS = {"Float16_b": ttnn.bfloat16, "Float32": ttnn.float32}
 
 
+def load_plan():
+    return json.loads((HERE / "tt.plan.json").read_text())
+
+
 def tensors(plan, inputs, device):
-    """Each tensor on the device, in parameter order; inputs that are not given are random."""
+    """Each tensor on the device, in parameter order; inputs that are not given are random.
+
+    Outputs start as NaN: an element that no kernel writes is seen, not taken from what lay there before.
+    """
     random = np.random.default_rng(0)
     given = iter(inputs)
     made = {}
     for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
-        dtype, shape = FORMATS[layout["data_format"]], layout["shape"]
+        shape = layout["shape"]
+        values = None if layout["role"] == "output" else next(given, None)
         if layout["role"] == "output":
-            made[layout["name"]] = ttnn.allocate_tensor_on_device(
-                ttnn.Shape(shape), dtype, ttnn.TILE_LAYOUT, device, ttnn.DRAM_MEMORY_CONFIG
-            )
-            continue
-        values = next(given, None)
-        values = random.standard_normal(shape) if values is None else values
+            values = np.full(shape, np.nan)
+        elif values is None:
+            values = random.standard_normal(shape)
+        elif list(values.shape) != shape:
+            raise SystemExit(f"{layout['name']} has shape {tuple(shape)}, its input {values.shape}")
         host = ttnn.Tensor(
-            np.ascontiguousarray(values, dtype=np.float32), data_type=dtype, layout=ttnn.TILE_LAYOUT
+            np.ascontiguousarray(values, dtype=np.float32),
+            data_type=FORMATS[layout["data_format"]],
+            layout=ttnn.TILE_LAYOUT,
         )
         made[layout["name"]] = ttnn.to_device(host, device, memory_config=ttnn.DRAM_MEMORY_CONFIG)
     return made
@@ -114,11 +119,24 @@ def program(plan, on_device):
     return ttnn.ProgramDescriptor(kernels=kernels, cbs=circular_buffers(plan, cores), semaphores=[])
 
 
-def to_numpy(tensor):
-    host = tensor.cpu().to(ttnn.ROW_MAJOR_LAYOUT)
-    if host.dtype == ttnn.bfloat16:
-        host = ttnn.to_dtype(host, ttnn.float32)
-    return np.array(np.from_dlpack(host.to_numpy()))
+def launch(plan, on_device):
+    """Compiles the kernels, if they are not in the SDK's cache, and starts the program."""
+    order = sorted(plan["layouts"], key=lambda one: (one["role"] == "output", one["position"]))
+    operands = [on_device[layout["name"]] for layout in order]
+    # The SDK wants an input and an output: a program that only writes names its output twice.
+    operands = operands * 2 if len(operands) == 1 else operands
+    ttnn.generic_op(operands, program(plan, on_device))
+
+
+def results(plan, on_device):
+    """The tensors that the program writes, by name, as float32."""
+    made = {}
+    for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
+        if layout["role"] != "input":
+            host = on_device[layout["name"]].cpu().to(ttnn.ROW_MAJOR_LAYOUT)
+            host = ttnn.to_dtype(host, ttnn.float32) if host.dtype == ttnn.bfloat16 else host
+            made[layout["name"]] = np.array(np.from_dlpack(host.to_numpy())).reshape(layout["shape"])
+    return made
 
 
 def main():
@@ -126,26 +144,19 @@ def main():
     parser.add_argument("--inputs", nargs="*", default=[], help="one .npy file for each input tensor, in order")
     parser.add_argument("--out", default=str(HERE), help="folder for the output tensors, one .npy file each")
     options = parser.parse_args()
-    plan = json.loads((HERE / "tt.plan.json").read_text())
+    plan = load_plan()
     device = ttnn.open_device(device_id=0)
     try:
         on_device = tensors(plan, [np.load(file) for file in options.inputs], device)
-        order = sorted(plan["layouts"], key=lambda one: (one["role"] == "output", one["position"]))
-        operands = [on_device[layout["name"]] for layout in order]
-        # The SDK wants an input and an output: a program that only writes names its output twice.
-        operands = operands * 2 if len(operands) == 1 else operands
-        ttnn.generic_op(operands, program(plan, on_device))
+        launch(plan, on_device)
         ttnn.synchronize_device(device)
-        for layout in order:
-            if layout["role"] == "output":
-                values = to_numpy(on_device[layout["name"]]).reshape(layout["shape"])
-                file = pathlib.Path(options.out) / f"{layout['name']}.npy"
-                np.save(file, values)
-                print(f"{layout['name']} {values.shape} -> {file}")
+        for name, values in results(plan, on_device).items():
+            file = pathlib.Path(options.out) / f"{name}.npy"
+            np.save(file, values)
+            print(f"{name} {values.shape} -> {file}")
     finally:
         ttnn.close_device(device)
 
 
 if __name__ == "__main__":
     main()
-'''

@@ -1,0 +1,320 @@
+"""The ttnn backend: the exported program through the real SDK, on a simulated chip or on a card."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ttexplore.backends.base import (
+    Array,
+    Execution,
+    KernelFault,
+    Program,
+    checked_inputs,
+    ordered_layouts,
+    storage_dtype,
+)
+from ttexplore.backends.ttnn.environment import DeviceEnvironment, read_environment
+from ttexplore.backends.ttnn.hang import describe_hang
+from ttexplore.backends.ttnn.session import DeviceHang, Opening, ProgramError, Progress, Session
+from ttexplore.errors import BackendError, UsageError
+from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.record import to_json
+from ttexplore.target import get_target
+
+Architecture = Literal["wormhole", "blackhole"]
+
+DEVICES = ("wolfpine", "ttsim", "card")
+
+# What ttsim calls its libraries and which of the SDK's descriptors describes the chip that they simulate.
+TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
+    "wormhole": ("libttsim_wh.so", "wormhole_b0_80_arch.yaml"),
+    "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
+}
+
+# What a simulator computes wrongly without a word, by the call in the kernel's text, and what to do instead.
+SILENTLY_WRONG = {
+    "wolfpine": {
+        "pack_reconfig_l1_acc": (
+            "wolfpine ignores that the packer accumulates in L1: only the last partial sum would survive",
+            "lower with accumulate='reload', or use device='ttsim' or a card",
+        ),
+        "pack_relu_config": ("wolfpine ignores the packer's ReLU", "use device='ttsim' or a card"),
+    },
+}
+
+# The exported runner: what is proved here is the file that users get.
+RUNNER = Path(__file__).parents[2] / "emit" / "run_ttnn.py"
+
+ERROR_LINE = re.compile(r"(?P<file>[^\s:]+)\.cpp:(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>[^\n]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ttnn:
+    """Runs programs through the real SDK (ttnn 0.81.1, its compiler and its firmware).
+
+    `device` is ``wolfpine`` or ``ttsim``, simulated chips, or ``card``. The chip's architecture is the program's.
+    `environment_folder` is where ``ttexplore setup device`` put the SDK (default: the platform's cache folder). The
+    device stays open in a child process between runs; a failure ends that process and the next run starts another.
+    """
+
+    device: str = "wolfpine"
+    environment_folder: Path | None = None
+    name: Literal["ttnn"] = "ttnn"
+
+    def missing(self) -> str | None:
+        """What is not there and how to get it, in one line; None if a Wormhole or Blackhole program can run."""
+        try:
+            environment = read_environment(self.environment_folder)
+            for architecture in ("wormhole", "blackhole"):
+                device_variables(self.device, architecture, environment)
+        except BackendError as error:
+            return f"{error.message}: {error.hint}"
+        return None
+
+    def run(
+        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 300.0,
+        progress: Progress | None = None, cancel: threading.Event | None = None,
+    ) -> Execution:  # fmt: skip
+        """Compiles and runs `program`.
+
+        `inputs` are the input and inout tensors in parameter order, in their logical shapes. `progress` is told what
+        goes on; setting `cancel` ends the run. The limit counts from the launch of the compiled kernels.
+
+        Raises BackendError: no environment, wrong inputs, a device that does not open, fit or answer, the time limit;
+        its subclasses KernelFault: a text that does not compile or a program that hangs, and Cancelled.
+        """
+        arrays = checked_inputs(program.plan, inputs)
+        self._refuse_silently_wrong(program)
+        session = self._session(program.plan)
+        with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
+            out = Path(name)
+            files = [out / f"input{number}.npy" for number in range(len(arrays))]
+            for file, array in zip(files, arrays.values(), strict=True):
+                np.save(file, array.astype(np.float32))
+            folder = write_program(program, session.opening.cache_folder / "programs")
+            try:
+                outcome = session.run(
+                    folder, files, out, time_limit_seconds=time_limit_seconds, progress=progress or _silent,
+                    cancel=cancel or threading.Event(), check=lambda ready: check_fit(ready, program.plan),
+                )  # fmt: skip
+            except ProgramError as error:
+                raise sdk_error(error, program, session) from None
+            except DeviceHang as hang:
+                raise describe_hang(hang) from None
+            outputs = read_outputs(out, program.plan)
+        message = f"{self._title(session)}, compiled in {outcome.compile_seconds:.1f} s, ran in {outcome.seconds:.1f} s"
+        notice = f"\n{session.notice}" if session.notice else ""
+        return Execution(outputs, outcome.seconds, None, message + notice, outcome.log_file)
+
+    def _title(self, session: Session) -> str:
+        chip = f"a {session.ready['architecture']} card" if self.device == "card" else session.opening.name
+        return f"{chip}, ttnn {read_environment(self.environment_folder).ttnn_version}"
+
+    def _refuse_silently_wrong(self, program: Program) -> None:
+        for call, (what, mend) in SILENTLY_WRONG.get(self.device, {}).items():
+            for role in KERNEL_ROLES:
+                lines = program.texts[role].splitlines()
+                number = next((n for n, line in enumerate(lines, 1) if call in line), None)
+                if number is not None:
+                    raise KernelFault(what, hint=mend, kernel=role, cpp_line=number)
+
+    def _session(self, plan: Plan) -> Session:
+        environment = read_environment(self.environment_folder)
+        return shared_session(opening(self.device, architecture_of(plan), environment))
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def architecture_of(plan: Plan) -> Architecture:
+    """The architecture of the plan's target."""
+    match get_target(plan.target).arch:
+        case "wormhole_b0":
+            return "wormhole"
+        case "blackhole":
+            return "blackhole"
+
+
+@functools.cache
+def shared_session(opening: Opening) -> Session:
+    """The one session of each device: opening a device takes seconds, and a card can be opened only once."""
+    return Session(opening)
+
+
+def device_variables(device: str, architecture: Architecture, environment: DeviceEnvironment) -> dict[str, str]:
+    """The SDK's variables that choose `device` (real-stack.md, "Environment of a run").
+
+    Raises UsageError for a device that there is none of, BackendError where it is not installed.
+    """
+    match device:
+        case "wolfpine":
+            folder = environment.wolfpine_folders.get(architecture)
+            if folder is None:
+                raise BackendError(
+                    f"the simulator wolfpine is not installed for {environment.python}", hint="ttexplore setup device"
+                )
+            return {
+                "TT_METAL_SIMULATOR": str(folder),
+                "TT_METAL_MOCK_CLUSTER_DESC_PATH": str(folder / "cluster_descriptor.yaml"),
+                "TT_METAL_SLOW_DISPATCH_MODE": "1",
+                "TT_METAL_DISABLE_SFPLOADMACRO": "1",
+                # Without it a plain `python3` is started, which has no wolfpine, and ttnn waits for ever.
+                "WOLFPINE_PYTHON": str(environment.python),
+            }
+        case "ttsim":
+            return {
+                "TT_METAL_SIMULATOR": str(ttsim_library(architecture, environment)),
+                "TT_METAL_SLOW_DISPATCH_MODE": "1",
+                "TT_METAL_DISABLE_SFPLOADMACRO": "1",
+                "TT_METAL_WATCHER": "2",
+            }
+        case "card":
+            if not Path("/dev/tenstorrent").exists():
+                raise BackendError(
+                    "there is no Tenstorrent card: /dev/tenstorrent does not exist",
+                    hint="install the card's driver (tt-kmd), or use device='wolfpine', a simulated chip",
+                )
+            return {"TT_METAL_WATCHER": "2"}
+        case _:
+            raise UsageError(f"there is no device {device!r}", hint=f"use one of {', '.join(DEVICES)}")
+
+
+def ttsim_library(architecture: Architecture, environment: DeviceEnvironment) -> Path:
+    """The simulator of `architecture` in a folder where the SDK also finds its `soc_descriptor.yaml`.
+
+    The SDK looks for that file beside the library, and there is one of each chip: so each library gets a folder with
+    links. Raises BackendError where ttsim is not set up.
+    """
+    library, descriptor = TTSIM_LIBRARIES[architecture]
+    source = environment.ttsim_folder / library if environment.ttsim_folder else None
+    if source is None or not source.exists():
+        raise BackendError(
+            f"ttsim is not set up: {source} does not exist" if source else "ttsim is not set up",
+            hint=f"ttexplore setup device --ttsim FOLDER, with {library} in it",
+        )
+    folder = environment.folder / "ttsim" / architecture
+    folder.mkdir(parents=True, exist_ok=True)
+    for link, file in (
+        (folder / library, source.resolve()),
+        (folder / "soc_descriptor.yaml", environment.sdk_folder / "tt_metal" / "soc_descriptors" / descriptor),
+    ):
+        if not link.is_symlink() or link.readlink() != file:
+            link.unlink(missing_ok=True)
+            link.symlink_to(file)
+    return folder / library
+
+
+def opening(device: str, architecture: Architecture, environment: DeviceEnvironment) -> Opening:
+    """How `device` is opened. Raises as :func:`device_variables` does."""
+    name = f"{device}-{architecture}"
+    quiet = {"TT_LOGGER_LEVEL": "warning", "LOGURU_LEVEL": "WARNING"}
+    return Opening(
+        python=environment.python,
+        variables=tuple(sorted((quiet | device_variables(device, architecture, environment)).items())),
+        cache_folder=environment.folder / "cache" / name,
+        logs_folder=environment.folder / "logs",
+        name=name,
+        hang_pattern=r"\[(?:DEADLOCK|UNIT WEDGED)" if device == "wolfpine" else "",
+        has_server=device == "wolfpine",
+    )
+
+
+def check_fit(ready: dict[str, object], plan: Plan) -> None:
+    """Raises BackendError where the device that was opened is not one that the plan is for."""
+    architecture = architecture_of(plan)
+    if not str(ready["architecture"]).startswith(architecture):
+        raise BackendError(
+            f"the device is a {ready['architecture']}, the program is for {plan.target}",
+            hint=f"explore the kernel with a target of the {ready['architecture']}",
+        )
+    match ready["grid"]:
+        case [int(columns), int(rows)]:
+            pass
+        case grid:
+            raise BackendError(f"the device told {grid!r} as its grid of cores", hint="ttexplore doctor")
+    for core in plan.partition.cores if plan.partition else ():
+        if core.x >= columns or core.y >= rows:
+            raise BackendError(
+                f"the program uses core ({core.x}, {core.y}), the device has {columns}x{rows} cores",
+                hint=f"lower with cores=({columns}, {rows}) or fewer",
+            )
+
+
+def write_program(program: Program, folder: Path) -> Path:
+    """The program as `Exploration.export` writes it, in a folder that is named by its content.
+
+    The SDK remembers compiled kernels by the name of their file: another text must have another name.
+    """
+    files = {f"{role}.cpp": program.texts[role] for role in KERNEL_ROLES}
+    files["tt.plan.json"] = json.dumps(to_json(program.plan), sort_keys=True)
+    files["run_ttnn.py"] = RUNNER.read_text(encoding="utf-8")
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+    target = folder / digest
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=folder))
+        for name, text in files.items():
+            (staging / name).write_text(text, encoding="utf-8")
+        try:
+            staging.rename(target)
+        except OSError:  # another process was faster
+            shutil.rmtree(staging)
+    return target
+
+
+def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
+    """The output and inout tensors in parameter order, in storage dtype. Raises BackendError for a wrong shape."""
+    outputs: list[Array] = []
+    for layout in ordered_layouts(plan):
+        if layout.role == "input":
+            continue
+        file = folder / f"{layout.name}.npy"
+        if not file.exists():
+            raise BackendError(f"the device gave no tensor {layout.name}", hint="ttexplore doctor")
+        array = np.load(file)
+        if array.shape != layout.shape:
+            raise BackendError(
+                f"the device gave {layout.name} with shape {array.shape}, the tensor is {layout.shape}",
+                hint="the SDK may be of another version: ttexplore doctor",
+            )
+        outputs.append(array.astype(storage_dtype(layout)))
+    return tuple(outputs)
+
+
+def sdk_error(error: ProgramError, program: Program, session: Session) -> BackendError:
+    """What the SDK raised, as an error at the line of C++ where its compiler found one."""
+    found = ERROR_LINE.search(error.text)
+    log = f"the full log is {session.log_file}"
+    if found is None:
+        return BackendError(f"the SDK raised {error.kind}: {gist(error.text)}", hint=log)
+    role: KernelRole | None = next((role for role in KERNEL_ROLES if role == Path(found["file"]).name), None)
+    line = int(found["line"])
+    if role is None:
+        return BackendError(
+            f"the device's compiler refuses {found['file']}.cpp line {line}: {found['message']}", hint=log
+        )
+    text = program.texts[role].splitlines()[line - 1].strip()
+    return KernelFault(
+        f"the device's compiler refuses {role}.cpp line {line}: {found['message']}: {text}",
+        hint=log, kernel=role, cpp_line=line,
+    )  # fmt: skip
+
+
+def gist(text: str) -> str:
+    """The telling lines of an SDK exception: neither where it was thrown nor the backtrace."""
+    lines = [line.strip() for line in text.partition("backtrace:")[0].splitlines()]
+    kept = [line for line in lines if line and line != "info:" and not line.startswith(("TT_THROW", "TT_FATAL @"))]
+    return " / ".join(kept or lines)[:500]

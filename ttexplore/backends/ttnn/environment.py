@@ -1,0 +1,123 @@
+"""The environment of the SDK: a Python of its own with ttnn, the device compiler, the simulators.
+
+`setup.py` makes it and writes ``environment.json`` last; here it is read, with a look at whether all is still there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ttexplore.backends.cache import default_cache_folder
+from ttexplore.errors import BackendError
+
+# The SDK's release that the emitted text is for, and what runs it without a card.
+TTNN_VERSION = "0.81.1"
+WOLFPINE_VERSION = "2.2"
+
+RECORD = "environment.json"
+SET_UP = "ttexplore setup device"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEnvironment:
+    """Where the parts of the SDK are.
+
+    `folder` holds environment.json and what is made again: compiled kernels and logs. `python` imports ttnn (3.10 or
+    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler. `wolfpine_folders` holds the simulator
+    of each architecture ("wormhole", "blackhole"), none if wolfpine is not installed. `ttsim_folder` holds the
+    libraries of ttsim, if the user has named it. `managed` says that set-up has made it and may remove it.
+    """
+
+    folder: Path
+    python: Path
+    ttnn_version: str
+    sdk_folder: Path
+    sfpi_folder: Path
+    wolfpine_folders: dict[str, Path]
+    ttsim_folder: Path | None
+    managed: bool
+
+
+def default_environment_folder() -> Path:
+    """The folder that set-up takes if none is named."""
+    return default_cache_folder() / "device"
+
+
+def read_environment(folder: Path | None = None) -> DeviceEnvironment:
+    """The environment in `folder`, by default the one of :func:`default_environment_folder`.
+
+    Raises BackendError, with the command that mends it, where there is none, where a part of it is gone, and where
+    ttnn is of another version than the one that set-up installs.
+    """
+    place = folder or default_environment_folder()
+    command = SET_UP + (f" --folder {place}" if folder else "")
+    try:
+        record: dict[str, Any] = json.loads((place / RECORD).read_text(encoding="utf-8"))
+        ttsim = record["ttsim_folder"]
+        environment = DeviceEnvironment(
+            folder=place,
+            python=Path(record["python"]),
+            ttnn_version=record["ttnn_version"],
+            sdk_folder=Path(record["sdk_folder"]),
+            sfpi_folder=Path(record["sfpi_folder"]),
+            wolfpine_folders={name: Path(path) for name, path in record["wolfpine_folders"].items()},
+            ttsim_folder=Path(ttsim) if ttsim else None,
+            managed=record["managed"],
+        )
+    except FileNotFoundError as error:
+        unfinished = place.exists() and any(place.iterdir())
+        what = "its set-up was not finished" if unfinished else "it is not set up"
+        raise BackendError(f"there is no device environment in {place}: {what}", hint=command) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BackendError(f"{place / RECORD} cannot be read: {error}", hint=command) from error
+    fault = environment_fault(environment)
+    if fault:
+        raise BackendError(f"the device environment in {place} is broken: {fault}", hint=command)
+    return environment
+
+
+def write_environment(environment: DeviceEnvironment) -> None:
+    """Writes environment.json: from then on the environment counts as made."""
+    record = {
+        "python": str(environment.python),
+        "ttnn_version": environment.ttnn_version,
+        "sdk_folder": str(environment.sdk_folder),
+        "sfpi_folder": str(environment.sfpi_folder),
+        "wolfpine_folders": {name: str(path) for name, path in environment.wolfpine_folders.items()},
+        "ttsim_folder": str(environment.ttsim_folder) if environment.ttsim_folder else None,
+        "managed": environment.managed,
+    }
+    unfinished = environment.folder / f"{RECORD}.new"
+    unfinished.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    unfinished.rename(environment.folder / RECORD)
+
+
+def environment_fault(environment: DeviceEnvironment) -> str | None:
+    """What of the environment is gone or wrong, None if nothing. Looks at files only, so it is quick."""
+    if not environment.python.exists():
+        return f"its Python, {environment.python}, is gone"
+    if not (environment.sdk_folder / "__init__.py").exists():
+        return f"ttnn is gone from {environment.sdk_folder}"
+    version = installed_version(environment.sdk_folder)
+    if environment.managed and version != TTNN_VERSION:
+        return f"ttnn {version or 'of an unknown version'} is installed, {TTNN_VERSION} is needed"
+    if not compiler_file(environment.sfpi_folder).exists():
+        return f"the device compiler is gone from {environment.sfpi_folder}"
+    for path in environment.wolfpine_folders.values():
+        if not (path / "run.sh").exists():
+            return f"the simulator wolfpine is gone from {path}"
+    return None
+
+
+def installed_version(sdk_folder: Path) -> str | None:
+    """The version of ttnn by the metadata beside its package, None where there is none."""
+    found = sorted(sdk_folder.parent.glob("ttnn-*.dist-info"))
+    return found[0].name.removesuffix(".dist-info").removeprefix("ttnn-") if len(found) == 1 else None
+
+
+def compiler_file(sfpi_folder: Path) -> Path:
+    """The compiler for the chip's RISC-V processors."""
+    return sfpi_folder / "compiler" / "bin" / "riscv-tt-elf-g++"

@@ -1,0 +1,71 @@
+"""What is known of a program that does not end: who waits, from the simulator's report or the SDK's watcher."""
+
+from __future__ import annotations
+
+import re
+
+from ttexplore.backends.base import KernelFault
+from ttexplore.backends.ttnn.session import DeviceHang
+
+# The five RISC-V processors of a Tensix core and what of ours each runs (metalium.md, section 1).
+PROCESSORS = {
+    "BRISC": "writer",
+    "NCRISC": "reader",
+    "TRISC0": "compute (unpack)",
+    "TRISC1": "compute (math)",
+    "TRISC2": "compute (pack)",
+}
+
+# What the watcher's letters say of a processor that waits (the SDK's docs, "Watcher": waypoints).
+WAYPOINTS = {
+    "CRBW": "waits for free pages in a circular buffer (reserve_back)",
+    "CWFW": "waits for pages in a circular buffer (wait_front)",
+    "NRBW": "waits for its NoC reads (read barrier)",
+    "NWBW": "waits for its NoC writes (write barrier)",
+    "NSMW": "waits for a semaphore",
+    "MWDD": "waits for the matrix unit",
+    "K": "runs",
+    "R": "runs",
+    "W": "has ended",
+    "GW": "has ended",
+    "D": "has ended",
+}
+
+HINT = "run it on the emulator, which names the line where each kernel waits; the full report is in the log"
+
+
+def describe_hang(hang: DeviceHang) -> KernelFault:
+    """The hang as an error that tells the state of the first core that has not ended."""
+    states = simulator_states(hang.log) or watcher_states(hang.watcher)
+    told = "; ".join(f"{PROCESSORS[processor]} {state}" for processor, state in states.items())
+    return KernelFault(hang.message + (f": {told}" if told else ", and nothing tells where it waits"), hint=HINT)
+
+
+def simulator_states(log: str) -> dict[str, str]:
+    """The state of each processor in wolfpine's last report."""
+    report = log.rpartition("[DEADLOCK")[2]
+    states: dict[str, str] = {}
+    for processor in PROCESSORS:
+        found = re.search(rf"^\s*{processor}: (.+)$", report, re.MULTILINE)
+        if found is None:
+            continue
+        words = found[1]
+        if "firmware wait loop" in words:
+            states[processor] = "has ended"
+        elif "polling" in words:
+            states[processor] = "polls for something that does not come"
+        elif "frozen" in words:
+            states[processor] = "stands still"
+        else:
+            states[processor] = words
+    return states
+
+
+def watcher_states(dump: str) -> dict[str, str]:
+    """The state of each processor of the first worker core that runs a kernel in the watcher's last dump."""
+    for core, waypoints in re.findall(r"worker core(\(x= *\d+,y= *\d+\)).*?: *([\w ,]+?)  rmsg", dump):
+        words = [word.strip() for word in waypoints.split(",")]
+        if any(word in ("CRBW", "CWFW", "NRBW", "NWBW", "NSMW", "MWDD", "K", "R") for word in words):
+            names = [f"{WAYPOINTS.get(word, f'is at waypoint {word}')} on core {core}" for word in words]
+            return dict(zip(PROCESSORS, names, strict=False))
+    return {}
