@@ -186,7 +186,11 @@ def _show_parser() -> _Parser:
 
 def _run_parser() -> _Parser:
     parser = _kernel_parser("run", "Run a kernel on random inputs and compare with the reference.")
-    parser.add_argument("--backend", default="emulator", help="reference, interpreter or emulator (the default)")
+    parser.add_argument(
+        "--backend", default="emulator", help="reference, interpreter, emulator (the default) or ttnn (the real SDK)"
+    )
+    parser.add_argument("--device", help="of ttnn: wolfpine (the default) or ttsim, simulated chips, or card")
+    parser.add_argument("--environment", metavar="FOLDER", help="of ttnn: the folder that setup device made")
     parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
     return parser
 
@@ -273,7 +277,11 @@ def _show(arguments: argparse.Namespace) -> Answer:
 
 def _run_kernel(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments)
-    run = exploration.run(backend=arguments.backend, seed=arguments.seed)
+    on_device = arguments.backend == "ttnn"
+    run = exploration.run(
+        backend=arguments.backend, seed=arguments.seed, device=arguments.device, environment=arguments.environment,
+        progress=(lambda text: print(text, file=sys.stderr)) if on_device else None,
+    )  # fmt: skip
     data = {
         **_identity(exploration),
         "backend": run.backend,
@@ -282,6 +290,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
         "max_rel_error": float(run.max_rel_error),
         "seconds": float(run.seconds),
         "message": run.message,
+        "comparisons": {side.name: to_json(side.comparison) for side in run.sides},
         "outputs": [{"shape": list(output.shape), "dtype": str(output.dtype)} for output in run.outputs],
     }
     return Answer(str(run), data, bool(run.passed))

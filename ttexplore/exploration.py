@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from ttexplore.backends.base import Execution, KernelFault
 from ttexplore.backends.base import Program as EmittedProgram
-from ttexplore.backends.compare import Comparison, compare
+from ttexplore.backends.compare import Comparison, Side, compare, sides_text
 from ttexplore.backends.emulator import Emulator
+from ttexplore.backends.ttnn import Ttnn
 from ttexplore.emit import emit, write_files
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.ir.interpreter import interpret, rounded
@@ -39,7 +41,7 @@ from ttexplore.views.run import run_html
 
 Array = NDArray[Any]
 
-BACKENDS = ("reference", "interpreter", "emulator")
+BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 
 
@@ -229,7 +231,8 @@ class Run:
 
     `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
     of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
-    `seconds` is the time of the kernels alone.
+    `seconds` is the time of the kernels alone. `sides` are the comparisons side by side: with the reference and, of a
+    run on a device, with the emulator.
     """
 
     backend: str
@@ -241,11 +244,14 @@ class Run:
     message: str
     comparison: Comparison
     execution: Execution | None = None
+    sides: tuple[Side, ...] = ()
 
     def __str__(self) -> str:
         verdict = "passed" if self.passed else "FAILED"
-        return f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}" + (
-            f"\n{self.message}" if self.message else ""
+        return (
+            f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
+            + (f"\n{self.message}" if self.message else "")
+            + (f"\n{sides_text(self.sides)}" if len(self.sides) > 1 else "")
         )
 
     def __repr__(self) -> str:
@@ -427,29 +433,43 @@ class Exploration:
 
     def run(
         self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
-        time_limit_seconds: float = 60.0,
+        device: str | None = None, environment: str | Path | None = None, time_limit_seconds: float | None = None,
+        progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
-        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR) or ``emulator`` (the emitted
-        C++).
+        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
+        or ``ttnn`` (the emitted C++ through the real SDK). Only ``ttnn`` takes a `device`: ``wolfpine`` (the default)
+        or ``ttsim``, simulated chips, or ``card``; the `environment` folder of ``ttexplore setup device``; `progress`,
+        which is told what goes on; and `cancel`, which ends the run when it is set. Its run is compared with the
+        emulator's as well. The time limit is 60 s, of a device 300 s.
 
         Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
         that faults, VerifyError for a protocol fault in the interpreter.
         """
+        if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
+            raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
         arrays = self._inputs(inputs, seed)
-        execute = self._backend(backend, time_limit_seconds)
+        on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
+        execute = self._backend(backend, on_device, time_limit_seconds, progress, cancel)
         try:
             execution = execute(arrays)
         except KernelFault as fault:
             raise fault.at(self._kernel_line(fault)) from None
-        comparison = compare(execution.outputs, self._reference(arrays))
+        reference = self._reference(arrays)
+        comparison = compare(execution.outputs, reference)
+        sides = [Side(f"{backend} against reference", comparison)]
+        if backend == "ttnn" and Emulator().missing() is None:
+            emulated = Emulator().run(self._emitted, arrays)
+            sides.append(Side("ttnn against emulator", compare(execution.outputs, emulated.outputs)))
+            sides.append(Side("emulator against reference", compare(emulated.outputs, reference)))
         own = [dtype for _, dtype in self._tensors(("output", "inout"))]
         outputs = tuple(o.astype(_own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
         return Run(
             backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
+            tuple(sides),
         )  # fmt: skip
 
     def _kernel_line(self, fault: KernelFault) -> Span | None:
@@ -459,14 +479,26 @@ class Exploration:
         origins = self.code[fault.kernel].lines[fault.cpp_line - 1].origins
         return origins[0].span if origins else None
 
-    def _backend(self, name: str, time_limit_seconds: float) -> Callable[[tuple[Array, ...]], Execution]:
+    @property
+    def _emitted(self) -> EmittedProgram:
+        texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
+        return EmittedProgram(texts, self._final().plan)
+
+    def _backend(
+        self, name: str, on_device: Ttnn, time_limit_seconds: float | None, progress: Callable[[str], None] | None,
+        cancel: threading.Event | None,
+    ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
         if name not in BACKENDS:
             raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
         final = self._final()
         if name == "emulator":
-            texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
-            program = EmittedProgram(texts, final.plan)
-            return lambda arrays: Emulator().run(program, arrays, time_limit_seconds=time_limit_seconds)
+            limit = 60.0 if time_limit_seconds is None else time_limit_seconds
+            return lambda arrays: Emulator().run(self._emitted, arrays, time_limit_seconds=limit)
+        if name == "ttnn":
+            limit = 300.0 if time_limit_seconds is None else time_limit_seconds
+            return lambda arrays: on_device.run(
+                self._emitted, arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
+            )
         start = self._steps[0].before if name == "reference" else final
 
         def interpreted(arrays: tuple[Array, ...]) -> Execution:

@@ -22,6 +22,11 @@ MINIMUM_PCC = 0.9999
 MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01}
 
 
+# The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
+ULP_ENDS = (0, 1, 2, 4, 8, 16, 64)
+ULP_CLASSES = ("equal", *(f"≤ {end}" for end in ULP_ENDS[1:]), "more", "broken")
+
+
 @dataclass(frozen=True, slots=True)
 class TileError:
     """The 32x32 tile with the largest error: the output's number, the tile's index (leading dimensions, tile row, tile
@@ -40,7 +45,8 @@ class Comparison:
     within the bound, else 0. `max_rel_error` is the largest absolute error divided by the largest absolute reference
     value (by 1 where the reference is all zero), infinite where an element is not finite and its reference is.
     `max_ulp` is the largest error in units of the output dtype's last place at the reference value, taken no finer
-    than at 1/256 of the largest reference value, so that cancellation near zero does not count.
+    than at 1/256 of the largest reference value, so that cancellation near zero does not count. `ulp_histogram` counts
+    the elements of all outputs by their error, in the classes of ULP_CLASSES.
     """
 
     passed: bool
@@ -49,6 +55,36 @@ class Comparison:
     max_ulp: float
     worst_tile: TileError | None
     message: str
+    ulp_histogram: tuple[int, ...] = (0,) * len(ULP_CLASSES)
+
+    @property
+    def equal_share(self) -> float:
+        """The share of elements that are equal, 1 if there are none."""
+        total = sum(self.ulp_histogram)
+        return self.ulp_histogram[0] / total if total else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the comparisons of a run, as "ttnn against emulator"."""
+
+    name: str
+    comparison: Comparison
+
+
+def sides_text(sides: Sequence[Side]) -> str:
+    """The comparisons as a table, one line each, with the numbers of elements by ULP of error."""
+    rows: list[tuple[str, ...]] = [("", "PCC", "max rel error", "max ULP", "equal", "worst tile", *ULP_CLASSES[1:])]
+    for side in sides:
+        one = side.comparison
+        tile = f"{one.worst_tile.output}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
+        figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
+        rows.append((side.name, *figures, tile, *(str(count) for count in one.ulp_histogram[1:])))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(word.ljust(width) if place == 0 else word.rjust(width) for place, (word, width) in columns).rstrip()
+        for columns in (tuple(enumerate(zip(row, widths, strict=True))) for row in rows)
+    )
 
 
 def compare(outputs: Sequence[Array], references: Sequence[Array]) -> Comparison:
@@ -73,6 +109,7 @@ def compare(outputs: Sequence[Array], references: Sequence[Array]) -> Comparison
         max_ulp=max(result.max_ulp for result in results),
         worst_tile=max(tiles, key=lambda tile: tile.max_abs_error, default=None),
         message=worst.message,
+        ulp_histogram=tuple(map(sum, zip(*(result.ulp_histogram for result in results), strict=True))),
     )
 
 
@@ -93,7 +130,8 @@ def _compare_one(number: int, output: Array, reference: Array) -> Comparison:
     scale = largest or 1.0
     relative = float(error.max()) / scale
     pcc = _pcc(got[usable], want[usable], within=relative <= bound)
-    ulp = float(np.max(error / _ulp(np.maximum(np.abs(np.where(counted, want, 0.0)), scale / 256), output.dtype)))
+    ulps = error / _ulp(np.maximum(np.abs(np.where(counted, want, 0.0)), scale / 256), output.dtype)
+    ulp = float(ulps.max())
     tile = _worst_tile(number, error)
     passed = not broken.any() and pcc >= MINIMUM_PCC and relative <= bound
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
@@ -103,7 +141,7 @@ def _compare_one(number: int, output: Array, reference: Array) -> Comparison:
         message = f"output {number} differs: {message} (wanted PCC >= {MINIMUM_PCC}, max error <= {bound:g})"
     if not passed:
         message += f"; worst tile {tile.index}"
-    return Comparison(passed, pcc, relative, ulp, tile, message)
+    return Comparison(passed, pcc, relative, ulp, tile, message, _histogram(ulps))
 
 
 def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], *, within: bool) -> float:
@@ -115,6 +153,13 @@ def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], *, within: bool) -
     if norm <= tiny:  # a constant has no correlation
         return 1.0 if within else 0.0
     return float(np.clip(np.dot(a, b) / norm, -1.0, 1.0))
+
+
+def _histogram(ulps: NDArray[np.float64]) -> tuple[int, ...]:
+    """How many of the errors lie in each class of ULP_CLASSES; an infinite error is that of a broken element."""
+    classes = np.searchsorted(ULP_ENDS, ulps.ravel(), side="left")
+    classes[np.isinf(ulps.ravel())] = len(ULP_CLASSES) - 1
+    return tuple(int(count) for count in np.bincount(classes, minlength=len(ULP_CLASSES)))
 
 
 def _ulp(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
