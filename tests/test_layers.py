@@ -27,7 +27,9 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "views",
     },
     "doctor": {"record", "errors", "target", "backends"},
-    "cli": {"record", "errors", "target", "exploration", "doctor"},
+    "verification_kernel": {"language"},
+    "verification": {"errors", "backends", "exploration"},
+    "cli": {"record", "errors", "target", "backends", "exploration", "doctor", "verification"},
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}

@@ -38,6 +38,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   check FILE::NAME    execute every step, name the first that changes the result
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py
   doctor              what is installed and what is missing
+  setup device        install the real SDK and a simulated chip, for run --backend ttnn
   lab                 JupyterLab on the notebooks
 
 ttexplore COMMAND --help tells the options of each.
@@ -213,6 +214,18 @@ def _doctor_parser() -> _Parser:
     return parser
 
 
+def _setup_parser() -> _Parser:
+    parser = _parser("setup", "Install the real SDK with its compiler and a simulated chip, in a folder of its own.")
+    parser.add_argument("what", nargs="?", choices=("device",), help="what to set up")
+    parser.add_argument("--folder", metavar="F", type=Path, help="where (default: the platform's cache folder)")
+    parser.add_argument("--python", metavar="P", type=Path, help="the Python 3.12 or 3.10 to build on")
+    parser.add_argument("--sdk-python", metavar="P", type=Path, help="a Python with ttnn: use it, install nothing")
+    parser.add_argument("--ttsim", metavar="F", type=Path, help="a folder with libttsim_wh.so and libttsim_bh.so")
+    parser.add_argument("--remove", action="store_true", help="delete what was set up")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
 def _lab_parser() -> _Parser:
     parser = _parser("lab", "Start JupyterLab on the notebooks.")
     parser.add_argument("notebook", nargs="?", help="a notebook or folder (default: notebooks/00_start.ipynb)")
@@ -280,7 +293,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
     on_device = arguments.backend == "ttnn"
     run = exploration.run(
         backend=arguments.backend, seed=arguments.seed, device=arguments.device, environment=arguments.environment,
-        progress=(lambda text: print(text, file=sys.stderr)) if on_device else None,
+        progress=_tell if on_device else None,
     )  # fmt: skip
     data = {
         **_identity(exploration),
@@ -324,6 +337,35 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
     return Answer("\n".join(map(str, findings)), data, ok)
 
 
+def _setup(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.backends.ttnn.environment import default_environment_folder
+    from ttexplore.backends.ttnn.setup import remove, set_up
+
+    if arguments.what is None:
+        raise UsageError("set up what?", hint="ttexplore setup device")
+    folder = (arguments.folder or default_environment_folder()).expanduser().absolute()
+    if arguments.remove:
+        removed = remove(folder)
+        text = f"removed {folder}" if removed else f"there is no device environment in {folder}"
+        return Answer(text, {"folder": str(folder), "removed": removed})
+    environment = set_up(
+        folder, python=arguments.python, sdk_python=arguments.sdk_python, ttsim_folder=arguments.ttsim, report=_tell
+    )
+    from ttexplore.verification import verified_file, verify
+
+    if not verified_file(environment).exists():
+        _tell("verifying: adding two tiles on the device ...")
+        device = "wolfpine" if environment.wolfpine_folders else "card"
+        verify(environment, device, progress=lambda text: _tell(f"  {text}"))
+    text = f"the device environment in {folder} works: ttnn {environment.ttnn_version}"
+    return Answer(text, {"folder": str(folder), "ttnn_version": environment.ttnn_version, "verified": True})
+
+
+def _tell(text: str) -> None:
+    """Progress goes to standard error: with --json there is one object on standard output."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def _lab(arguments: argparse.Namespace) -> Answer:
     command = lab_command(arguments.notebook)
     if arguments.notebook is None:
@@ -362,6 +404,7 @@ COMMANDS: dict[str, tuple[Callable[[], _Parser], Callable[[argparse.Namespace], 
     "check": (_check_parser, _check),
     "export": (_export_parser, _export),
     "doctor": (_doctor_parser, _doctor),
+    "setup": (_setup_parser, _setup),
     "lab": (_lab_parser, _lab),
 }
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ttexplore.backends.base import Execution, KernelFault
 from ttexplore.backends.base import Program as EmittedProgram
-from ttexplore.backends.compare import Comparison, Side, compare, sides_text
+from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, compare, sides_text
 from ttexplore.backends.emulator import Emulator
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.emit import emit, write_files
@@ -37,7 +37,7 @@ from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.l1_map import l1_map_svg
-from ttexplore.views.run import run_html
+from ttexplore.views.run import SideFigures, run_html
 
 Array = NDArray[Any]
 
@@ -262,7 +262,7 @@ class Run:
         # The execution's own message tells times, which differ from run to run.
         return run_html(
             backend=self.backend, passed=self.passed, pcc=self.pcc, max_rel_error=self.max_rel_error,
-            message=self.comparison.message,
+            message=self.comparison.message, sides=tuple(map(_figures, self.sides)),
         )  # fmt: skip
 
 
@@ -577,6 +577,13 @@ def _lines(exploration: Exploration) -> str:
 
 
 _MEASURES: dict[str, Callable[[Exploration], str]] = {"cores": _cores, "L1": _buffers, "lines": _lines}
+
+
+def _figures(side: Side) -> SideFigures:
+    one = side.comparison
+    tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
+    histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
+    return SideFigures(side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram)
 
 
 def _own_dtype(dtype: str) -> Any:

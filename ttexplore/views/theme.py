@@ -99,6 +99,9 @@ color:inherit}
 white-space:normal}
 .ttx table.t i{font-style:normal}
 .ttx table.facts{width:auto}
+.ttx table.sides{margin-top:8px}
+.ttx table.sides td{vertical-align:bottom;white-space:nowrap}
+.ttx table.sides svg{vertical-align:bottom}
 .ttx table.facts td{font:13px/20px var(--ttx-ui);padding-left:0;padding-right:14px}
 .ttx .e{text-decoration:underline solid 1px;text-underline-offset:3px}
 .ttx .d{text-decoration:underline dashed 1px;text-underline-offset:3px}
