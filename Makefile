@@ -62,6 +62,18 @@ test: lint $(VENV)/installed compiler headers ## all checks: lint, types, tests,
 	$(BIN)/python -m pytest -n $(WORKERS)
 	$(BIN)/python -m pytest --nbval notebooks
 
+# The SDK with its compiler and a simulated chip, in .cache of the clone (about 1.3 GB, 2 minutes, once).
+DEVICE := $(CURDIR)/.cache/ttexplore/device
+.PHONY: device
+device: $(VENV)/installed ## the real SDK and simulated chips, for the backend ttnn
+	$(BIN)/ttexplore setup device --folder $(DEVICE)
+
+.PHONY: test-device
+test-device: export OPENBLAS_NUM_THREADS := 1
+test-device: $(VENV)/installed compiler device ## the emitted kernels through the real SDK, on both simulated chips
+	XDG_CACHE_HOME=$(CURDIR)/.cache $(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
+	XDG_CACHE_HOME=$(CURDIR)/.cache $(BIN)/python -m pytest --nbval notebooks/03_on_the_chip.ipynb
+
 .PHONY: lint
 lint: $(VENV)/installed ## style and types
 	$(BIN)/ruff check

@@ -8,6 +8,9 @@ import shutil
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
+
+from ttexplore.errors import BackendError
 
 # The versions that the package is built for (pyproject.toml); None takes any that is installed.
 REQUIRED_PACKAGES: dict[str, str | None] = {
@@ -63,7 +66,7 @@ def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
     if broken is not None:
         return tuple(
             Finding(f"backend {name}", False, True, f"needs {broken.name}", broken.mend)
-            for name in ("reference", "interpreter", "emulator")
+            for name in ("reference", "interpreter", "emulator", "ttnn")
         )
     from ttexplore.backends.emulator import Emulator
     from ttexplore.backends.emulator.compiler import find_compiler
@@ -75,7 +78,43 @@ def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
         "backend emulator", missing is None, True, " ".join(compiler.command) if compiler else what, mend
     )
     always = (Finding(f"backend {name}", True, True, "always there") for name in ("reference", "interpreter"))
-    return (*always, emulator)
+    return (*always, emulator, *_device())
+
+
+def _device() -> tuple[Finding, ...]:
+    """The parts of the backend ttnn; none of them is required."""
+    from ttexplore.backends.ttnn.environment import SET_UP, TTNN_VERSION, read_environment
+    from ttexplore.backends.ttnn.setup import find_python
+
+    card = Path("/dev/tenstorrent").exists()
+    try:
+        environment = read_environment()
+    except BackendError as error:
+        try:
+            python = Finding("  Python 3.12 or 3.10", True, False, str(find_python()))
+        except BackendError as none:
+            python = Finding("  Python 3.12 or 3.10", False, False, "none found", none.hint)
+        return Finding("backend ttnn", False, False, error.message, error.hint), python, _card(card)
+    version = environment.ttnn_version
+    other = "" if version == TTNN_VERSION else f" (the emitted text is for {TTNN_VERSION})"
+    chips = ", ".join(environment.wolfpine_folders)
+    return (
+        Finding("backend ttnn", True, False, str(environment.folder)),
+        Finding("  Python", True, False, str(environment.python)),
+        Finding("  ttnn", True, False, version + other),
+        Finding("  device compiler", True, False, environment.compiler_version),
+        Finding("  wolfpine", bool(chips), False, f"simulated {chips}" if chips else "not installed", SET_UP),
+        Finding(
+            "  ttsim", environment.ttsim_folder is not None, False, str(environment.ttsim_folder or "not set up"),
+            f"{SET_UP} --ttsim FOLDER, with the libraries of a release of tenstorrent/ttsim",
+        ),
+        _card(card),
+    )  # fmt: skip
+
+
+def _card(present: bool) -> Finding:
+    found = "/dev/tenstorrent" if present else "none, and none is needed"
+    return Finding("  card", present, False, found, "install the card's driver, tt-kmd")
 
 
 def _tools() -> tuple[Finding, ...]:

@@ -18,6 +18,13 @@ def load_plan():
     return json.loads((HERE / "tt.plan.json").read_text())
 
 
+def check_chip(plan, device):
+    """The kernels are compiled for whatever chip there is; a plan for another one would run there unnoticed."""
+    chip = str(device.arch()).rpartition(".")[2].lower()
+    if plan["target"].partition("_")[0] != chip.partition("_")[0]:
+        raise SystemExit(f"the program is for {plan['target']}, the device is a {chip}")
+
+
 def tensors(plan, inputs, device):
     """Each tensor on the device, in parameter order; inputs that are not given are random.
 
@@ -147,6 +154,7 @@ def main():
     plan = load_plan()
     device = ttnn.open_device(device_id=0)
     try:
+        check_chip(plan, device)
         on_device = tensors(plan, [np.load(file) for file in options.inputs], device)
         launch(plan, on_device)
         ttnn.synchronize_device(device)

@@ -26,7 +26,8 @@ class DeviceEnvironment:
     """Where the parts of the SDK are.
 
     `folder` holds environment.json and what is made again: compiled kernels and logs. `python` imports ttnn (3.10 or
-    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler. `wolfpine_folders` holds the simulator
+    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler.
+    `wolfpine_folders` holds the simulator
     of each architecture ("wormhole", "blackhole"), none if wolfpine is not installed. `ttsim_folder` holds the
     libraries of ttsim, if the user has named it. `managed` says that set-up has made it and may remove it.
     """
@@ -36,6 +37,7 @@ class DeviceEnvironment:
     ttnn_version: str
     sdk_folder: Path
     sfpi_folder: Path
+    compiler_version: str
     wolfpine_folders: dict[str, Path]
     ttsim_folder: Path | None
     managed: bool
@@ -63,6 +65,7 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
             ttnn_version=record["ttnn_version"],
             sdk_folder=Path(record["sdk_folder"]),
             sfpi_folder=Path(record["sfpi_folder"]),
+            compiler_version=record["compiler_version"],
             wolfpine_folders={name: Path(path) for name, path in record["wolfpine_folders"].items()},
             ttsim_folder=Path(ttsim) if ttsim else None,
             managed=record["managed"],
@@ -86,6 +89,7 @@ def write_environment(environment: DeviceEnvironment) -> None:
         "ttnn_version": environment.ttnn_version,
         "sdk_folder": str(environment.sdk_folder),
         "sfpi_folder": str(environment.sfpi_folder),
+        "compiler_version": environment.compiler_version,
         "wolfpine_folders": {name: str(path) for name, path in environment.wolfpine_folders.items()},
         "ttsim_folder": str(environment.ttsim_folder) if environment.ttsim_folder else None,
         "managed": environment.managed,

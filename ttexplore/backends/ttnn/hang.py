@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.ttnn.session import DeviceHang
@@ -23,6 +24,8 @@ WAYPOINTS = {
     "NRBW": "waits for its NoC reads (read barrier)",
     "NWBW": "waits for its NoC writes (write barrier)",
     "NSMW": "waits for a semaphore",
+    "NARW": "has begun a NoC read",
+    "NAWW": "has begun a NoC write",
     "MWDD": "waits for the matrix unit",
     "K": "runs",
     "R": "runs",
@@ -31,12 +34,17 @@ WAYPOINTS = {
     "D": "has ended",
 }
 
+WAITING = frozenset({"CRBW", "CWFW", "NRBW", "NWBW", "NSMW"})
+
 HINT = "run it on the emulator, which names the line where each kernel waits; the full report is in the log"
 
 
-def describe_hang(hang: DeviceHang) -> KernelFault:
-    """The hang as an error that tells the state of the first core that has not ended."""
-    states = simulator_states(hang.log) or watcher_states(hang.watcher)
+def describe_hang(hang: DeviceHang, watch: Callable[[], DeviceHang | None]) -> KernelFault:
+    """The hang as an error that tells who waits for what. `watch` runs the program again under the SDK's watcher; it
+    is asked where the simulator has written nothing."""
+    states = simulator_states(hang.log)
+    if not states and (again := watch()):
+        states = watcher_states(again.watcher) or simulator_states(again.log)
     told = "; ".join(f"{PROCESSORS[processor]} {state}" for processor, state in states.items())
     return KernelFault(hang.message + (f": {told}" if told else ", and nothing tells where it waits"), hint=HINT)
 
@@ -62,10 +70,11 @@ def simulator_states(log: str) -> dict[str, str]:
 
 
 def watcher_states(dump: str) -> dict[str, str]:
-    """The state of each processor of the first worker core that runs a kernel in the watcher's last dump."""
+    """The state of each processor of the first worker core that waits in the watcher's last dump."""
     for core, waypoints in re.findall(r"worker core(\(x= *\d+,y= *\d+\)).*?: *([\w ,]+?)  rmsg", dump):
         words = [word.strip() for word in waypoints.split(",")]
-        if any(word in ("CRBW", "CWFW", "NRBW", "NWBW", "NSMW", "MWDD", "K", "R") for word in words):
-            names = [f"{WAYPOINTS.get(word, f'is at waypoint {word}')} on core {core}" for word in words]
-            return dict(zip(PROCESSORS, names, strict=False))
+        if any(word in WAITING for word in words):
+            place = core.replace("x= ", "").replace("y= ", "").replace(",", ", ")
+            names = [WAYPOINTS.get(word, f"is at waypoint {word}") for word in words]
+            return {p: f"{name} on core {place}" for p, name in zip(PROCESSORS, names, strict=False)}
     return {}

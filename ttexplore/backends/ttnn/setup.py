@@ -123,16 +123,9 @@ def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEn
             hint="install sfpi as the SDK's documentation says",
         )
     version = installed_version(sdk) or "unknown"
-    return DeviceEnvironment(
-        place,
-        python,
-        version,
-        sdk,
-        compiler,
-        _wolfpine(_package_folder(python, "framework", place)),
-        ttsim_folder,
-        False,
-    )
+    wolfpine = _wolfpine(_package_folder(python, "framework", place))
+    told = _compiler_version(compiler, place)
+    return DeviceEnvironment(place, python, version, sdk, compiler, told, wolfpine, ttsim_folder, False)
 
 
 def _compiler_folders(sdk: Path) -> tuple[Path, ...]:
@@ -186,9 +179,9 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
         link = sdk / "runtime" / "sfpi"
         link.unlink(missing_ok=True)
         link.symlink_to(compiler.resolve())
-    return DeviceEnvironment(
-        place, interpreter, TTNN_VERSION, sdk, compiler, _wolfpine(packages / "framework"), ttsim_folder, True
-    )
+    told = _compiler_version(compiler, place)
+    wolfpine = _wolfpine(packages / "framework")
+    return DeviceEnvironment(place, interpreter, TTNN_VERSION, sdk, compiler, told, wolfpine, ttsim_folder, True)
 
 
 def find_python() -> Path:
@@ -271,8 +264,7 @@ def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
             with _step(report, f"device compiler from {COMPILER_WHEEL}"):
                 got = _compiler_from_wheel(place, python, staging)
         _link_wormhole_libraries(got / "compiler")
-        done = _run([str(compiler_file(got)), "--version"], place, "compiler", 60.0)
-        _check(done, "the device compiler")
+        _compiler_version(got, place)
         # One rename makes it count: an interrupted extraction is never taken for a compiler.
         shutil.rmtree(place / "sfpi", ignore_errors=True)
         got.rename(place / "sfpi")
@@ -310,6 +302,13 @@ def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
         if not file.is_symlink():
             file.chmod(file.stat().st_mode | 0o200)
     return made
+
+
+def _compiler_version(sfpi: Path, place: Path) -> str:
+    """What the compiler says of itself. Raises BackendError where it does not run."""
+    done = _run([str(compiler_file(sfpi)), "--version"], place, "compiler", 60.0)
+    _check(done, "the device compiler")
+    return done.stdout.splitlines()[0].rpartition("(")[2].replace(")", ",") if done.stdout else "unknown"
 
 
 def _link_wormhole_libraries(compiler: Path) -> None:

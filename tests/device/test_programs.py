@@ -1,0 +1,56 @@
+"""Emitted programs through the real SDK, on a simulated Wormhole and a simulated Blackhole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import copy_block, elementwise, gemm, row_bias
+
+pytestmark = [pytest.mark.device, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class DeviceCase:
+    """A kernel, the options it is lowered with, and how many cores must have work."""
+
+    name: str
+    kernel: Any
+    cores: int
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+CASES = (
+    DeviceCase("copy", copy_block(), 6),
+    DeviceCase("add", elementwise(lambda a, b: a + b), 2),
+    DeviceCase("expression", elementwise(lambda a, b: ttx.language.exp(a) * b + 0.5), 1, {"cores": (1, 1)}),
+    DeviceCase("row_broadcast", row_bias("bfloat16", True), 1, {"cores": (1, 1)}),
+    DeviceCase("gemm_one_core", gemm(64, 64, 96, 64, 64, 32), 1, {"cores": (1, 1)}),
+    DeviceCase("gemm_2x2_spilled", gemm(128, 192, 64, 64, 96, 32), 4, {"cores": (2, 2)}),
+    DeviceCase("gemm_tall", gemm(256, 32, 64, 32, 32, 32), 4, {"cores": (1, 4)}),
+    DeviceCase("strided", copy_block(), 4, {"policy": "strided", "cores": (2, 2)}),
+    DeviceCase("rectangular", gemm(96, 64, 32, 32, 32, 32), 4, {"policy": "rectangular", "cores": (2, 2)}),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "target",
+    # One worker of the tests for each chip: a chip is opened once.
+    [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("wormhole_n150", "blackhole_p150")],
+)
+def test_the_chip_gives_the_reference(case: DeviceCase, target: str, environment: Path) -> None:
+    exploration = ttx.explore(case.kernel, target=target, options=case.options)
+    partition = exploration.plan.partition
+    assert partition is not None
+    assert len(partition.cores) == case.cores
+    run = exploration.run(backend="ttnn", device="wolfpine", environment=environment)
+    assert run.passed, run.message
+    assert run.pcc >= 0.99999, str(run)
+    against_emulator = next(side.comparison for side in run.sides if side.name == "ttnn against emulator")
+    assert against_emulator.passed, str(run)
+    assert against_emulator.pcc >= 0.99999, str(run)
