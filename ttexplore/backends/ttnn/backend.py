@@ -37,7 +37,7 @@ from ttexplore.target import get_target
 Architecture = Literal["wormhole", "blackhole"]
 
 # The watcher writes every other second, and a small program is long at its hang by then.
-WATCHED_SECONDS = 20.0
+WATCHED_SECONDS = 10.0
 
 DEVICES = ("wolfpine", "ttsim", "card")
 
@@ -125,7 +125,8 @@ class Ttnn:
     def _watched(self, plan: Plan, folder: Path, files: list[Path], out: Path) -> DeviceHang | None:
         """The hang once more, under the SDK's watcher, which makes runs several times slower."""
         seen = self._session(plan).opening
-        watched = dataclasses.replace(seen, variables=(*seen.variables, ("TT_METAL_WATCHER", "2")))
+        variables = (*seen.variables, ("TT_METAL_WATCHER", "2"))
+        watched = dataclasses.replace(seen, variables=variables, hang_pattern="")
         session = Session(watched)
         try:
             session.run(

@@ -94,7 +94,8 @@ class Session:
         self._child: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._log_file = Path()
-        self._tag = ""
+        self._log_start = 0
+        self.tag = ""
 
     def run(
         self, folder: Path, inputs: list[Path], out: Path, *, time_limit_seconds: float,
@@ -142,14 +143,14 @@ class Session:
             if stream:
                 with contextlib.suppress(OSError):
                     stream.close()
-        for process in tagged_processes(self._tag):
+        for process in tagged_processes(self.tag):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
     def _open(self, progress: Progress, cancel: threading.Event) -> None:
         self.notice = ""
         if self._child is not None:
-            if self._child.poll() is None and (not self.opening.has_server or tagged_processes(self._tag)):
+            if self._child.poll() is None and (not self.opening.has_server or tagged_processes(self.tag)):
                 return
             self.notice = "the device's process had ended and was started again"
             progress(self.notice)
@@ -176,13 +177,14 @@ class Session:
         opening.cache_folder.mkdir(parents=True, exist_ok=True)
         for old in sorted(opening.logs_folder.glob("*.log"), key=lambda file: file.stat().st_mtime)[:-KEPT_LOGS]:
             old.unlink(missing_ok=True)
-        self._tag = f"ttexplore-{uuid.uuid4().hex[:12]}"
-        self._log_file = opening.logs_folder / f"{opening.name}-{self._tag[-12:]}.log"
-        own = opening.cache_folder / "work" / self._tag
+        self.tag = f"ttexplore-{uuid.uuid4().hex[:12]}"
+        self._log_file = opening.logs_folder / f"{opening.name}-{self.tag[-12:]}.log"
+        self._log_start = 0
+        own = opening.cache_folder / "work" / self.tag
         own.mkdir(parents=True)
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("TT_", "PYTHON"))}
         environment |= dict(opening.variables)
-        environment |= {"TT_SIM_RUN_TAG": self._tag, "TT_METAL_CACHE": str(opening.cache_folder)}
+        environment |= {"TT_SIM_RUN_TAG": self.tag, "TT_METAL_CACHE": str(opening.cache_folder)}
         with self._log_file.open("wb") as log:
             try:
                 self._child = subprocess.Popen(
@@ -204,7 +206,7 @@ class Session:
         child = self._child
         assert child is not None
         assert child.stdin is not None
-        log_start = self._log_file.stat().st_size
+        log_start = self._log_start = self._log_file.stat().st_size
         try:
             child.stdin.write(json.dumps(request).encode() + b"\n")
             child.stdin.flush()
@@ -261,7 +263,7 @@ class Session:
                 # A client waits for ever for a simulator that has died.
                 if self.opening.has_server and self.ready and time.monotonic() - looked > 2.0:
                     looked = time.monotonic()
-                    if not tagged_processes(self._tag):
+                    if not tagged_processes(self.tag):
                         raise self._ended(stage, "the simulator") from None
                 continue
             if answer is None:
@@ -276,7 +278,7 @@ class Session:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = child.wait(timeout=2.0)
                 status = f" by signal {signal.Signals(-code).name}" if code < 0 else f" with exit status {code}"
-        said = last_words(self._log_file)
+        said = last_words(self._log_since(self._log_start))
         return BackendError(
             f"{who} ended{status} while {stage}" + (f": {said}" if said else ""),
             hint=f"run again, which starts it anew; {self._log_hint()}",
@@ -299,10 +301,11 @@ class Session:
         return len(re.findall(pattern, self._log_since(log_start))) if pattern else 0
 
     def _watcher(self) -> str:
-        """The last dump of the SDK's watcher, empty where it is off."""
-        file = self.opening.cache_folder / "work" / self._tag / "generated" / "watcher" / "watcher.log"
+        """The last whole dump of the SDK's watcher, empty where it is off."""
+        file = self.opening.cache_folder / "work" / self.tag / "generated" / "watcher" / "watcher.log"
         with contextlib.suppress(OSError):
-            return "Dump #" + file.read_text(errors="replace").rpartition("\nDump #")[2]
+            whole = file.read_text(errors="replace").rpartition(" completed at ")[0]
+            return whole[: whole.rfind("Dump #")].rpartition("Dump #")[2]
         return ""
 
 
@@ -350,15 +353,13 @@ def _command_lines() -> Iterator[tuple[int, list[bytes]]]:
             yield int(folder.name), (folder / "cmdline").read_bytes().split(b"\0")
 
 
-# What the SDK and the simulators write that tells nothing of a failure.
-_NOISE = ("| info ", "| warning ", "nanobind:", " - leaked", "[run.sh]", "[server]", " --- ", "backtrace:")
+# A record of the SDK's log begins with a time and a level, and ends with the place in its source.
+_RECORD = re.compile(r"^[-\d]+ [\d:.]+ \| (?:info|warning) .*?\(\w+\.cpp:\d+\)$", re.MULTILINE | re.DOTALL)
+_NOISE = ("nanobind:", " - leaked", " - ... skipped", "[run.sh]", "[server]", " --- ", "backtrace:")
 
 
-def last_words(log_file: Path) -> str:
-    """The last lines of a log that may tell why the process ended, in one line."""
-    try:
-        lines = log_file.read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
-    telling = [line.strip() for line in lines if line.strip() and not any(noise in line for noise in _NOISE)]
+def last_words(log: str) -> str:
+    """The last lines of a log that may tell why a process ended, as one line."""
+    lines = _RECORD.sub("", log).splitlines()
+    telling = [line.strip() for line in lines if line.strip() and not line.startswith(_NOISE)]
     return " / ".join(telling[-3:])[-KEPT_CHARACTERS:]

@@ -1,0 +1,152 @@
+"""What can go wrong with a device, done to a real one: each gives one clear message, and the next run works."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import elementwise
+from ttexplore.backends.base import Array, Cancelled, KernelFault, Program
+from ttexplore.backends.ttnn import Ttnn
+from ttexplore.backends.ttnn.backend import opening, shared_session
+from ttexplore.backends.ttnn.environment import read_environment
+from ttexplore.backends.ttnn.session import Session, tagged_processes
+from ttexplore.errors import BackendError
+
+pytestmark = [pytest.mark.device, pytest.mark.slow, pytest.mark.xdist_group("wormhole_n150")]
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    exploration = ttx.explore(elementwise(lambda a, b: a + b), options={"cores": (1, 1)})
+    texts = {role: exploration.code[role].text for role in ("reader", "compute", "writer")}
+    return Program(texts, exploration.plan)
+
+
+@pytest.fixture(scope="module")
+def hanging(program: Program) -> Program:
+    """The program whose reader never hands over its first operand."""
+    reader = program.texts["reader"].replace("a_buffer.push_back(4);", "", 1)
+    assert reader != program.texts["reader"]
+    return dataclasses.replace(program, texts={**program.texts, "reader": reader})
+
+
+@pytest.fixture(scope="module")
+def arrays() -> tuple[Array, Array]:
+    random = np.random.default_rng(0)
+    return random.integers(-8, 8, (128, 64)).astype(np.float32), random.integers(-8, 8, (128, 64)).astype(np.float32)
+
+
+@pytest.fixture
+def session(environment: Path) -> Session:
+    return shared_session(opening("wolfpine", "wormhole", read_environment(environment)))
+
+
+def assert_works(environment: Path, program: Program, arrays: tuple[Array, Array]) -> str:
+    execution = Ttnn(environment_folder=environment).run(program, arrays)
+    assert np.array_equal(execution.outputs[0].astype(np.float32), arrays[0] + arrays[1])
+    return execution.message
+
+
+def test_a_text_that_does_not_compile_is_told_at_its_line(
+    environment: Path, program: Program, arrays: tuple[Array, Array]
+) -> None:
+    compute = program.texts["compute"].replace("add_tiles(", "add_tilez(")
+    broken = dataclasses.replace(program, texts={**program.texts, "compute": compute})
+    line = next(n for n, text in enumerate(compute.splitlines(), 1) if "add_tilez(" in text)
+    with pytest.raises(KernelFault) as caught:
+        Ttnn(environment_folder=environment).run(broken, arrays)
+    assert (caught.value.kernel, caught.value.cpp_line) == ("compute", line)
+    assert caught.value.message.startswith(
+        f"the device's compiler refuses compute.cpp line {line}: 'add_tilez' was not declared in this scope: add_tilez("
+    )
+    assert caught.value.hint.startswith("the full log is ")
+    assert "add_tilez" in Path(caught.value.hint.removeprefix("the full log is ")).read_text(encoding="utf-8")
+    assert_works(environment, program, arrays)
+
+
+def test_a_hang_is_told_with_who_waits(
+    environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array]
+) -> None:
+    with pytest.raises(KernelFault) as caught:
+        Ttnn(environment_folder=environment).run(hanging, arrays, time_limit_seconds=1.0)
+    message = caught.value.message
+    assert message.startswith("the program did not end within 1 seconds: writer ")
+    assert "writer waits for pages in a circular buffer (wait_front) on core (0, 0); reader has ended" in message
+    assert "the emulator, which names the line" in caught.value.hint
+    assert_works(environment, program, arrays)
+
+
+def test_a_worker_that_is_killed_comes_back(
+    environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array], session: Session
+) -> None:
+    assert_works(environment, program, arrays)
+    threading.Timer(2.0, lambda: os.kill(session.process_id or 0, signal.SIGKILL)).start()
+    with pytest.raises(BackendError) as caught:
+        Ttnn(environment_folder=environment).run(hanging, arrays)
+    assert caught.value.message.startswith("the process that holds the device ended by signal SIGKILL while running")
+    assert caught.value.hint.startswith("run again, which starts it anew; the full log is ")
+    assert_works(environment, program, arrays)
+    os.kill(session.process_id or 0, signal.SIGKILL)
+    time.sleep(0.3)
+    assert "the device's process had ended and was started again" in assert_works(environment, program, arrays)
+
+
+def test_a_simulator_that_dies_is_noticed(
+    environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array], session: Session
+) -> None:
+    assert_works(environment, program, arrays)
+    (simulator,) = tagged_processes(session.tag)
+    threading.Timer(2.0, lambda: os.kill(simulator, signal.SIGKILL)).start()
+    with pytest.raises(BackendError) as caught:
+        Ttnn(environment_folder=environment).run(hanging, arrays)
+    assert caught.value.message.startswith("the simulator ended while running")
+    assert_works(environment, program, arrays)
+
+
+def test_a_run_can_be_cancelled(
+    environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array], session: Session
+) -> None:
+    assert_works(environment, program, arrays)
+    cancel = threading.Event()
+    threading.Timer(1.0, cancel.set).start()
+    start = time.monotonic()
+    with pytest.raises(Cancelled, match="the run was cancelled"):
+        Ttnn(environment_folder=environment).run(hanging, arrays, cancel=cancel)
+    assert time.monotonic() - start < 5.0
+    assert session.process_id is None
+    assert tagged_processes(session.tag) == []
+    assert_works(environment, program, arrays)
+
+
+def test_progress_is_told(environment: Path, program: Program, arrays: tuple[Array, Array]) -> None:
+    told: list[str] = []
+    # A text that no cache has seen.
+    writer = program.texts["writer"] + f"// {time.time_ns()}\n"
+    fresh = dataclasses.replace(program, texts={**program.texts, "writer": writer})
+    Ttnn(environment_folder=environment).run(fresh, arrays, progress=told.append)
+    kernels = [text for text in told if text.startswith("compiling kernel ")]
+    assert kernels
+    assert all(text.split()[2:5] in (["1", "of", "3"], ["2", "of", "3"], ["3", "of", "3"]) for text in kernels)
+    order = [told.index(stage) for stage in ("writing the inputs", "compiling", "running", "reading the outputs")]
+    assert order == sorted(order)
+
+
+def test_a_core_that_the_chip_has_not_is_refused(
+    environment: Path, program: Program, arrays: tuple[Array, Array]
+) -> None:
+    partition = program.plan.partition
+    assert partition is not None
+    far = dataclasses.replace(partition.cores[0], x=20)
+    plan = program.plan.replace(partition=dataclasses.replace(partition, cores=(far,)))
+    with pytest.raises(BackendError, match=r"the program uses core \(20, 0\), the device has 8x9 cores"):
+        Ttnn(environment_folder=environment).run(dataclasses.replace(program, plan=plan), arrays)
+    assert_works(environment, program, arrays)
