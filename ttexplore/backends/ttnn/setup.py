@@ -31,6 +31,7 @@ from ttexplore.backends.ttnn.environment import (
     default_environment_folder,
     environment_fault,
     installed_version,
+    read_environment,
     write_environment,
 )
 from ttexplore.errors import BackendError, UsageError
@@ -64,6 +65,9 @@ def set_up(
         _check_ttsim(ttsim_folder)
     with _sole_use(place):
         (place / "logs").mkdir(exist_ok=True)
+        if ttsim_folder is None:
+            with contextlib.suppress(BackendError):
+                ttsim_folder = read_environment(place).ttsim_folder
         if sdk_python is not None:
             made = _users_own(place, sdk_python, ttsim_folder)
         else:
@@ -179,6 +183,7 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
         link = sdk / "runtime" / "sfpi"
         link.unlink(missing_ok=True)
         link.symlink_to(compiler.resolve())
+        compiler = link
     told = _compiler_version(compiler, place)
     wolfpine = _wolfpine(packages / "framework")
     return DeviceEnvironment(place, interpreter, TTNN_VERSION, sdk, compiler, told, wolfpine, ttsim_folder, True)
