@@ -62,7 +62,11 @@ GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """Runs programs on simulated cores at native speed, with the numbers of the format model (metalium.md, section 5).
+    """Runs programs on simulated cores at native speed.
+
+    `arithmetic` is ``exact``: the matrix unit's sums and products bit for bit as the simulated chips have them, or
+    ``fast``: plain float32 sums of the same products, about 40 times faster for large matrix products and off by at
+    most a few units of TF32's last place.
 
     The approximate variants of SFPU operations compute the exact function; NoC coordinates are the logical ones.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
@@ -71,6 +75,7 @@ class Emulator:
 
     cache_folder: Path | None = None
     event_limit: int = 1_000_000
+    arithmetic: Literal["exact", "fast"] = "exact"
     name: Literal["emulator"] = "emulator"
 
     def missing(self) -> str | None:
@@ -114,7 +119,9 @@ class Emulator:
         kernels = toolchain.kernels(kernel_sources(program.texts, program.plan))
         with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
             folder = Path(name)
-            write_job(folder, program.plan, arrays, kernels, self.event_limit, repeats)
+            write_job(
+                folder, program.plan, arrays, kernels, self.event_limit, repeats, exact=self.arithmetic == "exact"
+            )
             fields = run_child(runner, folder, time_limit_seconds)
             seconds, event_count, unwritten = fields
             times = tuple(float(word) for word in seconds.split())

@@ -12,6 +12,7 @@ from ttexplore.backends.emulator.compiler import KernelSource
 from ttexplore.backends.emulator.tiles import tilize, untilize
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, Argument, ComputeConfig, KernelRole, Partition, Plan, TensorLayout
+from ttexplore.target import get_target
 
 # Any distinct numbers do: the emulator knows a tensor by its address.
 FIRST_TENSOR_ADDRESS = 0x2000_0000
@@ -102,13 +103,15 @@ def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
 
 
 def write_job(
-    folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int
-) -> None:
+    folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int,
+    *, exact: bool,
+) -> None:  # fmt: skip
     """Writes `job.txt` and the input files into `folder`."""
     partition, compute = complete(plan)
     fidelity = FIDELITIES[compute.math_fidelity]
+    wormhole = get_target(plan.target).arch == "wormhole_b0"
     lines = [
-        f"compute {int(compute.fp32_dest_acc_en)} {compute.dst_tiles} {fidelity}",
+        f"compute {int(compute.fp32_dest_acc_en)} {compute.dst_tiles} {fidelity} {int(exact)} {int(wormhole)}",
         f"events {event_limit}",
         f"repeat {repeats}",
     ]

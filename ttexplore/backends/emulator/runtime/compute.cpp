@@ -1,4 +1,5 @@
 // The compute engine without the SFPU: start-up and formats, DST sections, FPU operations, packing.
+#include "fpu.h"
 #include "machine.h"
 #include "matmul.h"
 
@@ -399,8 +400,20 @@ void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t
 
 // ---- element-wise operations on two operands
 
+static FpuMode fpu_mode() {
+    return {machine.wide_dst, machine.fidelity < 2 ? 1 : machine.fidelity, machine.wormhole};
+}
+
 // a and b as held by SrcA and SrcB; `accumulate` adds to what `target` holds.
 static void binary(uint32_t operation, const float* a, const float* b, float* target, bool accumulate) {
+    if (machine.exact) {
+        if (operation == 0) {
+            fpu_multiply_elements(a, b, target, accumulate, fpu_mode());
+        } else {
+            fpu_add_tile(a, b, operation == 2, target, accumulate, fpu_mode());
+        }
+        return;
+    }
     const bool wide = machine.wide_dst;
     if (operation != 0) {
         const float sign = operation == 1 ? 1.0f : -1.0f;
@@ -530,10 +543,12 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
                      "use a smaller sub-block; the chip would silently use the other half of DST");
     }
     Core* core = running->core;
-    const bool in_phases = !machine.wide_dst || machine.fidelity == 3;
-    const uint8_t in0_variant = !in_phases && machine.fidelity < 4 ? HighB : Exact;
+    // The fast way takes operands that are cut to what the phases use of them together.
+    const bool in_phases = !machine.exact && (!machine.wide_dst || machine.fidelity == 3);
+    const bool cut = !machine.exact && !in_phases;
+    const uint8_t in0_variant = cut && machine.fidelity < 4 ? HighB : Exact;
     uint8_t in1_variant = Exact;
-    if (!in_phases) {
+    if (cut) {
         const bool low_fidelity = machine.fidelity < 2;
         const bool exact = !low_fidelity && machine.buffers[in1].format == Format::Bfloat16;
         in1_variant = low_fidelity ? HighA : exact ? Exact : FullA;
@@ -550,8 +565,10 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
         for (uint32_t column = 0; column < columns; ++column) {
             const uint32_t slot = dst + row * columns + column;
             const bool fresh = !(state.dst_touched >> slot & 1);
-            float* target = dst_for_math(state, slot, !in_phases, call);
-            if (in_phases) {
+            float* target = dst_for_math(state, slot, cut, call);
+            if (machine.exact) {
+                fpu_multiply_tiles(left, right[column], target, fpu_mode());
+            } else if (in_phases) {
                 multiply_in_phases(left, right[column], target);
             } else {
                 multiply_tiles(left, right[column], target, 0, 32, fresh);

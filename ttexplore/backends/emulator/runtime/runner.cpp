@@ -362,7 +362,7 @@ static void load_kernel(uint32_t role, const std::string& path) {
 static uint32_t repeats = 1;
 
 // One declaration per line:
-//   compute WIDE_DST DST_TILES FIDELITY   events LIMIT   repeat COUNT
+//   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT   repeat COUNT
 //   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT INPUT_FILE|- OUTPUT_FILE|-
 //   buffer ID PAGES PAGE_BYTES IS_FLOAT32 UNPACK_TO_DEST NAME
 //   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
@@ -374,7 +374,7 @@ static void read_job(const char* path) {
         std::string word;
         line >> word;
         if (word == "compute") {
-            line >> machine.wide_dst >> machine.dst_tiles >> machine.fidelity;
+            line >> machine.wide_dst >> machine.dst_tiles >> machine.fidelity >> machine.exact >> machine.wormhole;
         } else if (word == "events") {
             line >> machine.event_limit;
         } else if (word == "repeat") {
