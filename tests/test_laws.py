@@ -52,7 +52,10 @@ def test_gemm_on_every_target_and_policy(target: str, policy: str, shape: tuple[
     a, b = (x.astype(np.float64) for x in exploration.inputs())
     run = exploration.run()
     assert np.corrcoef(run.outputs[0].ravel(), (a @ b).ravel())[0, 1] >= 0.9999
-    np.testing.assert_allclose(run.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
+    # The matrix unit aligns groups of products with some 13 bits, so errors are relative to the largest value.
+    assert np.abs(run.outputs[0] - a @ b).max() <= 1e-3 * np.abs(a @ b).max()
+    fast = exploration.run(arithmetic="fast")
+    np.testing.assert_allclose(fast.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("accumulate", ["reload", "l1"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -433,14 +433,16 @@ class Exploration:
 
     def run(
         self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
-        device: str | None = None, environment: str | Path | None = None, time_limit_seconds: float | None = None,
+        arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
+        environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
-        or ``ttnn`` (the emitted C++ through the real SDK). Only ``ttnn`` takes a `device`: ``wolfpine`` (the default)
+        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the matrix
+        unit's sums bit for bit, or ``fast``, with plain float32 sums, for large matrix products. Only ``ttnn`` takes a `device`: ``wolfpine`` (the default)
         or ``ttsim``, simulated chips, or ``card``; the `environment` folder of ``ttexplore setup device``; `progress`,
         which is told what goes on; and `cancel`, which ends the run when it is set. Its run is compared with the
         emulator's as well. The time limit is 60 s, of a device 300 s.
@@ -452,7 +454,8 @@ class Exploration:
             raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
         arrays = self._inputs(inputs, seed)
         on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
-        execute = self._backend(backend, on_device, time_limit_seconds, progress, cancel)
+        emulator = Emulator(arithmetic=arithmetic)
+        execute = self._backend(backend, emulator, on_device, time_limit_seconds, progress, cancel)
         try:
             execution = execute(arrays)
         except KernelFault as fault:
@@ -460,8 +463,8 @@ class Exploration:
         reference = self._reference(arrays)
         comparison = compare(execution.outputs, reference)
         sides = [Side(f"{backend} against reference", comparison)]
-        if backend == "ttnn" and Emulator().missing() is None:
-            emulated = Emulator().run(self._emitted, arrays)
+        if backend == "ttnn" and emulator.missing() is None:
+            emulated = emulator.run(self._emitted, arrays)
             sides.append(Side("ttnn against emulator", compare(execution.outputs, emulated.outputs)))
             sides.append(Side("emulator against reference", compare(emulated.outputs, reference)))
         own = [dtype for _, dtype in self._tensors(("output", "inout"))]
@@ -485,15 +488,15 @@ class Exploration:
         return EmittedProgram(texts, self._final().plan)
 
     def _backend(
-        self, name: str, on_device: Ttnn, time_limit_seconds: float | None, progress: Callable[[str], None] | None,
-        cancel: threading.Event | None,
+        self, name: str, emulator: Emulator, on_device: Ttnn, time_limit_seconds: float | None,
+        progress: Callable[[str], None] | None, cancel: threading.Event | None,
     ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
         if name not in BACKENDS:
             raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
         final = self._final()
         if name == "emulator":
             limit = 60.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: Emulator().run(self._emitted, arrays, time_limit_seconds=limit)
+            return lambda arrays: emulator.run(self._emitted, arrays, time_limit_seconds=limit)
         if name == "ttnn":
             limit = 300.0 if time_limit_seconds is None else time_limit_seconds
             return lambda arrays: on_device.run(
