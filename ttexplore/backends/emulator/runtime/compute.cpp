@@ -2,6 +2,7 @@
 #include "fpu.h"
 #include "machine.h"
 #include "matmul.h"
+#include "matmul_exact.h"
 
 // ---- formats
 
@@ -567,7 +568,7 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
             const bool fresh = !(state.dst_touched >> slot & 1);
             float* target = dst_for_math(state, slot, cut, call);
             if (machine.exact) {
-                fpu_multiply_tiles(left, right[column], target, fpu_mode());
+                multiply_tiles_exactly(left, right[column], target, fpu_mode());
             } else if (in_phases) {
                 multiply_in_phases(left, right[column], target);
             } else {
