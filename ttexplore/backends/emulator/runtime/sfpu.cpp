@@ -20,25 +20,53 @@ static constexpr Narrowing NARROWINGS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NAR
 
 // ---- functions
 
-// exp by range reduction and a polynomial of degree 6 (about 1 ulp of float32), written to vectorise.
+// The SFPU's x * y + z keeps the product to 26 places below the sum of the operands' exponents and whether something is
+// left, and only then adds: where the sum cancels, that shows. All but the final rounding is exact in double.
+static inline float sfpu_multiply_add(float x, float y, float z) {
+    const double product = static_cast<double>(x) * static_cast<double>(y);
+    uint64_t bits;
+    memcpy(&bits, &product, 8);
+    const int32_t exponents = static_cast<int32_t>(bits_of(x) >> 23 & 0xFF) + static_cast<int32_t>(bits_of(y) >> 23 & 0xFF);
+    const int32_t exponent = static_cast<int32_t>(bits >> 52 & 0x7FF) - 1023 + 254;
+    const uint64_t dropped = exponent > exponents ? (1ull << 25) - 1 : (1ull << 26) - 1;
+    const uint64_t kept = (bits & ~dropped) | (bits & dropped ? dropped + 1 : 0);
+    double cut;
+    memcpy(&cut, &kept, 8);
+    return static_cast<float>(cut + static_cast<double>(z));
+}
+
+// exp_tile with a 32-bit DST: range reduction in two steps and a polynomial of degree 6 (ckernel_sfpu_exp.h).
 static inline float exponential(float x) {
-    const float clamped = x > 88.8f ? 88.8f : x < -87.4f ? -87.4f : x;
-    const float steps = __builtin_rintf(clamped * 1.44269504088896341f);
-    float rest = multiply_add(steps, -0.693145751953125f, clamped);
-    rest = multiply_add(steps, -1.42860682030941723212e-6f, rest);
-    float sum = 1.9875691500e-4f;
-    sum = multiply_add(sum, rest, 1.3981999507e-3f);
-    sum = multiply_add(sum, rest, 8.3334519073e-3f);
-    sum = multiply_add(sum, rest, 4.1665795894e-2f);
-    sum = multiply_add(sum, rest, 1.6666665459e-1f);
-    sum = multiply_add(sum, rest, 5.0000001201e-1f);
-    sum = multiply_add(sum, rest * rest, rest + 1.0f);
-    // Two factors: 2^128 alone is no float.
-    const int32_t whole = static_cast<int32_t>(steps), half = whole / 2;
-    const float result = sum * float_of(static_cast<uint32_t>(half + 127) << 23) *
-                         float_of(static_cast<uint32_t>(whole - half + 127) << 23);
-    const float limited = x > 88.72284f ? INFINITY : x < -87.33655f ? 0.0f : result;
+    const float clamped = x > 200.0f ? 200.0f : x < -200.0f ? -200.0f : x;
+    // To the nearest whole number, halves away from zero.
+    const float quotient = clamped * 1.442695f, whole = __builtin_truncf(quotient);
+    const float steps = whole + (__builtin_fabsf(quotient - whole) >= 0.5f ? __builtin_copysignf(1.0f, quotient) : 0.0f);
+    float rest = multiply_add(steps, -6.93145752e-1f, clamped);
+    rest = multiply_add(steps, -1.42860677e-6f, rest);
+    float sum = multiply_add(1.37805939e-3f, rest, 8.37312452e-3f);
+    sum = multiply_add(sum, rest, 4.16695364e-2f);
+    sum = multiply_add(sum, rest, 1.66664720e-1f);
+    sum = multiply_add(sum, rest, 4.99999851e-1f);
+    sum = multiply_add(sum, rest, 1.0f);
+    sum = multiply_add(sum, rest, 1.0f);
+    const int32_t exponent = static_cast<int32_t>(bits_of(sum) >> 23) + static_cast<int32_t>(steps);
+    const float result = float_of((bits_of(sum) & 0x7FFFFFu) | static_cast<uint32_t>(exponent & 0xFF) << 23);
+    const float limited = exponent >= 255 ? INFINITY : exponent < 1 ? 0.0f : result;
     return x != x ? x : limited;
+}
+
+// exp_tile with a 16-bit DST: the bits of 127 + x / ln 2 as a number of 8 whole and 23 fraction bits are the exponent
+// and, put through a polynomial, the mantissa of the result. Rounded to bfloat16, ties away from zero.
+static inline float exponential_16_bit(float x) {
+    const float unlimited = sfpu_multiply_add(x, 1.4426950216293335f, 127.0f);
+    const float above = unlimited < 255.0f ? unlimited : 255.0f;
+    const float limited = above > 0.0f ? above : 0.0f;
+    const uint32_t fixed = static_cast<uint32_t>(static_cast<int32_t>(limited * 8388608.0f));
+    const float fraction = static_cast<float>(static_cast<int32_t>(fixed & 0x7FFFFFu));
+    const float inner = multiply_add(fraction, float_of(0x27ACA418), float_of(0x33A85ADA));
+    const float mantissa = multiply_add(inner, fraction, 1.001953125f);
+    const float result = float_of((bits_of(mantissa) & 0x7FFFFFu) | (fixed & 0x7F800000u));
+    return fixed >= 0x7F800000u ? INFINITY : round_ties_away(result);
 }
 
 static inline float logistic(float x) { return 1.0f / (1.0f + exponential(-x)); }
@@ -154,7 +182,10 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     const float value = float_of(parameter), other = float_of(second);
     const Narrowing narrowing = NARROWINGS[operation];
     switch (operation) {
-        case Sfpu_exp: apply(tile, faces, narrowing, exponential); break;
+        case Sfpu_exp:
+            machine.wide_dst ? apply(tile, faces, narrowing, exponential)
+                             : apply(tile, faces, narrowing, exponential_16_bit);
+            break;
         case Sfpu_exp2: apply(tile, faces, narrowing, [](float x) { return exp2f(x); }); break;
         case Sfpu_expm1: apply(tile, faces, narrowing, [](float x) { return expm1f(x); }); break;
         case Sfpu_log: apply(tile, faces, narrowing, [](float x) { return logf(x); }); break;
