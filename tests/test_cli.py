@@ -174,6 +174,51 @@ def test_doctor_names_a_missing_compiler(capsys: pytest.CaptureFixture[str], mon
     assert "pip install ziglang" in emulator["mend"]
 
 
+def test_doctor_tells_how_to_get_the_device(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    status, data = call_json(capsys, "doctor")
+    found = {finding["name"].strip(): finding for finding in data["findings"]}
+    assert (status, data["ok"]) == (0, True)
+    assert found["backend ttnn"] == {
+        "name": "backend ttnn", "ok": False, "required": False, "mend": "ttexplore setup device",
+        "found": f"there is no device environment in {tmp_path / 'ttexplore' / 'device'}: it is not set up",
+    }  # fmt: skip
+    assert "Python 3.12 or 3.10" in found
+
+
+def test_without_the_device_environment_a_run_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("run", *KERNELS[2], "--backend", "ttnn", "--environment", str(tmp_path / "none"))
+    status, out, complaint = call(capsys, *words)
+    assert (status, out) == (1, "")
+    assert complaint == (
+        f"BackendError: there is no device environment in {tmp_path / 'none'}: it is not set up\n"
+        f"  hint: ttexplore setup device --folder {tmp_path / 'none'}\n"
+    )
+
+
+def test_setup_without_a_python_that_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("PATH", "HOME", "PYENV_ROOT"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    status, out, complaint = call(capsys, "setup", "device", "--folder", str(tmp_path / "device"))
+    assert (status, out) == (1, "")
+    assert complaint.startswith("BackendError: ttnn needs Python 3.12 or 3.10, and no such Python with venv was found")
+    status, data = call_json(capsys, "setup", "device", "--folder", str(tmp_path / "device"), "--remove")
+    assert (status, data) == (0, {"folder": str(tmp_path / "device"), "removed": True})
+    status, out, _ = call(capsys, "setup", "device", "--folder", str(tmp_path / "device"), "--remove")
+    assert (status, out) == (0, f"there is no device environment in {tmp_path / 'device'}\n")
+
+
+def test_setup_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, complaint = call(capsys, "setup")
+    assert (status, complaint) == (2, "UsageError: set up what?\n  hint: ttexplore setup device\n")
+
+
 def test_doctor_wants_what_the_project_pins() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pinned = dict(line.split("==") for line in project["dependencies"] if "==" in line)

@@ -16,6 +16,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import copy_block, elementwise, gemm, two_outputs
 from ttexplore.backends.base import KernelFault
+from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.plan import Plan
 from ttexplore.record import from_json
@@ -66,6 +67,15 @@ def test_run_with_own_inputs() -> None:
 def test_two_outputs_in_order_and_in_their_dtypes() -> None:
     run = ttx.explore(two_outputs()).run(backend="interpreter")
     assert [output.dtype for output in run.outputs] == [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)]
+
+
+def test_only_a_device_takes_a_device() -> None:
+    exploration = ttx.explore(copy_block())
+    with pytest.raises(UsageError, match="the backend emulator has no device"):
+        exploration.run(device="wolfpine")
+    with pytest.raises(UsageError, match="there is no device 'gpu'"):
+        Ttnn("gpu")
+    assert [side.name for side in exploration.run().sides] == ["emulator against reference"]
 
 
 @pytest.mark.parametrize("backend", ["reference", "interpreter", "emulator"])

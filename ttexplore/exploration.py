@@ -442,10 +442,12 @@ class Exploration:
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the matrix
-        unit's sums bit for bit, or ``fast``, with plain float32 sums, for large matrix products. Only ``ttnn`` takes a `device`: ``wolfpine`` (the default)
-        or ``ttsim``, simulated chips, or ``card``; the `environment` folder of ``ttexplore setup device``; `progress`,
-        which is told what goes on; and `cancel`, which ends the run when it is set. Its run is compared with the
-        emulator's as well. The time limit is 60 s, of a device 300 s.
+        unit's sums bit for bit, or ``fast``, with plain float32 sums, for large matrix products.
+
+        Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
+        `environment` folder of ``ttexplore setup device``; `progress`, which is told what goes on; and `cancel`, which
+        ends the run when it is set. Its run is compared with the emulator's as well. The time limit is 60 s, of a
+        device 300 s.
 
         Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
         that faults, VerifyError for a protocol fault in the interpreter.

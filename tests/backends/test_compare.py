@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 
-from ttexplore.backends.compare import compare
+from ttexplore.backends.compare import ULP_CLASSES, Side, compare, sides_text
 
 BF16 = ml_dtypes.bfloat16
 
@@ -95,3 +97,37 @@ def test_shapes_must_be_the_same() -> None:
         compare([np.zeros(2)], [np.zeros(3)])
     with pytest.raises(ValueError, match="1 outputs to compare with 0 references"):
         compare([np.zeros(2)], [])
+
+
+def test_errors_are_counted_by_their_ulp() -> None:
+    want = np.ones((32, 32), np.float32)
+    got = want.copy()
+    ulp = np.float32(2**-23)
+    for place, error in enumerate((1, 2, 3, 8, 9, 64, 65)):
+        got[0, place] += error * ulp
+    got[1, 0] = np.nan
+    result = compare([got, want], [want, want])
+    counts = dict(zip(ULP_CLASSES, result.ulp_histogram, strict=True))
+    assert counts == {
+        "equal": 2048 - 8, "≤ 1": 1, "≤ 2": 1, "≤ 4": 1, "≤ 8": 1, "≤ 16": 1, "≤ 64": 1, "more": 1, "broken": 1,
+    }  # fmt: skip
+    assert result.equal_share == 2040 / 2048
+    assert not result.passed
+
+
+def test_sides_stand_in_a_table() -> None:
+    want = np.linspace(1, 2, 1024, dtype=np.float32).reshape(32, 32)
+    got = want.copy()
+    got[3, 4] *= 1 + 2**-20
+    sides = [Side("ttnn against reference", compare([got], [want])), Side("same", compare([want], [want]))]
+    lines = sides_text(sides).splitlines()
+    titles = ("", "PCC", "max rel error", "max ULP", "equal", "worst tile", *ULP_CLASSES[1:])
+    error = float(got[3, 4]) - float(want[3, 4])
+    figures = ("1.0000000", f"{error / 2:.2e}", f"{error / 2**-23:.1f}", "99.90%", "0: (0, 0)")
+    rows = [
+        titles,
+        ("ttnn against reference", *figures, *"00001000"),
+        ("same", "1.0000000", "0.00e+00", "0.0", "100.00%", "-", *"00000000"),
+    ]
+    assert [re.split(r"  +", line.strip()) for line in lines] == [[word for word in row if word] for row in rows]
+    assert len({len(line) for line in lines}) == 1

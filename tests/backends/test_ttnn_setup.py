@@ -250,7 +250,7 @@ def test_a_card_that_is_not_there_and_an_unknown_device(tmp_path: Path, log: Pat
     if not Path("/dev/tenstorrent").exists():
         assert (Ttnn("card", folder).missing() or "").startswith("there is no Tenstorrent card: /dev/tenstorrent")
     with pytest.raises(UsageError, match="there is no device 'gpu'"):
-        Ttnn("gpu", folder).missing()
+        Ttnn("gpu", folder)
 
 
 def test_a_download_with_a_wrong_hash_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ from ttexplore.views.markup import byte_size, escape, visible
 from ttexplore.views.origins import origin_label
 from ttexplore.views.plan_lines import flat_plan
 from ttexplore.views.rows import Gap, align, counts, ir_rows, plan_rows, with_context
-from ttexplore.views.run import correlation, run_html
+from ttexplore.views.run import SideFigures, correlation, run_html
 from ttexplore.views.theme import HEAT, HEAT_TEXT, heat_step
 
 N150 = get_target("wormhole_n150")
@@ -60,6 +60,12 @@ def run_card(message: str = "", backend: str = "emulator") -> str:
     return run_html(backend=backend, passed=True, pcc=0.99999996, max_rel_error=0.00213, message=message)
 
 
+def device_card(name: str = "ttnn against emulator") -> str:
+    classes = (("equal", 4000), ("≤ 1", 90), ("≤ 2", 0), ("more", 6))
+    side = SideFigures(name, 0.99999996, 0.00213, 9.0, 4000 / 4096, "(1, 0)", classes)
+    return run_html(backend="ttnn", passed=True, pcc=0.9999, max_rel_error=0.002, sides=(side, side))
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "exploration": lambda: exploration_html(TRACE, N150, PLAN),
     "exploration without target": lambda: exploration_html(TRACE, None, PLAN),
@@ -70,6 +76,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "unified diff": lambda: diff_html(REWRITE, layout="unified"),
     "hostile diff": lambda: diff_html(hostile_trace().steps[0]),
     "long diff": lambda: diff_html(long_trace(1200).steps[0]),
+    "device run": device_card,
+    "hostile device run": lambda: device_card("<script>alert(1)</script>\u202e\x07"),
     "code": lambda: code_html(CPP),
     "hostile code": lambda: code_html(hostile_trace().source),
     "long code": lambda: code_html(long_trace(1200).source),
@@ -491,3 +499,12 @@ def test_rank_one_and_four_shapes_fit_their_boxes() -> None:
         layouts=(*PLAN.layouts[:2], dataclasses.replace(layout("C", 2, "output", 1, 1), shape=(1024,) * 4))
     )
     assert max(len(text) for text in labels(cb_graph_svg(wide)) if "1024" in text) <= 20
+
+
+def test_a_device_run_shows_its_comparisons() -> None:
+    card = device_card()
+    assert card.count("ttnn against emulator") == 2
+    assert 'aria-label="equal: 4000, ≤ 1: 90, more: 6"' in card
+    assert "97.66%" in card
+    heights = [float(text) for text in re.findall(r'<rect [^>]*height="([\d.]+)"', card)][:4]
+    assert heights[0] > heights[1] > heights[3] > heights[2] > 0

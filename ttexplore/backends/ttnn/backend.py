@@ -71,11 +71,16 @@ class Ttnn:
     `device` is ``wolfpine`` or ``ttsim``, simulated chips, or ``card``. The chip's architecture is the program's.
     `environment_folder` is where ``ttexplore setup device`` put the SDK (default: the platform's cache folder). The
     device stays open in a child process between runs; a failure ends that process and the next run starts another.
+    Raises UsageError for a device that there is none of.
     """
 
     device: str = "wolfpine"
     environment_folder: Path | None = None
     name: Literal["ttnn"] = "ttnn"
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise UsageError(f"there is no device {self.device!r}", hint=f"use one of {', '.join(DEVICES)}")
 
     def missing(self) -> str | None:
         """What is not there and how to get it, in one line; None if a Wormhole or Blackhole program can run."""
@@ -180,7 +185,7 @@ def shared_session(opening: Opening) -> Session:
 def device_variables(device: str, architecture: Architecture, environment: DeviceEnvironment) -> dict[str, str]:
     """The SDK's variables that choose `device` (real-stack.md, "Environment of a run").
 
-    Raises UsageError for a device that there is none of, BackendError where it is not installed.
+    Raises BackendError where it is not installed.
     """
     match device:
         case "wolfpine":
@@ -211,7 +216,7 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
                 )
             return {}
         case _:
-            raise UsageError(f"there is no device {device!r}", hint=f"use one of {', '.join(DEVICES)}")
+            raise ValueError(f"no variables for the device {device!r}")
 
 
 def ttsim_library(architecture: Architecture, environment: DeviceEnvironment) -> Path:
