@@ -28,7 +28,7 @@ from ttexplore.backends.base import (
 )
 from ttexplore.backends.ttnn.environment import DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
-from ttexplore.backends.ttnn.session import DeviceHang, Opening, ProgramError, Progress, Session
+from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
 from ttexplore.record import to_json
@@ -60,6 +60,21 @@ SILENTLY_WRONG = {
 
 # The exported runner: what is proved here is the file that users get.
 RUNNER = Path(__file__).parents[2] / "emit" / "run_ttnn.py"
+
+# What a simulator says when it ends over something that it does not model, and what that means (real-stack.md,
+# op-truth.md: ttsim).
+NOT_MODELLED = {
+    "ttsim": {
+        "unpack_to_dst=0 in_data_format=0": (
+            "ttsim refuses Float32 tiles that are unpacked to DST on Wormhole",
+            "use device='wolfpine', a card, or a Blackhole target",
+        ),
+        "UnsupportedFunctionality": (
+            "ttsim does not model what this program needs",
+            "use device='wolfpine' or a card",
+        ),
+    },
+}
 
 ERROR_LINE = re.compile(r"(?P<file>[^\s:]+)\.cpp:(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>[^\n]+)")
 
@@ -120,6 +135,8 @@ class Ttnn:
                 )  # fmt: skip
             except ProgramError as error:
                 raise sdk_error(error, program, session) from None
+            except DeviceEnded as end:
+                raise not_modelled(self.device, end) from None
             except DeviceHang as hang:
                 raise describe_hang(hang, lambda: self._watched(program.plan, folder, files, out)) from None
             outputs = read_outputs(out, program.plan)
@@ -319,6 +336,14 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
             )
         outputs.append(array.astype(storage_dtype(layout)))
     return tuple(outputs)
+
+
+def not_modelled(device: str, end: DeviceEnded) -> BackendError:
+    """The end of a device's process, told as a limit of the simulator where its last words are those of one."""
+    for words, (what, mend) in NOT_MODELLED.get(device, {}).items():
+        if words in end.message:
+            return BackendError(f"{what} ({end.message})", hint=mend)
+    return end
 
 
 def sdk_error(error: ProgramError, program: Program, session: Session) -> BackendError:

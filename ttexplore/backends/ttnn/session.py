@@ -49,6 +49,10 @@ class ProgramError(BackendError):
         self.text = text
 
 
+class DeviceEnded(BackendError):
+    """The process that holds the device, or its simulator, has ended by itself."""
+
+
 class DeviceHang(BackendError):
     """A program did not end. `log` is what simulator and SDK wrote while it ran; `seconds` how long it was given."""
 
@@ -105,8 +109,8 @@ class Session:
 
         `check` raises where the device, once open, is not one for this program.
 
-        Raises ProgramError, DeviceHang, Cancelled, and BackendError where the device does not open or its process
-        ends. Whatever is raised, the next run works: the process is ended and started again then.
+        Raises ProgramError, DeviceHang, DeviceEnded, Cancelled, and BackendError where the device does not open.
+        Whatever is raised, the next run works: the process is ended and started again then.
         """
         with self._lock:
             try:
@@ -271,7 +275,7 @@ class Session:
             return answer
         return None
 
-    def _ended(self, stage: str, who: str = "the process that holds the device") -> BackendError:
+    def _ended(self, stage: str, who: str = "the process that holds the device") -> DeviceEnded:
         child = self._child
         status = ""
         if child is not None and who != "the simulator":
@@ -279,7 +283,7 @@ class Session:
                 code = child.wait(timeout=2.0)
                 status = f" by signal {signal.Signals(-code).name}" if code < 0 else f" with exit status {code}"
         said = last_words(self._log_since(self._log_start))
-        return BackendError(
+        return DeviceEnded(
             f"{who} ended{status} while {stage}" + (f": {said}" if said else ""),
             hint=f"run again, which starts it anew; {self._log_hint()}",
         )

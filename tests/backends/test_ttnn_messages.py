@@ -1,0 +1,148 @@
+"""What is made of the words of the SDK, the simulators and the watcher; what a simulator would get wrong is refused."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import elementwise, gemm
+from ttexplore.backends.base import KernelFault, Program
+from ttexplore.backends.ttnn import Ttnn
+from ttexplore.backends.ttnn.backend import check_fit, gist, not_modelled, read_outputs, write_program
+from ttexplore.backends.ttnn.hang import describe_hang, watcher_states
+from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, last_words
+from ttexplore.errors import BackendError
+
+LOG = """2026-11-21 04:56:57.536 | warning  |             UMD | Chip 0 has inconsistent harvesting. (cluster.cpp:13)
+[run.sh] starting Wolfpine wormhole server on tcp://vm:57173
+[server] listening on tcp://vm:57173
+2026-11-21 04:56:58.117 | warning  |          Fabric | No descriptor file found. Searched:
+  - ./tests/default.textproto
+TT_CLUSTER_NAME not set
+ (physical_grouping_descriptor_core.cpp:908)
+"""
+
+REPORT = """[DEADLOCK cycle=118814] no observable progress for 50000 cycles
+  BRISC: oscillating in [0x8ccc, 0x8cdc] (5 unique PCs) — likely polling
+  NCRISC: parked in a recognised firmware wait loop [0x5a00, 0x5a2c] — polling a value nothing has written
+  TRISC0: oscillating in [0xa63c, 0xa64c] (5 unique PCs) — likely polling
+  TRISC1: frozen at 0xac14 (memory stall or `j .`)
+  TRISC2: frozen at 0xb370 (memory stall or `j .`)
+"""
+
+DUMP = """15 at 42.361s
+Device 0 worker core(x= 0,y= 0) virtual(x=18,y=18):    W,   W,   W,   W,   W  rmsg:H0D|bnt h_id:  0 smsg:DDDD
+k_ids:  0|  0|  0|  0|  0
+Device 0 worker core(x= 1,y= 0) virtual(x=19,y=18): CWFW,   W,   K,MWDD, ABC  rmsg:H1G|BNT h_id:  1 smsg:DGGG
+k_ids:  3|  1|  2|  2|  2
+"""
+
+
+def test_last_words_leave_out_what_is_always_said() -> None:
+    assert last_words(LOG) == ""
+    assert last_words(LOG + "[4602] ERROR: UndefinedBehavior: tensix_unpacr\n") == (
+        "[4602] ERROR: UndefinedBehavior: tensix_unpacr"
+    )
+
+
+def test_a_limit_of_a_simulator_is_told_as_one() -> None:
+    words = "ended with exit status 1 while running: [4] ERROR: UndefinedBehavior: unpack_to_dst=0 in_data_format=0"
+    told = not_modelled("ttsim", DeviceEnded(words))
+    assert told.message == f"ttsim refuses Float32 tiles that are unpacked to DST on Wormhole ({words})"
+    assert told.hint == "use device='wolfpine', a card, or a Blackhole target"
+    other = DeviceEnded("ended by signal SIGKILL")
+    assert not_modelled("ttsim", other) is other
+    assert not_modelled("wolfpine", DeviceEnded(words)).message == words
+
+
+def test_the_gist_of_an_exception_leaves_out_where_it_was_thrown() -> None:
+    text = "TT_FATAL @ /project/a.cpp:12: x\ninfo:\nOut of Memory: 12 B\nbacktrace:\n --- f()\n"
+    assert gist(text) == "Out of Memory: 12 B"
+
+
+def test_a_hang_is_told_from_the_simulators_report() -> None:
+    def unasked() -> DeviceHang | None:
+        raise AssertionError("the report tells enough")
+
+    told = describe_hang(DeviceHang(12.3, LOG + REPORT, ""), unasked)
+    assert told.message == (
+        "the program did not end within 12 seconds: writer polls for something that does not come; reader has ended; "
+        "compute (unpack) polls for something that does not come; compute (math) stands still; compute (pack) stands "
+        "still"
+    )
+
+
+def test_a_hang_is_told_from_the_watcher() -> None:
+    assert watcher_states(DUMP) == {
+        "BRISC": "waits for pages in a circular buffer (wait_front) on core (1, 0)",
+        "NCRISC": "has ended on core (1, 0)",
+        "TRISC0": "runs on core (1, 0)",
+        "TRISC1": "waits for the matrix unit on core (1, 0)",
+        "TRISC2": "is at waypoint ABC on core (1, 0)",
+    }
+    told = describe_hang(DeviceHang(60, LOG, ""), lambda: DeviceHang(10, "", DUMP))
+    assert told.message.startswith("the program did not end within 60 seconds: writer waits for pages in a circular")
+    assert describe_hang(DeviceHang(60, LOG, ""), lambda: None).message == (
+        "the program did not end within 60 seconds, and nothing tells where it waits"
+    )
+
+
+@pytest.fixture(scope="module")
+def spilled() -> ttx.Exploration:
+    """Accumulates in L1, through the packer."""
+    return ttx.explore(gemm(128, 128, 64, 128, 128, 32), options={"accumulate": "l1", "cores": (1, 1)})
+
+
+def test_what_a_simulator_gets_silently_wrong_is_refused(spilled: ttx.Exploration) -> None:
+    with pytest.raises(KernelFault) as caught:
+        spilled.run(backend="ttnn", device="wolfpine")
+    fault = caught.value
+    assert fault.message == (
+        "wolfpine ignores that the packer accumulates in L1: only the last partial sum would survive"
+    )
+    assert fault.hint == "lower with accumulate='reload', or use device='ttsim' or a card"
+    assert fault.kernel == "compute"
+    assert fault.span is not None
+    assert "T.gemm(a, b, c" in linecache.getline(str(fault.span.file), fault.span.line)
+
+
+def test_a_program_is_kept_by_its_content(spilled: ttx.Exploration, tmp_path: Path) -> None:
+    texts = {role: spilled.code[role].text for role in ("reader", "compute", "writer")}
+    folder = write_program(Program(texts, spilled.plan), tmp_path)
+    assert write_program(Program(texts, spilled.plan), tmp_path) == folder
+    assert write_program(Program({**texts, "reader": texts["reader"] + "//"}, spilled.plan), tmp_path) != folder
+    assert (folder / "compute.cpp").read_text(encoding="utf-8") == texts["compute"]
+    assert (folder / "run_ttnn.py").read_text(encoding="utf-8") == spilled.files["run_ttnn.py"].text
+
+
+def test_a_device_must_fit_the_plan() -> None:
+    plan = ttx.explore(elementwise(lambda a, b: a + b)).plan
+    check_fit({"architecture": "wormhole_b0", "grid": [8, 9]}, plan)
+    with pytest.raises(BackendError, match="the device is a blackhole, the program is for wormhole_n150"):
+        check_fit({"architecture": "blackhole", "grid": [13, 10]}, plan)
+    with pytest.raises(BackendError, match=r"uses core \(1, 0\), the device has 1x9 cores"):
+        check_fit({"architecture": "wormhole_b0", "grid": [1, 9]}, plan)
+
+
+def test_outputs_of_a_wrong_shape_are_refused(tmp_path: Path) -> None:
+    plan = ttx.explore(elementwise(lambda a, b: a + b)).plan
+    with pytest.raises(BackendError, match="the device gave no tensor C"):
+        read_outputs(tmp_path, plan)
+    np.save(tmp_path / "C.npy", np.zeros((64, 128), np.float32))
+    with pytest.raises(BackendError, match=r"gave C with shape \(64, 128\), the tensor is \(128, 64\)"):
+        read_outputs(tmp_path, plan)
+    np.save(tmp_path / "C.npy", np.zeros((128, 64), np.float32))
+    assert read_outputs(tmp_path, plan)[0].dtype == "bfloat16"
+
+
+def test_without_an_environment_the_mending_command_is_told(tmp_path: Path) -> None:
+    exploration = ttx.explore(elementwise(lambda a, b: a + b))
+    with pytest.raises(BackendError) as caught:
+        exploration.run(backend="ttnn", environment=tmp_path)
+    assert caught.value.message == f"there is no device environment in {tmp_path}: it is not set up"
+    assert caught.value.hint == f"ttexplore setup device --folder {tmp_path}"
+    assert Ttnn(environment_folder=tmp_path).missing() == f"{caught.value.message}: {caught.value.hint}"
