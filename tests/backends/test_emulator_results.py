@@ -196,6 +196,36 @@ def test_pack_rounds_ties_away_and_flushes_denormals() -> None:
     assert not np.signbit(out[0, 4])
 
 
+@pytest.mark.parametrize(
+    ("wide_dst", "want"),
+    # A 32-bit DST is rounded on the way out, and NaN becomes infinity; a 16-bit DST is stored as it is.
+    [(True, [np.inf, -np.inf, 0.0, np.inf]), (False, [np.nan, np.nan, -(2.0**-130), np.inf])],
+)
+def test_pack_of_nan_and_denormals(wide_dst: bool, want: list[float]) -> None:
+    a = np.zeros((32, 32), BF16)
+    a[0, :4] = [np.nan, -np.nan, -(2.0**-130), np.inf]
+    program = tile_program("copy_init(0); copy_tile(0, t, 0);", [Tensor("a", (32, 32))], compute=Compute(wide=wide_dst))
+    np.testing.assert_array_equal(run(program, a)[0, :4], want)
+
+
+def test_the_sfpu_orders_nan_above_all_and_minus_nan_below_all() -> None:
+    a = np.full((32, 32), 2, np.float32)
+    a[0, :4] = [np.nan, -np.nan, -0.0, 1e-40]
+    tensors = [Tensor("a", (32, 32), dtype=FLOAT32)]
+
+    def unary(calls: str) -> Array:
+        body = f"copy_init(0); copy_tile(0, t, 0); {calls}"
+        return run(tile_program(body, tensors, out_dtype=FLOAT32, unpack_to_dest=True), a)[0, :5]
+
+    denormal = np.float32(1e-40)
+    np.testing.assert_array_equal(unary("relu_tile_init(); relu_tile(0);"), [np.nan, 0, 0, denormal, 2])
+    maximum, minimum = (
+        unary(f"unary_{name}_tile_init(); unary_{name}_tile(0, 0x3f800000u);") for name in ("max", "min")
+    )
+    np.testing.assert_array_equal(maximum, [np.nan, 1, 1, 1, 2])
+    np.testing.assert_array_equal(minimum, [1, np.nan, 0, denormal, 1])
+
+
 # name: (calls on DST 0, NumPy meaning, range of inputs)
 UNARY: dict[str, tuple[str, Any, tuple[float, float]]] = {
     "exp": ("exp_tile_init(); exp_tile(0);", np.exp, (-8, 8)),

@@ -713,9 +713,14 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
             for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
                 target[i] = narrow_ties_away(widen(target[i]) + round_ties_away(values[i]));
             }
-        } else {
+        } else if (machine.wide_dst) {
             for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-                target[i] = narrow_ties_away(values[i]);
+                target[i] = narrow_packed(values[i]);
+            }
+        } else {
+            // A 16-bit DST holds bfloat16: nothing is rounded or flushed.
+            for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+                target[i] = static_cast<uint16_t>(bits_of(values[i]) >> 16);
             }
         }
     } else {

@@ -20,7 +20,7 @@ inline float float_of(uint32_t bits) {
 
 inline float widen(uint16_t bfloat16) { return float_of(static_cast<uint32_t>(bfloat16) << 16); }
 
-// To bfloat16, nearest, ties away from zero; denormals and -0 become +0, NaN stays NaN. Packer and FPU round so.
+// To bfloat16, nearest, ties away from zero; denormals and -0 become +0, NaN stays NaN.
 inline uint32_t round_ties_away_bits(uint32_t bits) {
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
     const uint32_t rounded = magnitude > 0x7F800000u ? bits | 0x00400000u : bits + 0x8000u;
@@ -29,6 +29,13 @@ inline uint32_t round_ties_away_bits(uint32_t bits) {
 
 inline float round_ties_away(float value) { return float_of(round_ties_away_bits(bits_of(value))); }
 inline uint16_t narrow_ties_away(float value) { return static_cast<uint16_t>(round_ties_away_bits(bits_of(value)) >> 16); }
+
+// What the packer makes bfloat16 of a 32-bit DST: rounded as above, but NaN becomes infinity.
+inline uint16_t narrow_packed(float value) {
+    const uint32_t bits = bits_of(value);
+    const uint32_t kept = (bits & 0x7FFFFFFFu) > 0x7F800000u ? (bits & 0x80000000u) | 0x7F800000u : bits;
+    return static_cast<uint16_t>(round_ties_away_bits(kept) >> 16);
+}
 
 // To bfloat16, nearest, ties to even: what SFPU kernels that round do.
 inline float round_ties_even(float value) {
@@ -52,5 +59,8 @@ inline float masked(float value, uint32_t mask) { return float_of(bits_of(value)
 #if defined(__FMA__) || defined(__aarch64__)
 inline float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #else
-inline float multiply_add(float a, float b, float c) { return a * b + c; }
+// The product is exact in double, so that results are those of other machines but for a rare second rounding.
+inline float multiply_add(float a, float b, float c) {
+    return static_cast<float>(static_cast<double>(a) * static_cast<double>(b) + static_cast<double>(c));
+}
 #endif

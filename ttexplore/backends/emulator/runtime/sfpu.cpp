@@ -20,6 +20,17 @@ static constexpr Narrowing NARROWINGS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NAR
 
 // ---- functions
 
+// The SFPU orders values as numbers of sign and magnitude: -NaN below all, -0 below 0, NaN above all.
+static inline int32_t order_of(float x) {
+    const int32_t bits = static_cast<int32_t>(bits_of(x));
+    return bits < 0 ? bits ^ INT32_MAX : bits;
+}
+static inline float larger_of(float x, float y) { return order_of(x) < order_of(y) ? y : x; }
+static inline float smaller_of(float x, float y) { return order_of(x) < order_of(y) ? x : y; }
+
+// A product that is zero is +0.
+static inline float product_of(float x, float y) { return x * y + 0.0f; }
+
 // The SFPU's x * y + z keeps the product to 26 places below the sum of the operands' exponents and whether something is
 // left, and only then adds: where the sum cancels, that shows. All but the final rounding is exact in double.
 static inline float sfpu_multiply_add(float x, float y, float z) {
@@ -42,7 +53,7 @@ static inline float exponential(float x) {
     const float quotient = clamped * 1.442695f, whole = __builtin_truncf(quotient);
     const float steps = whole + (__builtin_fabsf(quotient - whole) >= 0.5f ? __builtin_copysignf(1.0f, quotient) : 0.0f);
     float rest = multiply_add(steps, -6.93145752e-1f, clamped);
-    rest = multiply_add(steps, -1.42860677e-6f, rest);
+    rest = sfpu_multiply_add(steps, -1.42860677e-6f, rest);
     float sum = multiply_add(1.37805939e-3f, rest, 8.37312452e-3f);
     sum = multiply_add(sum, rest, 4.16695364e-2f);
     sum = multiply_add(sum, rest, 1.66664720e-1f);
@@ -167,7 +178,7 @@ static void scalar_operation(float* tile, uint32_t faces, uint32_t operation, fl
         case ScalarSub: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x - scalar; });
         // div_unary_tile multiplies: its argument is the reciprocal.
         case ScalarMul:
-        case ScalarDiv: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x * scalar; });
+        case ScalarDiv: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return product_of(x, scalar); });
         case ScalarRsub: return apply(tile, faces, Narrowing::Round, [=](float x) { return scalar - x; });
         default: kernel_fault("an unknown scalar operation", "use add, sub, mul, div or rsub_unary_tile");
     }
@@ -192,7 +203,7 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_sqrt: apply(tile, faces, narrowing, [](float x) { return sqrtf(x); }); break;
         case Sfpu_rsqrt: apply(tile, faces, narrowing, [](float x) { return 1.0f / sqrtf(x); }); break;
         case Sfpu_recip: apply(tile, faces, narrowing, [](float x) { return 1.0f / x; }); break;
-        case Sfpu_relu: apply(tile, faces, narrowing, [](float x) { return x > 0.0f ? x : 0.0f; }); break;
+        case Sfpu_relu: apply(tile, faces, narrowing, [](float x) { return larger_of(x, 0.0f); }); break;
         case Sfpu_relu_max:
             apply(tile, faces, narrowing, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });
             break;
@@ -224,8 +235,8 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
             }
             break;
         case Sfpu_binop_with_scalar: scalar_operation(tile, faces, second, value); break;
-        case Sfpu_unary_max: apply(tile, faces, narrowing, [=](float x) { return x > value ? x : value; }); break;
-        case Sfpu_unary_min: apply(tile, faces, narrowing, [=](float x) { return x < value ? x : value; }); break;
+        case Sfpu_unary_max: apply(tile, faces, narrowing, [=](float x) { return larger_of(x, value); }); break;
+        case Sfpu_unary_min: apply(tile, faces, narrowing, [=](float x) { return smaller_of(x, value); }); break;
         default: kernel_fault(format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, dst, operation);
@@ -244,14 +255,10 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
         case Sfpu_add_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x + y; }); break;
         case Sfpu_sub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x - y; }); break;
         case Sfpu_rsub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return y - x; }); break;
-        case Sfpu_mul_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x * y; }); break;
+        case Sfpu_mul_binary: apply_binary(a, b, target, faces, narrowing, product_of); break;
         case Sfpu_div_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x / y; }); break;
-        case Sfpu_binary_max:
-            apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x > y ? x : y; });
-            break;
-        case Sfpu_binary_min:
-            apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x < y ? x : y; });
-            break;
+        case Sfpu_binary_max: apply_binary(a, b, target, faces, narrowing, larger_of); break;
+        case Sfpu_binary_min: apply_binary(a, b, target, faces, narrowing, smaller_of); break;
         default: kernel_fault(format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, out, operation);
