@@ -49,6 +49,12 @@ class Op:
     holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `note` is shown to the user.
+
+    `emulator_ulp` is the bound of the emulator's error: the largest difference, in units in the last place of the
+    output format, between what the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
+    Blackhole) give for one call on finite normal inputs, in every data format and DST width that the operation is right
+    in on the chip. 0 says bit-equal, zeros of either sign counting as equal. tests/device/test_numerics.py measures it
+    and writes docs/numerics.md.
     """
 
     name: str
@@ -68,6 +74,7 @@ class Op:
     cycles: int = 0
     exact_fp32: bool = False
     note: str = ""
+    emulator_ulp: int = 0
 
     @property
     def ir_name(self) -> str:
