@@ -1,0 +1,33 @@
+"""Every kernel of the corpus on a simulated chip: nothing that passes on the emulator fails there.
+
+The kernels take turns on the two chips, so that each chip has its half.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import CORPUS, Case
+
+pytestmark = [pytest.mark.device, pytest.mark.slow]
+
+CHIPS = ("wormhole_n150", "blackhole_p150")
+
+
+@pytest.mark.parametrize(
+    ("case", "target"),
+    [
+        pytest.param(case, target, id=f"{case.name}-{target}", marks=pytest.mark.xdist_group(target))
+        for number, case in enumerate(CORPUS)
+        for target in (CHIPS[number % 2],)
+    ],
+)
+def test_the_chip_gives_the_emulators_numbers(case: Case, target: str, environment: Path) -> None:
+    exploration = ttx.explore(case.make(), target=target, options={"cores": (1, 1)})
+    run = exploration.run(backend="ttnn", device="wolfpine", environment=environment)
+    assert run.passed, str(run)
+    against_emulator = next(side.comparison for side in run.sides if side.name == "ttnn against emulator")
+    assert against_emulator.equal_share == 1.0, str(run)
