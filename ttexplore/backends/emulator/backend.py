@@ -65,7 +65,7 @@ class Emulator:
     """Runs programs on simulated cores at native speed.
 
     `arithmetic` is ``exact``: the matrix unit's sums and products bit for bit as the simulated chips have them, or
-    ``fast``: plain float32 sums of the same products, about 30 times faster for large matrix products and off by at
+    ``fast``: plain float32 sums of the same products, 10 to 20 times faster for large matrix products and off by at
     most a few units of TF32's last place.
 
     The approximate variants of SFPU operations compute the exact function; NoC coordinates are the logical ones.

@@ -1,6 +1,6 @@
 #include "matmul_exact.h"
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#if (defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)) || (defined(__AVX2__) && defined(__FMA__))
 #include <immintrin.h>
 
 // Adding to 1.5 * 2^(e + 13), where float32 keeps multiples of 2^(e - 10), rounds a product to the 10 places below its
@@ -21,13 +21,130 @@ constexpr int32_t NARROW_PLACES = 13;
 constexpr int32_t LEAST_EXPONENT = 40, LARGEST_EXPONENT = 225, LEAST_OPERAND_EXPONENT = 24;
 constexpr int32_t NO_EXPONENT = -4000;  // of zero: below any sum of two exponents
 
+// ---- vectors: the few operations that the processors have under different names
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+
 constexpr uint32_t LANES = 16;
 // Rows of the result that are worked on at once: their chains of additions hide each other's latency.
 constexpr uint32_t ROWS = 4;
+typedef __m512 Floats;
+typedef __m512i Wholes;
 
-static __m512i all(int32_t value) { return _mm512_set1_epi32(value); }
-static __m512i exponent_field(__m512i bits) { return _mm512_and_si512(bits, all(0xFF << MANTISSA_BITS)); }
-static __m512 as_float(__m512i bits) { return _mm512_castsi512_ps(bits); }
+static inline Wholes all(int32_t value) { return _mm512_set1_epi32(value); }
+static inline Floats all(float value) { return _mm512_set1_ps(value); }
+static inline Floats load(const float* from) { return _mm512_loadu_ps(from); }
+static inline void store(float* to, Floats value) { _mm512_storeu_ps(to, value); }
+static inline Floats as_float(Wholes bits) { return _mm512_castsi512_ps(bits); }
+static inline Wholes as_bits(Floats value) { return _mm512_castps_si512(value); }
+static inline Wholes plus(Wholes a, Wholes b) { return _mm512_add_epi32(a, b); }
+static inline Wholes minus(Wholes a, Wholes b) { return _mm512_sub_epi32(a, b); }
+static inline Wholes masked(Wholes a, Wholes b) { return _mm512_and_si512(a, b); }
+static inline Wholes larger(Wholes a, Wholes b) { return _mm512_max_epi32(a, b); }
+static inline Wholes without_places(Wholes a) { return _mm512_srai_epi32(a, NARROW_PLACES); }
+static inline Floats minus(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+static inline Floats times(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+static inline Floats times_plus(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+static inline Floats to_float(Wholes value) { return _mm512_cvtepi32_ps(value); }
+
+// The largest whole number that is not above `value`.
+static inline Wholes whole_below(Floats value) {
+    return _mm512_cvt_roundps_epi32(value, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+// value * scale as a whole number, halves away from zero; at most 24 bits.
+static inline Wholes whole_nearest(Floats value, Floats scale) {
+    const Floats half = _mm512_or_ps(_mm512_and_ps(value, all(-0.0f)), all(0.5f));
+    return _mm512_cvttps_epi32(_mm512_fmadd_round_ps(value, scale, half, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+
+// A whole number of at most 30 bits as a float, halves away from zero: what is left when it is cut to 24 bits, added
+// once more, reaches the next value.
+static inline Floats rounded_away(Wholes value) {
+    const Wholes cut = _mm512_cvttps_epi32(_mm512_cvt_roundepi32_ps(value, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+    return _mm512_cvt_roundepi32_ps(minus(plus(value, value), cut), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
+// `value`, but `other` where `total` is -1.
+static inline Floats unless_minus_one(Wholes total, Floats value, Floats other) {
+    return _mm512_mask_mov_ps(value, _mm512_cmpeq_epi32_mask(total, all(-1)), other);
+}
+
+// The largest sums of an exponent of `b` with one of each of 32 columns of `a`, over eight rows.
+static inline void largest_sums(const uint32_t* b, const int16_t* a, Wholes* sums) {
+    Wholes largest = _mm512_set1_epi16(2 * NO_EXPONENT);
+    for (uint32_t k = 0; k < 8; ++k) {
+        const Wholes sum = _mm512_add_epi16(_mm512_load_si512(a + k * 32), all(static_cast<int32_t>(b[k])));
+        largest = _mm512_max_epi16(largest, sum);
+    }
+    sums[0] = _mm512_cvtepi16_epi32(_mm512_castsi512_si256(largest));
+    sums[1] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(largest, 1));
+}
+static inline Wholes in_exponent_place(Wholes value) { return _mm512_slli_epi32(value, MANTISSA_BITS); }
+
+#else
+
+constexpr uint32_t LANES = 8;
+constexpr uint32_t ROWS = 2;
+typedef __m256 Floats;
+typedef __m256i Wholes;
+
+static inline Wholes all(int32_t value) { return _mm256_set1_epi32(value); }
+static inline Floats all(float value) { return _mm256_set1_ps(value); }
+static inline Floats load(const float* from) { return _mm256_loadu_ps(from); }
+static inline void store(float* to, Floats value) { _mm256_storeu_ps(to, value); }
+static inline Floats as_float(Wholes bits) { return _mm256_castsi256_ps(bits); }
+static inline Wholes as_bits(Floats value) { return _mm256_castps_si256(value); }
+static inline Wholes plus(Wholes a, Wholes b) { return _mm256_add_epi32(a, b); }
+static inline Wholes minus(Wholes a, Wholes b) { return _mm256_sub_epi32(a, b); }
+static inline Wholes masked(Wholes a, Wholes b) { return _mm256_and_si256(a, b); }
+static inline Wholes larger(Wholes a, Wholes b) { return _mm256_max_epi32(a, b); }
+static inline Wholes without_places(Wholes a) { return _mm256_srai_epi32(a, NARROW_PLACES); }
+static inline Floats minus(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
+static inline Floats times(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+static inline Floats times_plus(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+static inline Floats to_float(Wholes value) { return _mm256_cvtepi32_ps(value); }
+static inline Wholes whole_below(Floats value) { return _mm256_cvttps_epi32(_mm256_floor_ps(value)); }
+
+static inline Wholes whole_nearest(Floats value, Floats scale) {
+    const Floats scaled = times(value, scale);
+    const Wholes cut = _mm256_cvttps_epi32(scaled);
+    const Floats rest = minus(scaled, to_float(cut));
+    return plus(cut, _mm256_cvttps_epi32(_mm256_add_ps(rest, rest)));
+}
+
+// In double nothing is lost, and a little more in magnitude decides ties.
+static inline Floats rounded_away(Wholes value) {
+    const __m256d nudge = _mm256_set1_pd(1.0 + 1.0 / (1ll << 40));
+    const __m256d low = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(value)), nudge);
+    const __m256d high = _mm256_mul_pd(_mm256_cvtepi32_pd(_mm256_extracti128_si256(value, 1)), nudge);
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+
+static inline Floats unless_minus_one(Wholes total, Floats value, Floats other) {
+    return _mm256_blendv_ps(value, other, as_float(_mm256_cmpeq_epi32(total, all(-1))));
+}
+
+static inline void largest_sums(const uint32_t* b, const int16_t* a, Wholes* sums) {
+    for (uint32_t half = 0; half < 2; ++half) {
+        Wholes largest = _mm256_set1_epi16(2 * NO_EXPONENT);
+        for (uint32_t k = 0; k < 8; ++k) {
+            const Wholes row = _mm256_load_si256(reinterpret_cast<const Wholes*>(a + k * 32 + half * 16));
+            largest = _mm256_max_epi16(largest, _mm256_add_epi16(row, all(static_cast<int32_t>(b[k]))));
+        }
+        sums[half * 2] = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(largest));
+        sums[half * 2 + 1] = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(largest, 1));
+    }
+}
+static inline Wholes in_exponent_place(Wholes value) { return _mm256_slli_epi32(value, MANTISSA_BITS); }
+
+#endif
+
+constexpr uint32_t SIDES = 32 / LANES;
+// Where columns of a row begin, of a tile in face order.
+static constexpr uint32_t column_of(uint32_t side) { return side * LANES / 16 * FACE_ELEMENTS + side * LANES % 16; }
+
+// ---- operands
 
 // A tile as one side of the multiplier takes it.
 struct Operand {
@@ -37,103 +154,93 @@ struct Operand {
     int32_t least, largest;                              // of the exponents that are not those of zeros
 };
 
+static int32_t exponent_of(float value) { return static_cast<int32_t>(bits_of(value) >> MANTISSA_BITS & 0xFF); }
+
 static void take_apart(const float* tile, uint32_t mask, uint32_t high_mask, float factor, Operand& operand) {
-    __m512i least = all(0xFF << MANTISSA_BITS), largest = _mm512_setzero_si512();
-    for (uint32_t i = 0; i < TILE_ELEMENTS; i += LANES) {
-        const __m512i bits = _mm512_loadu_si512(tile + i), exponent = exponent_field(bits);
-        const __mmask16 live = _mm512_test_epi32_mask(exponent, exponent);
-        least = _mm512_mask_min_epi32(least, live, least, exponent);
-        largest = _mm512_max_epi32(largest, exponent);
-        const __m512 full = as_float(_mm512_maskz_and_epi32(live, bits, all(static_cast<int32_t>(mask))));
-        const __m512 high = as_float(_mm512_maskz_and_epi32(live, bits, all(static_cast<int32_t>(high_mask))));
-        _mm512_store_ps(operand.part[0] + i, _mm512_mul_ps(high, _mm512_set1_ps(factor)));
-        _mm512_store_ps(operand.part[1] + i, _mm512_mul_ps(_mm512_sub_ps(full, high), _mm512_set1_ps(factor)));
-        const __m512i number = _mm512_mask_srli_epi32(all(NO_EXPONENT), live, exponent, MANTISSA_BITS);
-        const uint32_t face = i / FACE_ELEMENTS, row = (face & 2) * 8 + i % FACE_ELEMENTS / LANES;
-        int16_t* place = operand.exponent + row * 32 + (face & 1) * LANES;
-        _mm256_store_si256(reinterpret_cast<__m256i*>(place), _mm512_cvtepi32_epi16(number));
-        const __m512i low = _mm512_and_si512(number, all(0xFFFF));
-        _mm512_store_si512(operand.exponent_twice + i, _mm512_or_si512(low, _mm512_slli_epi32(low, 16)));
+    int32_t exponents[TILE_ELEMENTS];
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const int32_t exponent = exponent_of(tile[i]);
+        const uint32_t live = exponent == 0 ? 0 : 0xFFFFFFFFu;
+        const float high = masked(tile[i], high_mask & live);
+        operand.part[0][i] = high * factor;
+        operand.part[1][i] = (masked(tile[i], mask & live) - high) * factor;
+        exponents[i] = exponent;
     }
-    operand.least = _mm512_reduce_min_epi32(least) >> MANTISSA_BITS;
-    operand.largest = _mm512_reduce_max_epi32(largest) >> MANTISSA_BITS;
+    int32_t least = 0xFF, largest = 0;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const int32_t raised = exponents[i] == 0 ? 0xFF : exponents[i];
+        least = raised < least ? raised : least;
+        largest = exponents[i] > largest ? exponents[i] : largest;
+    }
+    operand.least = least;
+    operand.largest = largest;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const int32_t number = exponents[i] == 0 ? NO_EXPONENT : exponents[i];
+        operand.exponent_twice[i] = (static_cast<uint32_t>(number) & 0xFFFF) | static_cast<uint32_t>(number) << 16;
+    }
+    for (uint32_t row = 0; row < TILE_ELEMENTS / 16; ++row) {
+        const uint32_t face = row / 16;
+        int16_t* place = operand.exponent + ((face & 2) * 8 + row % 16) * 32 + (face & 1) * 16;
+        for (uint32_t column = 0; column < 16; ++column) {
+            place[column] = static_cast<int16_t>(operand.exponent_twice[row * 16 + column]);
+        }
+    }
 }
 
 static bool in_range(const float* result) {
-    __mmask16 outside = 0;
-    for (uint32_t i = 0; i < TILE_ELEMENTS; i += LANES) {
-        const __m512i exponent = exponent_field(_mm512_loadu_si512(result + i));
-        const __m512i above = _mm512_sub_epi32(exponent, all(LEAST_EXPONENT << MANTISSA_BITS));
-        const __m512i span = all((LARGEST_EXPONENT - LEAST_EXPONENT) << MANTISSA_BITS);
-        outside |= _mm512_mask_cmpgt_epu32_mask(_mm512_test_epi32_mask(exponent, exponent), above, span);
+    uint32_t outside = 0;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        const int32_t exponent = exponent_of(result[i]);
+        outside |= exponent != 0 && (exponent < LEAST_EXPONENT || exponent > LARGEST_EXPONENT);
     }
     return outside == 0;
 }
 
+// ---- the product
+
 // The largest exponent of eight products for 32 columns, at the place of float32's exponent. Groups of zeros get the
 // least exponent, which moves nothing else.
-static inline void largest_exponents(const uint32_t* b, const int16_t* a, __m512i* left, __m512i* right) {
-    __m512i largest = _mm512_set1_epi16(2 * NO_EXPONENT);
-    for (uint32_t k = 0; k < 8; ++k) {
-        const __m512i sum = _mm512_add_epi16(_mm512_load_si512(a + k * 32), all(static_cast<int32_t>(b[k])));
-        largest = _mm512_max_epi16(largest, sum);
+static inline void largest_exponents(const uint32_t* b, const int16_t* a, Wholes* largest) {
+    largest_sums(b, a, largest);
+    for (uint32_t side = 0; side < SIDES; ++side) {
+        const Wholes exponent = minus(largest[side], all(EXPONENT_BIAS));
+        largest[side] = in_exponent_place(larger(exponent, all(LEAST_EXPONENT + LOW_A_PLACES + LOW_B_PLACES)));
     }
-    largest = _mm512_sub_epi16(largest, _mm512_set1_epi16(EXPONENT_BIAS));
-    largest = _mm512_max_epi16(largest, _mm512_set1_epi16(LEAST_EXPONENT + LOW_A_PLACES + LOW_B_PLACES));
-    *left = _mm512_slli_epi32(_mm512_cvtepi16_epi32(_mm512_castsi512_si256(largest)), MANTISSA_BITS);
-    *right = _mm512_slli_epi32(_mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(largest, 1)), MANTISSA_BITS);
 }
 
 // The sum of a group of products, and the number that its additions started from.
 struct Group {
-    __m512 sum;
-    __m512i largest, start;
+    Floats sum;
+    Wholes largest, start;
 };
 
 // A group's sum in units of 1 / scale, rounded half up.
-static inline __m512i aligned(const Group& group, __m512 scale) {
-    const __m512 sum = _mm512_sub_ps(group.sum, as_float(group.start));
-    return _mm512_cvt_roundps_epi32(_mm512_fmadd_ps(sum, scale, _mm512_set1_ps(0.5f)),
-                                    _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+static inline Wholes aligned(const Group& group, Floats scale) {
+    return whole_below(times_plus(minus(group.sum, as_float(group.start)), scale, all(0.5f)));
 }
-
-// DST in units of 1 / scale, rounded half away from zero.
-static inline __m512i aligned(__m512 dst, __m512 scale) {
-    const __m512 half = _mm512_or_ps(_mm512_and_ps(dst, _mm512_set1_ps(-0.0f)), _mm512_set1_ps(0.5f));
-    return _mm512_cvttps_epi32(_mm512_fmadd_round_ps(dst, scale, half, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
-}
-
-static inline __m512i plus(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
 
 // DST plus two group sums: all three are rounded to the last place of the largest exponent among them, summed as
 // integers, and rounded again. `places` is what the phase takes from the groups' exponents.
 template <bool wide, bool wormhole>
-static inline __m512 accumulated(__m512 dst, const Group& one, const Group& two, __m512i places) {
-    const __m512i largest = plus(_mm512_max_epi32(one.largest, two.largest), places);
-    const __m512i exponent = _mm512_max_epi32(largest, exponent_field(_mm512_castps_si512(dst)));
-    const __m512i inverse = _mm512_sub_epi32(all((2 * EXPONENT_BIAS + MANTISSA_BITS) << MANTISSA_BITS), exponent);
-    const __m512i first = aligned(one, as_float(inverse)), second = aligned(two, as_float(inverse));
+static inline Floats accumulated(Floats dst, const Group& one, const Group& two, Wholes places) {
+    const Wholes dst_exponent = masked(as_bits(dst), all(0xFF << MANTISSA_BITS));
+    const Wholes exponent = larger(plus(larger(one.largest, two.largest), places), dst_exponent);
+    const Wholes inverse = minus(all((2 * EXPONENT_BIAS + MANTISSA_BITS) << MANTISSA_BITS), exponent);
+    const Wholes first = aligned(one, as_float(inverse)), second = aligned(two, as_float(inverse));
     if (!wide) {
-        const __m512i half = all(1 << (NARROW_PLACES - 1));
-        const __m512i coarse = _mm512_sub_epi32(inverse, all(NARROW_PLACES << MANTISSA_BITS));
-        const __m512i terms = plus(_mm512_srai_epi32(plus(first, half), NARROW_PLACES),
-                                   _mm512_srai_epi32(plus(second, half), NARROW_PLACES));
-        const __m512 total = _mm512_cvtepi32_ps(plus(terms, aligned(dst, as_float(coarse))));
-        const __m512i unit = _mm512_sub_epi32(exponent, all((MANTISSA_BITS - NARROW_PLACES) << MANTISSA_BITS));
-        const __m512i exact = _mm512_castps_si512(_mm512_mul_ps(total, as_float(unit)));
-        return as_float(_mm512_and_si512(plus(exact, all(0x8000)), all(static_cast<int32_t>(0xFFFF0000u))));
+        const Wholes half = all(1 << (NARROW_PLACES - 1));
+        const Wholes terms = plus(without_places(plus(first, half)), without_places(plus(second, half)));
+        const Wholes coarse = minus(inverse, all(NARROW_PLACES << MANTISSA_BITS));
+        const Floats total = to_float(plus(terms, whole_nearest(dst, as_float(coarse))));
+        const Wholes unit = minus(exponent, all((MANTISSA_BITS - NARROW_PLACES) << MANTISSA_BITS));
+        const Wholes exact = as_bits(times(total, as_float(unit)));
+        return as_float(masked(plus(exact, all(0x8000)), all(static_cast<int32_t>(0xFFFF0000u))));
     }
-    const __m512i total = plus(plus(first, second), aligned(dst, as_float(inverse)));
-    // Half away from zero: what is left when the total is cut to 24 bits, added once more, reaches the next value.
-    const __m512i cut = _mm512_cvttps_epi32(_mm512_cvt_roundepi32_ps(total, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
-    const __m512i more = _mm512_sub_epi32(plus(total, total), cut);
-    const __m512 rounded = _mm512_cvt_roundepi32_ps(more, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
-    const __m512 result = _mm512_mul_ps(rounded, as_float(_mm512_sub_epi32(exponent, all(MANTISSA_BITS << MANTISSA_BITS))));
+    const Wholes total = plus(plus(first, second), whole_nearest(dst, as_float(inverse)));
+    const Floats result = times(rounded_away(total), as_float(minus(exponent, all(MANTISSA_BITS << MANTISSA_BITS))));
     if (wormhole) {
         // Wormhole normalises a total of -1 wrongly, by 27 places.
-        const __mmask16 minus_one = _mm512_cmpeq_epi32_mask(total, all(-1));
-        const __m512i wrong = plus(exponent, all(4 << MANTISSA_BITS));
-        return as_float(_mm512_mask_or_epi32(_mm512_castps_si512(result), minus_one, wrong, all(INT32_MIN)));
+        return unless_minus_one(total, result, as_float(plus(exponent, all(INT32_MIN | 4 << MANTISSA_BITS))));
     }
     return result;
 }
@@ -142,48 +249,48 @@ template <bool wide, bool wormhole>
 static void multiply(const Operand& b, const Operand& a, float* result, uint32_t phases) {
     for (uint32_t row = 0; row < 32; row += ROWS) {
         const uint32_t face = row / 16 * 2;
-        float* place = result + face * FACE_ELEMENTS + row % 16 * LANES;
-        __m512 dst[ROWS][2];
-        __m512i largest[2][2][ROWS][2];  // by half of the depth, group, row, half of the columns
+        float* place = result + face * FACE_ELEMENTS + row % 16 * 16;
+        Floats dst[ROWS][SIDES];
+        Wholes largest[2][2][ROWS][SIDES];  // by half of the depth, group, row, columns
         for (uint32_t r = 0; r < ROWS; ++r) {
-            dst[r][0] = _mm512_loadu_ps(place + r * LANES);
-            dst[r][1] = _mm512_loadu_ps(place + FACE_ELEMENTS + r * LANES);
+            for (uint32_t side = 0; side < SIDES; ++side) {
+                dst[r][side] = load(place + column_of(side) + r * 16);
+            }
             for (uint32_t half = 0; half < 2; ++half) {
-                const uint32_t* b_row = b.exponent_twice + (face + half) * FACE_ELEMENTS + (row % 16 + r) * LANES;
+                const uint32_t* b_row = b.exponent_twice + (face + half) * FACE_ELEMENTS + (row % 16 + r) * 16;
                 for (uint32_t group = 0; group < 2; ++group) {
-                    __m512i* pair = largest[half][group][r];
-                    largest_exponents(b_row + group * 8, a.exponent + (half * 16 + group * 8) * 32, &pair[0], &pair[1]);
+                    const int16_t* a_rows = a.exponent + (half * 16 + group * 8) * 32;
+                    largest_exponents(b_row + group * 8, a_rows, largest[half][group][r]);
                 }
             }
         }
         for (uint32_t phase = 0; phase < phases; ++phase) {
             const int32_t less = (phase & 1 ? LOW_A_PLACES : 0) + (phase & 2 ? LOW_B_PLACES : 0);
-            const __m512i places = all(-less * (1 << MANTISSA_BITS));
-            const __m512i start = plus(places, all((HEADROOM << MANTISSA_BITS) | 1 << (MANTISSA_BITS - 1)));
+            const Wholes places = all(-less * (1 << MANTISSA_BITS));
+            const Wholes start = plus(places, all((HEADROOM << MANTISSA_BITS) | 1 << (MANTISSA_BITS - 1)));
             for (uint32_t half = 0; half < 2; ++half) {
-                const float* b_part = b.part[phase >> 1] + (face + half) * FACE_ELEMENTS + row % 16 * LANES;
+                const float* b_part = b.part[phase >> 1] + (face + half) * FACE_ELEMENTS + row % 16 * 16;
                 const float* a_part = a.part[phase & 1] + half * 2 * FACE_ELEMENTS;
-                Group groups[2][ROWS][2];
+                Group groups[2][ROWS][SIDES];
                 for (uint32_t group = 0; group < 2; ++group) {
                     for (uint32_t r = 0; r < ROWS; ++r) {
-                        for (uint32_t side = 0; side < 2; ++side) {
-                            const __m512i exponent = largest[half][group][r][side], from = plus(exponent, start);
+                        for (uint32_t side = 0; side < SIDES; ++side) {
+                            const Wholes exponent = largest[half][group][r][side], from = plus(exponent, start);
                             groups[group][r][side] = {as_float(from), exponent, from};
                         }
                     }
                     for (uint32_t k = group * 8; k < group * 8 + 8; ++k) {
-                        const __m512 left = _mm512_load_ps(a_part + k * LANES);
-                        const __m512 right = _mm512_load_ps(a_part + FACE_ELEMENTS + k * LANES);
-                        for (uint32_t r = 0; r < ROWS; ++r) {
-                            const __m512 factor = _mm512_set1_ps(b_part[r * LANES + k]);
-                            Group* pair = groups[group][r];
-                            pair[0].sum = _mm512_fmadd_ps(factor, left, pair[0].sum);
-                            pair[1].sum = _mm512_fmadd_ps(factor, right, pair[1].sum);
+                        for (uint32_t side = 0; side < SIDES; ++side) {
+                            const Floats factor = load(a_part + column_of(side) + k * 16);
+                            for (uint32_t r = 0; r < ROWS; ++r) {
+                                Group& one = groups[group][r][side];
+                                one.sum = times_plus(all(b_part[r * 16 + k]), factor, one.sum);
+                            }
                         }
                     }
                 }
                 for (uint32_t r = 0; r < ROWS; ++r) {
-                    for (uint32_t side = 0; side < 2; ++side) {
+                    for (uint32_t side = 0; side < SIDES; ++side) {
                         dst[r][side] =
                             accumulated<wide, wormhole>(dst[r][side], groups[0][r][side], groups[1][r][side], places);
                     }
@@ -191,8 +298,9 @@ static void multiply(const Operand& b, const Operand& a, float* result, uint32_t
             }
         }
         for (uint32_t r = 0; r < ROWS; ++r) {
-            _mm512_storeu_ps(place + r * LANES, dst[r][0]);
-            _mm512_storeu_ps(place + FACE_ELEMENTS + r * LANES, dst[r][1]);
+            for (uint32_t side = 0; side < SIDES; ++side) {
+                store(place + column_of(side) + r * 16, dst[r][side]);
+            }
         }
     }
 }
