@@ -69,6 +69,13 @@ def test_two_outputs_in_order_and_in_their_dtypes() -> None:
     assert [output.dtype for output in run.outputs] == [np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)]
 
 
+@pytest.mark.parametrize("fidelity", ["LoFi", "HiFi2", "HiFi3"])
+def test_lower_fidelities_pass_by_their_own_precision(fidelity: str) -> None:
+    run = ttx.explore(gemm(), options={"math_fidelity": fidelity}).run()
+    assert run.passed, run.message
+    assert (run.max_rel_error > 0.02) == (fidelity == "LoFi")
+
+
 def test_only_a_device_takes_a_device() -> None:
     exploration = ttx.explore(copy_block())
     with pytest.raises(UsageError, match="the backend emulator has no device"):

@@ -18,6 +18,7 @@ TTNN_VERSION = "0.81.1"
 WOLFPINE_VERSION = "2.2"
 
 RECORD = "environment.json"
+VERIFIED = "verified"
 SET_UP = "ttexplore setup device"
 
 
@@ -26,10 +27,10 @@ class DeviceEnvironment:
     """Where the parts of the SDK are.
 
     `folder` holds environment.json and what is made again: compiled kernels and logs. `python` imports ttnn (3.10 or
-    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler.
-    `wolfpine_folders` holds the simulator
+    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler. `wolfpine_folders` holds the simulator
     of each architecture ("wormhole", "blackhole"), none if wolfpine is not installed. `ttsim_folder` holds the
-    libraries of ttsim, if the user has named it. `managed` says that set-up has made it and may remove it.
+    libraries of ttsim, if the user has named it. `managed` says that set-up has installed the SDK; otherwise it is the
+    user's own.
     """
 
     folder: Path
@@ -54,12 +55,23 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
     Raises BackendError, with the command that mends it, where there is none, where a part of it is gone, and where
     ttnn is of another version than the one that set-up installs.
     """
+    environment = recorded_environment(folder)
+    fault = environment_fault(environment)
+    if fault:
+        own = "" if environment.managed else f" --sdk-python {environment.python}"
+        raise BackendError(
+            f"the device environment in {environment.folder} is broken: {fault}", hint=f"{_set_up_command(folder)}{own}"
+        )
+    return environment
+
+
+def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
+    """The environment as its record tells, whether or not all is still there. Raises BackendError if it has none."""
     place = folder or default_environment_folder()
-    command = SET_UP + (f" --folder {place}" if folder else "")
     try:
         record: dict[str, Any] = json.loads((place / RECORD).read_text(encoding="utf-8"))
         ttsim = record["ttsim_folder"]
-        environment = DeviceEnvironment(
+        return DeviceEnvironment(
             folder=place,
             python=Path(record["python"]),
             ttnn_version=record["ttnn_version"],
@@ -73,13 +85,15 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
     except FileNotFoundError as error:
         unfinished = place.exists() and any(place.iterdir())
         what = "its set-up was not finished" if unfinished else "it is not set up"
-        raise BackendError(f"there is no device environment in {place}: {what}", hint=command) from error
+        raise BackendError(
+            f"there is no device environment in {place}: {what}", hint=_set_up_command(folder)
+        ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackendError(f"{place / RECORD} cannot be read: {error}", hint=command) from error
-    fault = environment_fault(environment)
-    if fault:
-        raise BackendError(f"the device environment in {place} is broken: {fault}", hint=command)
-    return environment
+        raise BackendError(f"{place / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
+
+
+def _set_up_command(folder: Path | None) -> str:
+    return SET_UP + (f" --folder {folder}" if folder else "")
 
 
 def write_environment(environment: DeviceEnvironment) -> None:
@@ -120,6 +134,11 @@ def installed_version(sdk_folder: Path) -> str | None:
     """The version of ttnn by the metadata beside its package, None where there is none."""
     found = sorted(sdk_folder.parent.glob("ttnn-*.dist-info"))
     return found[0].name.removesuffix(".dist-info").removeprefix("ttnn-") if len(found) == 1 else None
+
+
+def verified_file(environment: DeviceEnvironment) -> Path:
+    """The file that tells that a program has run in the environment as it is now."""
+    return environment.folder / VERIFIED
 
 
 def compiler_file(sfpi_folder: Path) -> Path:
