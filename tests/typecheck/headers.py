@@ -1,7 +1,7 @@
-"""Fetches the device headers that emitted kernels are type-checked against: ``python -m tests.typecheck.headers``.
+"""Fetches what emitted code is checked against from the ttnn wheel: ``python -m tests.typecheck.headers``.
 
-They come out of the ttnn wheel (Apache-2.0, about 100 MB), which pip downloads; only the folders that a kernel can
-include are kept, below .cache of the repository.
+pip downloads the wheel (Apache-2.0, about 100 MB). Kept below .cache of the repository are the folders that a kernel
+can include and, for the host program, the names of the symbols that the SDK's shared libraries export.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 TTNN_VERSION = "0.81.1"
 CACHE_FOLDER = Path(__file__).parents[2] / ".cache"
 HEADERS_FOLDER = CACHE_FOLDER / f"ttnn-headers-{TTNN_VERSION}"
 
+# One mangled name a line, sorted.
+SYMBOLS_FILE = HEADERS_FOLDER / "exported_symbols.txt"
+
+LIBRARIES_FOLDER = "ttnn/build/lib/"
 KEPT_FOLDERS = (
     "ttnn/tt_metal/hw/inc/",
     "ttnn/tt_metal/hw/ckernels/",
@@ -30,13 +35,13 @@ KEPT_SUFFIXES = (".h", ".hpp", ".inl", ".cc", ".cpp", ".def", ".inc")
 
 def headers_missing() -> str:
     """Why the headers are not there and how to get them, or an empty text."""
-    if HEADERS_FOLDER.is_dir():
+    if SYMBOLS_FILE.is_file():
         return ""
     return f"the device headers of ttnn {TTNN_VERSION} are not there; run: make headers"
 
 
 def fetch_headers(folder: Path = HEADERS_FOLDER) -> None:
-    """Downloads the wheel and unpacks its headers into `folder`, which appears only when it is complete."""
+    """Downloads the wheel and unpacks it into `folder`, which appears only when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -49,9 +54,23 @@ def fetch_headers(folder: Path = HEADERS_FOLDER) -> None:
             for name in archive.namelist():
                 if name.startswith(KEPT_FOLDERS) and name.endswith(KEPT_SUFFIXES):
                     archive.extract(name, unpacked)
+            libraries = [
+                archive.extract(name, temporary)
+                for name in archive.namelist()
+                if name.startswith(LIBRARIES_FOLDER) and name.endswith(".so")
+            ]
+        (unpacked / SYMBOLS_FILE.name).write_text("\n".join(exported_symbols(libraries)) + "\n", encoding="utf-8")
         if folder.exists():
             shutil.rmtree(folder)
         unpacked.rename(folder)
+
+
+def exported_symbols(libraries: Sequence[str | Path]) -> list[str]:
+    """The mangled names that the shared libraries define for others, sorted; `nm` comes with the compiler."""
+    command = ["nm", "--dynamic", "--defined-only", "--just-symbols", *map(str, libraries)]
+    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    names = (line.partition("@")[0] for line in listing.splitlines() if line and not line.endswith(":"))
+    return sorted(set(names))
 
 
 if __name__ == "__main__" and headers_missing():

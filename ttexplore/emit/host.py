@@ -1,274 +1,339 @@
 """The host program in C++, from the plan alone.
 
-Its calls follow the classic host API of tt-metal 0.81.1 as the symbols of libtt_metal.so show it. The wheel has no
-host headers, so it cannot be compiled from the wheel; `run_ttnn.py` does the same through Python.
+Its calls follow the host API of tt-metal 0.81.1, whose shared libraries are in the ttnn wheel and whose headers are
+not: tests/emit/test_host_symbols.py compares the signatures. `run_ttnn.py` does the same through Python, with the same
+command line.
 """
 
 from __future__ import annotations
 
-from ttexplore.plan import Argument, KernelSignature, Plan, TensorLayout
+from collections.abc import Iterable
+from math import prod
+
+from ttexplore.plan import Argument, CircularBuffer, KernelSignature, Plan, TensorLayout
 
 _PROCESSORS = {
     "reader": ("RISCV_1", "NOC_0"),
     "writer": ("RISCV_0", "NOC_1"),
 }
+_CHIPS = {"wormhole": "WORMHOLE_B0", "blackhole": "BLACKHOLE"}
+_CORES_PER_LINE = 8
 
 
 def emit_host(plan: Plan) -> str:
-    """The text of main.cpp."""
-    parts = [_head(plan), _tiles(), _main(plan)]
-    return "\n".join(parts)
+    """The text of main.cpp. The variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
+    return "\n".join([_head(plan), _SUPPORT, *_run(plan), _MAIN])
 
 
 def _head(plan: Plan) -> str:
+    inputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _with_role(plan, "input"))
+    outputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _with_role(plan, "output"))
     return f"""// Host program of {plan.kernel} for {plan.target}, written by ttexplore from tt.plan.json.
-// Usage: main [input files of float32, one for each input tensor]; outputs go to <tensor>.bin as float32.
+// It uses the host API of tt-metal 0.81.1.
+//
+// main [--inputs FILE...] [--out FOLDER]
+//   inputs, in order: {inputs or "none"}
+//   outputs: {outputs}
+// A file holds one tensor: row-major float32 without a header, as numpy's tofile writes and fromfile reads it. Inputs
+// that are not given are random. Outputs are written to FOLDER/<name>.bin; FOLDER is the one of this file if not given.
+//
+// CMakeLists.txt, with the SDK installed:
+//   cmake_minimum_required(VERSION 3.22)
+//   project(main CXX)
+//   find_package(TT-Metalium REQUIRED)
+//   add_executable(main main.cpp)
+//   target_link_libraries(main PRIVATE TT::Metalium)
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tt-metalium/distributed.hpp>
 #include <tt-metalium/host_api.hpp>
 #include <tt-metalium/tensor_accessor_args.hpp>
 
-using namespace tt;
 using namespace tt::tt_metal;
 """
 
 
-def _tiles() -> str:
-    return """namespace {
+_SUPPORT = """namespace {
 
-// The bytes of a tensor as tiles of four 16x16 faces; each matrix of `rows` x `columns` is whole tiles.
+// The kernels lie beside this file.
+const std::filesystem::path here = std::filesystem::absolute(__FILE__).parent_path();
+
+struct Options {
+    std::vector<std::string> inputs;
+    std::filesystem::path out = here;
+};
+
+Options parse(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i < argc;) {
+        const std::string flag = argv[i++];
+        if (flag == "--inputs") {
+            while (i < argc && argv[i][0] != '-') options.inputs.emplace_back(argv[i++]);
+        } else if (flag == "--out" && i < argc) {
+            options.out = argv[i++];
+        } else {
+            throw std::runtime_error("usage: main [--inputs FILE...] [--out FOLDER]");
+        }
+    }
+    return options;
+}
+
+// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles.
+struct Tiles {
+    size_t matrices, rows, columns, page_bytes;
+
+    size_t elements() const { return matrices * rows * columns; }
+    size_t element_bytes() const { return page_bytes / 1024; }
+    size_t bytes() const { return matrices * ((rows + 31) / 32) * ((columns + 31) / 32) * page_bytes; }
+};
+
+// Visits the elements in the order of the device: tile after tile, in each the four 16x16 faces.
 template <typename Visit>
-void for_each_element(size_t matrices, size_t rows, size_t columns, Visit visit) {
+void for_each_element(const Tiles& tiles, Visit visit) {
     size_t place = 0;
-    for (size_t m = 0; m < matrices; ++m)
-        for (size_t tr = 0; tr < rows / 32; ++tr)
-            for (size_t tc = 0; tc < columns / 32; ++tc)
+    for (size_t matrix = 0; matrix < tiles.matrices; ++matrix)
+        for (size_t tile_row = 0; tile_row < tiles.rows; tile_row += 32)
+            for (size_t tile_column = 0; tile_column < tiles.columns; tile_column += 32)
                 for (size_t face = 0; face < 4; ++face)
-                    for (size_t r = 0; r < 16; ++r)
-                        for (size_t c = 0; c < 16; ++c) {
-                            const size_t row = tr * 32 + face / 2 * 16 + r;
-                            const size_t column = tc * 32 + face % 2 * 16 + c;
-                            visit(place++, (m * rows + row) * columns + column);
-                        }
+                    for (size_t i = 0; i < 256; ++i, ++place) {
+                        const size_t row = tile_row + face / 2 * 16 + i / 16;
+                        const size_t column = tile_column + face % 2 * 16 + i % 16;
+                        if (row < tiles.rows && column < tiles.columns)
+                            visit(place * tiles.element_bytes(), (matrix * tiles.rows + row) * tiles.columns + column);
+                    }
 }
 
-std::vector<uint32_t> to_tiles(const std::vector<float>& values, size_t rows, size_t columns, bool wide) {
-    std::vector<uint8_t> bytes(values.size() * (wide ? 4 : 2));
-    for_each_element(values.size() / (rows * columns), rows, columns, [&](size_t to, size_t from) {
+std::shared_ptr<distributed::MeshBuffer> to_device(
+    distributed::MeshDevice& device, const Tiles& tiles, const std::vector<float>& values) {
+    std::vector<uint8_t> bytes(tiles.bytes());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits;
-        std::memcpy(&bits, &values[from], 4);
-        if (wide) {
-            std::memcpy(&bytes[to * 4], &bits, 4);
-        } else {
-            const uint16_t half = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-            std::memcpy(&bytes[to * 2], &half, 2);
-        }
+        std::memcpy(&bits, &values[index], 4);
+        // bfloat16 is the upper half of a float32, rounded to the nearest, ties to even.
+        if (tiles.element_bytes() == 2) bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        std::memcpy(&bytes[byte], &bits, tiles.element_bytes());
     });
-    std::vector<uint32_t> words(bytes.size() / 4);
-    std::memcpy(words.data(), bytes.data(), bytes.size());
-    return words;
+    auto buffer = distributed::MeshBuffer::create(
+        distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
+        distributed::DeviceLocalBufferConfig{.page_size = tiles.page_bytes, .buffer_type = BufferType::DRAM}, &device);
+    distributed::EnqueueWriteMeshBuffer(device.mesh_command_queue(), buffer, bytes, true);
+    return buffer;
 }
 
-std::vector<float> from_tiles(const std::vector<uint32_t>& words, size_t rows, size_t columns, bool wide) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-    std::vector<float> values(words.size() * (wide ? 1 : 2));
-    for_each_element(values.size() / (rows * columns), rows, columns, [&](size_t from, size_t to) {
+std::vector<float> from_device(
+    distributed::MeshDevice& device, const Tiles& tiles, std::shared_ptr<distributed::MeshBuffer>& buffer) {
+    std::vector<uint8_t> bytes;
+    distributed::EnqueueReadMeshBuffer(device.mesh_command_queue(), bytes, buffer, true);
+    std::vector<float> values(tiles.elements());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits = 0;
-        if (wide) {
-            std::memcpy(&bits, bytes + from * 4, 4);
-        } else {
-            uint16_t half;
-            std::memcpy(&half, bytes + from * 2, 2);
-            bits = static_cast<uint32_t>(half) << 16;
-        }
-        std::memcpy(&values[to], &bits, 4);
+        std::memcpy(&bits, &bytes[byte], tiles.element_bytes());
+        if (tiles.element_bytes() == 2) bits <<= 16;
+        std::memcpy(&values[index], &bits, 4);
     });
     return values;
 }
 
-std::vector<float> load(int argc, char** argv, int index, size_t count) {
-    std::vector<float> values(count);
-    if (index < argc) {
-        std::ifstream(argv[index], std::ios::binary).read(reinterpret_cast<char*>(values.data()), count * 4);
-    } else {
+[[maybe_unused]] std::vector<float> load(const Options& options, size_t index, const Tiles& tiles) {
+    std::vector<float> values(tiles.elements());
+    if (index >= options.inputs.size()) {
         std::mt19937 random(index);
         std::normal_distribution<float> normal;
         for (auto& value : values) value = normal(random);
+        return values;
     }
+    const auto& file = options.inputs[index];
+    const size_t bytes = values.size() * sizeof(float);
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw std::runtime_error(file + " cannot be read");
+    if (const auto found = std::filesystem::file_size(file); found != bytes)
+        throw std::runtime_error(
+            file + " has " + std::to_string(found) + " bytes, its tensor " + std::to_string(bytes) + " of float32");
+    stream.read(reinterpret_cast<char*>(values.data()), bytes);
     return values;
 }
 
-}  // namespace
+// An output that no kernel writes is seen as NaN, not taken from what lay there before.
+std::vector<float> unwritten(const Tiles& tiles) {
+    return std::vector<float>(tiles.elements(), std::numeric_limits<float>::quiet_NaN());
+}
+
+void save(const Options& options, const std::string& name, const std::vector<float>& values) {
+    const auto file = options.out / (name + ".bin");
+    std::ofstream stream(file, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written");
+    size_t nans = 0;
+    for (const float value : values) nans += value != value;
+    std::printf("%s: %zu elements, %zu of them NaN -> %s\\n", name.c_str(), values.size(), nans, file.c_str());
+}
+"""
+
+_MAIN = """}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        run(parse(argc, argv));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\\n", error.what());
+        return 1;
+    }
+}
 """
 
 
-def _main(plan: Plan) -> str:
+def _run(plan: Plan) -> list[str]:
+    assert plan.partition is not None
+    inputs = _with_role(plan, "input")
+    chip = _CHIPS[plan.target.partition("_")[0]]
     lines = [
-        "int main(int argc, char** argv) {",
+        "void run(const Options& options) {",
+        f"    if (options.inputs.size() > {len(inputs)})",
+        f'        throw std::runtime_error("{plan.kernel} has {len(inputs)} inputs, more are given");',
         "    auto device = distributed::MeshDevice::create_unit_mesh(0);",
-        "    auto& queue = device->mesh_command_queue();",
+        f"    if (device->arch() != tt::ARCH::{chip})",
+        f'        throw std::runtime_error("the program is for {plan.target}, the device is another chip");',
         "    Program program = CreateProgram();",
         "",
     ]
     for layout in plan.layouts:
         lines += _tensor(layout, plan)
-    assert plan.partition is not None
-    lines.append("    std::vector<CoreRange> ranges;")
-    lines.append("    const std::vector<CoreCoord> cores = {")
-    row: list[str] = []
-    for core in plan.partition.cores:
-        row.append(f"{{{core.x}, {core.y}}}")
-    lines += [f"        {', '.join(row[i : i + 8])}," for i in range(0, len(row), 8)]
-    lines += ["    };", "    for (const auto& core : cores) ranges.emplace_back(core, core);"]
-    lines += ["    const CoreRangeSet all(ranges);", ""]
+    cores = [f"{{{core.x}, {core.y}}}" for core in plan.partition.cores]
+    rows = [cores[start : start + _CORES_PER_LINE] for start in range(0, len(cores), _CORES_PER_LINE)]
+    lines += [
+        "",
+        "    const std::vector<CoreCoord> cores = {",
+        *(f"        {', '.join(row)}," for row in rows),
+        "    };",
+        "    const CoreRangeSet all(std::vector<CoreRange>(cores.begin(), cores.end()));",
+        "",
+    ]
     for buffer in plan.buffers:
-        lines += [
-            f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}",
-            "    CreateCircularBuffer(",
-            "        program, all,",
-            f"        CircularBufferConfig({buffer.total_bytes}, "
-            f"{{{{{buffer.index}, DataFormat::{buffer.data_format}}}}})",
-            f"            .set_page_size({buffer.index}, {buffer.page_bytes}));",
-        ]
+        lines += _circular_buffer(buffer)
     lines.append("")
     for signature in plan.signature:
         lines += _kernel(signature, plan)
     lines += [
         "    distributed::MeshWorkload workload;",
         "    workload.add_program(distributed::MeshCoordinateRange(device->shape()), std::move(program));",
-        "    distributed::EnqueueMeshWorkload(queue, workload, false);",
-        "    distributed::Finish(queue);",
+        "    distributed::EnqueueMeshWorkload(device->mesh_command_queue(), workload, false);",
+        "    distributed::Finish(device->mesh_command_queue());",
         "",
     ]
-    for layout in plan.layouts:
-        if layout.role == "output":
-            lines += _read_back(layout)
-    lines += ["    device->close();", "    return 0;", "}", ""]
-    return "\n".join(lines)
+    for layout in _with_role(plan, "output"):
+        name = layout.name
+        lines.append(f'    save(options, "{name}", from_device(*device, {name}_tiles, {name}_tensor));')
+    return [*lines, "    device->close();", "}", ""]
 
 
-def _matrix(layout: TensorLayout) -> str:
-    return f"{layout.padded_shape[-2]}, {layout.padded_shape[-1]}, {str(layout.data_format == 'Float32').lower()}"
-
-
-def _elements(layout: TensorLayout) -> int:
-    total = 1
-    for extent in layout.padded_shape:
-        total *= extent
-    return total
+def _with_role(plan: Plan, role: str) -> list[TensorLayout]:
+    return [layout for layout in plan.layouts if layout.role == role]
 
 
 def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
-    accessor = plan.accessor(layout.name)
-    name = f"{layout.name}_tensor"
-    lines = [
-        f"    auto {name} = distributed::MeshBuffer::create(",
-        f"        distributed::ReplicatedBufferConfig{{.size = {accessor.pages * accessor.page_bytes}}},",
-        "        distributed::DeviceLocalBufferConfig{",
-        f"            .page_size = {accessor.page_bytes}, .buffer_type = BufferType::DRAM}},",
-        "        device.get());",
-    ]
+    name = layout.name
+    # A vector is the first row of one row of tiles.
+    *batch, rows, columns = (1, *layout.shape)
+    values = f"unwritten({name}_tiles)"
     if layout.role == "input":
-        index = 1 + sum(1 for other in plan.layouts if other.role == "input" and other.position < layout.position)
-        values = f"load(argc, argv, {index}, {_elements(layout)})"
-        if len(layout.shape) == 1:
-            # A vector is the first row of one row of tiles.
-            lines += [
-                f"    auto {layout.name}_row = load(argc, argv, {index}, {layout.shape[0]});",
-                f"    {layout.name}_row.resize({_elements(layout)});",
-            ]
-            values = f"{layout.name}_row"
-        lines += [
-            f"    auto {layout.name}_words = to_tiles({values}, {_matrix(layout)});",
-            f"    distributed::EnqueueWriteMeshBuffer(queue, {name}, {layout.name}_words, false);",
-        ]
-    return [*lines, ""]
+        index = [other.name for other in _with_role(plan, "input")].index(name)
+        values = f"load(options, {index}, {name}_tiles)"
+    return [
+        f"    const Tiles {name}_tiles{{{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}}};",
+        f"    auto {name}_tensor = to_device(*device, {name}_tiles, {values});",
+    ]
 
 
-def _words(arguments: tuple[Argument, ...]) -> str:
-    made: list[str] = []
-    for argument in arguments:
-        match argument.source:
-            case "tensor_address":
-                made.append(f"static_cast<uint32_t>({argument.of}_tensor->address())")
-            case "constant":
-                made.append(str(argument.value))
-            case source:
-                raise ValueError(f"{argument.name}: {source} is no common argument")
-    return ", ".join(made)
+def _circular_buffer(buffer: CircularBuffer) -> list[str]:
+    data_format = f"{{{{{buffer.index}, tt::DataFormat::{buffer.data_format}}}}}"
+    return [
+        f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}",
+        f"    CreateCircularBuffer(program, all, CircularBufferConfig({buffer.total_bytes}, {data_format})",
+        f"        .set_page_size({buffer.index}, {buffer.page_bytes}));",
+    ]
+
+
+def _word(argument: Argument) -> str:
+    match argument.source:
+        case "tensor_address":
+            return f"static_cast<uint32_t>({argument.of}_tensor->address())"
+        case "constant":
+            return str(argument.value)
+        case source:
+            raise ValueError(f"{argument.name}: {source} is no common argument")
+
+
+def _list(items: Iterable[str], indent: str) -> str:
+    return "".join(f"\n{indent}{item}," for item in items)
 
 
 def _kernel(signature: KernelSignature, plan: Plan) -> list[str]:
+    assert plan.partition is not None
     role = signature.kernel
-    lines = [f"    std::vector<uint32_t> {role}_words;"]
+    lines: list[str] = []
+    if signature.compile_time:
+        lines.append(f"    std::vector<uint32_t> {role}_compile_args;")
     lines += [
-        f"    TensorAccessorArgs(*{argument.of}_tensor).append_to({role}_words);" for argument in signature.compile_time
+        f"    TensorAccessorArgs(*{argument.of}_tensor).append_to({role}_compile_args);"
+        for argument in signature.compile_time
     ]
-    if role == "compute":
-        lines += _compute_kernel(plan)
-    else:
-        processor, noc = _PROCESSORS[role]
-        lines += [
-            f'    auto {role} = CreateKernel(program, "{role}.cpp", all, DataMovementConfig{{',
-            f"        .processor = DataMovementProcessor::{processor}, .noc = NOC::{noc},",
-            f"        .compile_args = {role}_words}});",
-        ]
+    handle = f"const auto {role} = " if signature.common_runtime or signature.runtime else ""
+    create = f'    {handle}CreateKernel(program, here / "{role}.cpp", all, '
+    lines += _compute_kernel(create, plan) if role == "compute" else _data_movement_kernel(create, role)
+    if signature.compile_time:
+        lines.append(f"        .compile_args = {role}_compile_args,")
+    lines.append("    });")
     if signature.common_runtime:
-        lines.append(f"    SetCommonRuntimeArgs(program, {role}, {{{_words(signature.common_runtime)}}});")
+        words = _list(map(_word, signature.common_runtime), " " * 8)
+        lines.append(f"    SetCommonRuntimeArgs(program, {role}, {{{words}\n    }});")
     if signature.runtime:
-        assert plan.partition is not None
         names = [argument.of for argument in signature.runtime]
-        lines.append(f"    const std::vector<std::vector<uint32_t>> {role}_arguments = {{")
-        for core in plan.partition.cores:
-            lines.append(f"        {{{', '.join(str(core.values[name]) for name in names)}}},")
-        lines.append("    };")
-        lines.append(
-            "    for (size_t i = 0; i < cores.size(); ++i)\n"
-            f"        SetRuntimeArgs(program, {role}, cores[i], {role}_arguments[i]);"
-        )
+        rows = (f"{{{', '.join(str(core.values[name]) for name in names)}}}" for core in plan.partition.cores)
+        lines += [
+            f"    // {', '.join(argument.name for argument in signature.runtime)} of each core",
+            f"    SetRuntimeArgs(program, {role}, cores, {{{_list(rows, ' ' * 8)}\n    }});",
+        ]
     return [*lines, ""]
 
 
-def _compute_kernel(plan: Plan) -> list[str]:
+def _data_movement_kernel(create: str, role: str) -> list[str]:
+    processor, noc = _PROCESSORS[role]
+    return [
+        f"{create}DataMovementConfig{{",
+        f"        .processor = DataMovementProcessor::{processor},",
+        f"        .noc = NOC::{noc},",
+    ]
+
+
+def _compute_kernel(create: str, plan: Plan) -> list[str]:
     compute = plan.compute
     assert compute is not None
-    lines = ["    std::vector<UnpackToDestMode> unpack_modes(64, UnpackToDestMode::Default);"]
-    lines += [
-        f"    unpack_modes[{buffer.index}] = UnpackToDestMode::UnpackToDestFp32;"
-        for buffer in plan.buffers
-        if buffer.unpack_to_dest
-    ]
+    exact = [buffer for buffer in plan.buffers if buffer.unpack_to_dest]
+    lines: list[str] = []
+    if exact:
+        lines = [
+            "    std::vector<UnpackToDestMode> unpack_modes(NUM_CIRCULAR_BUFFERS, UnpackToDestMode::Default);",
+            *(f"    unpack_modes[{buffer.index}] = UnpackToDestMode::UnpackToDestFp32;" for buffer in exact),
+        ]
     return [
         *lines,
-        '    auto compute = CreateKernel(program, "compute.cpp", all, ComputeConfig{',
+        f"{create}ComputeConfig{{",
         f"        .math_fidelity = MathFidelity::{compute.math_fidelity},",
         f"        .fp32_dest_acc_en = {str(compute.fp32_dest_acc_en).lower()},",
         f"        .dst_full_sync_en = {str(compute.dst_full_sync_en).lower()},",
-        "        .unpack_to_dest_mode = unpack_modes,",
+        *(["        .unpack_to_dest_mode = unpack_modes,"] if exact else []),
         f"        .math_approx_mode = {str(compute.math_approx_mode).lower()},",
-        "        .compile_args = compute_words});",
     ]
-
-
-def _read_back(layout: TensorLayout) -> list[str]:
-    name = layout.name
-    return [
-        f"    std::vector<uint32_t> {name}_words;",
-        f"    distributed::EnqueueReadMeshBuffer(queue, {name}_words, {name}_tensor, true);",
-        f"    const auto {name}_values = from_tiles({name}_words, {_matrix(layout)});",
-        f'    std::ofstream("{name}.bin", std::ios::binary)',
-        f"        .write(reinterpret_cast<const char*>({name}_values.data()), {_size(layout)} * 4);",
-    ]
-
-
-def _size(layout: TensorLayout) -> int:
-    return layout.shape[0] if len(layout.shape) == 1 else _elements(layout)

@@ -1,174 +1,239 @@
 // Host program of copy for wormhole_n150, written by ttexplore from tt.plan.json.
-// Usage: main [input files of float32, one for each input tensor]; outputs go to <tensor>.bin as float32.
+// It uses the host API of tt-metal 0.81.1.
+//
+// main [--inputs FILE...] [--out FOLDER]
+//   inputs, in order: A (64, 96)
+//   outputs: B (64, 96)
+// A file holds one tensor: row-major float32 without a header, as numpy's tofile writes and fromfile reads it. Inputs
+// that are not given are random. Outputs are written to FOLDER/<name>.bin; FOLDER is the one of this file if not given.
+//
+// CMakeLists.txt, with the SDK installed:
+//   cmake_minimum_required(VERSION 3.22)
+//   project(main CXX)
+//   find_package(TT-Metalium REQUIRED)
+//   add_executable(main main.cpp)
+//   target_link_libraries(main PRIVATE TT::Metalium)
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tt-metalium/distributed.hpp>
 #include <tt-metalium/host_api.hpp>
 #include <tt-metalium/tensor_accessor_args.hpp>
 
-using namespace tt;
 using namespace tt::tt_metal;
 
 namespace {
 
-// The bytes of a tensor as tiles of four 16x16 faces; each matrix of `rows` x `columns` is whole tiles.
+// The kernels lie beside this file.
+const std::filesystem::path here = std::filesystem::absolute(__FILE__).parent_path();
+
+struct Options {
+    std::vector<std::string> inputs;
+    std::filesystem::path out = here;
+};
+
+Options parse(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i < argc;) {
+        const std::string flag = argv[i++];
+        if (flag == "--inputs") {
+            while (i < argc && argv[i][0] != '-') options.inputs.emplace_back(argv[i++]);
+        } else if (flag == "--out" && i < argc) {
+            options.out = argv[i++];
+        } else {
+            throw std::runtime_error("usage: main [--inputs FILE...] [--out FOLDER]");
+        }
+    }
+    return options;
+}
+
+// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles.
+struct Tiles {
+    size_t matrices, rows, columns, page_bytes;
+
+    size_t elements() const { return matrices * rows * columns; }
+    size_t element_bytes() const { return page_bytes / 1024; }
+    size_t bytes() const { return matrices * ((rows + 31) / 32) * ((columns + 31) / 32) * page_bytes; }
+};
+
+// Visits the elements in the order of the device: tile after tile, in each the four 16x16 faces.
 template <typename Visit>
-void for_each_element(size_t matrices, size_t rows, size_t columns, Visit visit) {
+void for_each_element(const Tiles& tiles, Visit visit) {
     size_t place = 0;
-    for (size_t m = 0; m < matrices; ++m)
-        for (size_t tr = 0; tr < rows / 32; ++tr)
-            for (size_t tc = 0; tc < columns / 32; ++tc)
+    for (size_t matrix = 0; matrix < tiles.matrices; ++matrix)
+        for (size_t tile_row = 0; tile_row < tiles.rows; tile_row += 32)
+            for (size_t tile_column = 0; tile_column < tiles.columns; tile_column += 32)
                 for (size_t face = 0; face < 4; ++face)
-                    for (size_t r = 0; r < 16; ++r)
-                        for (size_t c = 0; c < 16; ++c) {
-                            const size_t row = tr * 32 + face / 2 * 16 + r;
-                            const size_t column = tc * 32 + face % 2 * 16 + c;
-                            visit(place++, (m * rows + row) * columns + column);
-                        }
+                    for (size_t i = 0; i < 256; ++i, ++place) {
+                        const size_t row = tile_row + face / 2 * 16 + i / 16;
+                        const size_t column = tile_column + face % 2 * 16 + i % 16;
+                        if (row < tiles.rows && column < tiles.columns)
+                            visit(place * tiles.element_bytes(), (matrix * tiles.rows + row) * tiles.columns + column);
+                    }
 }
 
-std::vector<uint32_t> to_tiles(const std::vector<float>& values, size_t rows, size_t columns, bool wide) {
-    std::vector<uint8_t> bytes(values.size() * (wide ? 4 : 2));
-    for_each_element(values.size() / (rows * columns), rows, columns, [&](size_t to, size_t from) {
+std::shared_ptr<distributed::MeshBuffer> to_device(
+    distributed::MeshDevice& device, const Tiles& tiles, const std::vector<float>& values) {
+    std::vector<uint8_t> bytes(tiles.bytes());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits;
-        std::memcpy(&bits, &values[from], 4);
-        if (wide) {
-            std::memcpy(&bytes[to * 4], &bits, 4);
-        } else {
-            const uint16_t half = static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-            std::memcpy(&bytes[to * 2], &half, 2);
-        }
+        std::memcpy(&bits, &values[index], 4);
+        // bfloat16 is the upper half of a float32, rounded to the nearest, ties to even.
+        if (tiles.element_bytes() == 2) bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+        std::memcpy(&bytes[byte], &bits, tiles.element_bytes());
     });
-    std::vector<uint32_t> words(bytes.size() / 4);
-    std::memcpy(words.data(), bytes.data(), bytes.size());
-    return words;
+    auto buffer = distributed::MeshBuffer::create(
+        distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
+        distributed::DeviceLocalBufferConfig{.page_size = tiles.page_bytes, .buffer_type = BufferType::DRAM}, &device);
+    distributed::EnqueueWriteMeshBuffer(device.mesh_command_queue(), buffer, bytes, true);
+    return buffer;
 }
 
-std::vector<float> from_tiles(const std::vector<uint32_t>& words, size_t rows, size_t columns, bool wide) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-    std::vector<float> values(words.size() * (wide ? 1 : 2));
-    for_each_element(values.size() / (rows * columns), rows, columns, [&](size_t from, size_t to) {
+std::vector<float> from_device(
+    distributed::MeshDevice& device, const Tiles& tiles, std::shared_ptr<distributed::MeshBuffer>& buffer) {
+    std::vector<uint8_t> bytes;
+    distributed::EnqueueReadMeshBuffer(device.mesh_command_queue(), bytes, buffer, true);
+    std::vector<float> values(tiles.elements());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits = 0;
-        if (wide) {
-            std::memcpy(&bits, bytes + from * 4, 4);
-        } else {
-            uint16_t half;
-            std::memcpy(&half, bytes + from * 2, 2);
-            bits = static_cast<uint32_t>(half) << 16;
-        }
-        std::memcpy(&values[to], &bits, 4);
+        std::memcpy(&bits, &bytes[byte], tiles.element_bytes());
+        if (tiles.element_bytes() == 2) bits <<= 16;
+        std::memcpy(&values[index], &bits, 4);
     });
     return values;
 }
 
-std::vector<float> load(int argc, char** argv, int index, size_t count) {
-    std::vector<float> values(count);
-    if (index < argc) {
-        std::ifstream(argv[index], std::ios::binary).read(reinterpret_cast<char*>(values.data()), count * 4);
-    } else {
+[[maybe_unused]] std::vector<float> load(const Options& options, size_t index, const Tiles& tiles) {
+    std::vector<float> values(tiles.elements());
+    if (index >= options.inputs.size()) {
         std::mt19937 random(index);
         std::normal_distribution<float> normal;
         for (auto& value : values) value = normal(random);
+        return values;
     }
+    const auto& file = options.inputs[index];
+    const size_t bytes = values.size() * sizeof(float);
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw std::runtime_error(file + " cannot be read");
+    if (const auto found = std::filesystem::file_size(file); found != bytes)
+        throw std::runtime_error(
+            file + " has " + std::to_string(found) + " bytes, its tensor " + std::to_string(bytes) + " of float32");
+    stream.read(reinterpret_cast<char*>(values.data()), bytes);
     return values;
+}
+
+// An output that no kernel writes is seen as NaN, not taken from what lay there before.
+std::vector<float> unwritten(const Tiles& tiles) {
+    return std::vector<float>(tiles.elements(), std::numeric_limits<float>::quiet_NaN());
+}
+
+void save(const Options& options, const std::string& name, const std::vector<float>& values) {
+    const auto file = options.out / (name + ".bin");
+    std::ofstream stream(file, std::ios::binary);
+    stream.write(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written");
+    size_t nans = 0;
+    for (const float value : values) nans += value != value;
+    std::printf("%s: %zu elements, %zu of them NaN -> %s\n", name.c_str(), values.size(), nans, file.c_str());
+}
+
+void run(const Options& options) {
+    if (options.inputs.size() > 1)
+        throw std::runtime_error("copy has 1 inputs, more are given");
+    auto device = distributed::MeshDevice::create_unit_mesh(0);
+    if (device->arch() != tt::ARCH::WORMHOLE_B0)
+        throw std::runtime_error("the program is for wormhole_n150, the device is another chip");
+    Program program = CreateProgram();
+
+    const Tiles A_tiles{1, 64, 96, 2048};
+    auto A_tensor = to_device(*device, A_tiles, load(options, 0, A_tiles));
+    const Tiles B_tiles{1, 64, 96, 2048};
+    auto B_tensor = to_device(*device, B_tiles, unwritten(B_tiles));
+
+    const std::vector<CoreCoord> cores = {
+        {0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0},
+    };
+    const CoreRangeSet all(std::vector<CoreRange>(cores.begin(), cores.end()));
+
+    // S: reader -> writer
+    CreateCircularBuffer(program, all, CircularBufferConfig(4096, {{16, tt::DataFormat::Float16_b}})
+        .set_page_size(16, 2048));
+
+    std::vector<uint32_t> reader_compile_args;
+    TensorAccessorArgs(*A_tensor).append_to(reader_compile_args);
+    const auto reader = CreateKernel(program, here / "reader.cpp", all, DataMovementConfig{
+        .processor = DataMovementProcessor::RISCV_1,
+        .noc = NOC::NOC_0,
+        .compile_args = reader_compile_args,
+    });
+    SetCommonRuntimeArgs(program, reader, {
+        static_cast<uint32_t>(A_tensor->address()),
+    });
+    // work_start, work_count of each core
+    SetRuntimeArgs(program, reader, cores, {
+        {0, 1},
+        {1, 1},
+        {2, 1},
+        {3, 1},
+        {4, 1},
+        {5, 1},
+    });
+
+    CreateKernel(program, here / "compute.cpp", all, ComputeConfig{
+        .math_fidelity = MathFidelity::HiFi4,
+        .fp32_dest_acc_en = false,
+        .dst_full_sync_en = false,
+        .math_approx_mode = false,
+    });
+
+    std::vector<uint32_t> writer_compile_args;
+    TensorAccessorArgs(*B_tensor).append_to(writer_compile_args);
+    const auto writer = CreateKernel(program, here / "writer.cpp", all, DataMovementConfig{
+        .processor = DataMovementProcessor::RISCV_0,
+        .noc = NOC::NOC_1,
+        .compile_args = writer_compile_args,
+    });
+    SetCommonRuntimeArgs(program, writer, {
+        static_cast<uint32_t>(B_tensor->address()),
+    });
+    // work_start, work_count of each core
+    SetRuntimeArgs(program, writer, cores, {
+        {0, 1},
+        {1, 1},
+        {2, 1},
+        {3, 1},
+        {4, 1},
+        {5, 1},
+    });
+
+    distributed::MeshWorkload workload;
+    workload.add_program(distributed::MeshCoordinateRange(device->shape()), std::move(program));
+    distributed::EnqueueMeshWorkload(device->mesh_command_queue(), workload, false);
+    distributed::Finish(device->mesh_command_queue());
+
+    save(options, "B", from_device(*device, B_tiles, B_tensor));
+    device->close();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    auto device = distributed::MeshDevice::create_unit_mesh(0);
-    auto& queue = device->mesh_command_queue();
-    Program program = CreateProgram();
-
-    auto A_tensor = distributed::MeshBuffer::create(
-        distributed::ReplicatedBufferConfig{.size = 12288},
-        distributed::DeviceLocalBufferConfig{
-            .page_size = 2048, .buffer_type = BufferType::DRAM},
-        device.get());
-    auto A_words = to_tiles(load(argc, argv, 1, 6144), 64, 96, false);
-    distributed::EnqueueWriteMeshBuffer(queue, A_tensor, A_words, false);
-
-    auto B_tensor = distributed::MeshBuffer::create(
-        distributed::ReplicatedBufferConfig{.size = 12288},
-        distributed::DeviceLocalBufferConfig{
-            .page_size = 2048, .buffer_type = BufferType::DRAM},
-        device.get());
-
-    std::vector<CoreRange> ranges;
-    const std::vector<CoreCoord> cores = {
-        {0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0},
-    };
-    for (const auto& core : cores) ranges.emplace_back(core, core);
-    const CoreRangeSet all(ranges);
-
-    // S: reader -> writer
-    CreateCircularBuffer(
-        program, all,
-        CircularBufferConfig(4096, {{16, DataFormat::Float16_b}})
-            .set_page_size(16, 2048));
-
-    std::vector<uint32_t> reader_words;
-    TensorAccessorArgs(*A_tensor).append_to(reader_words);
-    auto reader = CreateKernel(program, "reader.cpp", all, DataMovementConfig{
-        .processor = DataMovementProcessor::RISCV_1, .noc = NOC::NOC_0,
-        .compile_args = reader_words});
-    SetCommonRuntimeArgs(program, reader, {static_cast<uint32_t>(A_tensor->address())});
-    const std::vector<std::vector<uint32_t>> reader_arguments = {
-        {0, 1},
-        {1, 1},
-        {2, 1},
-        {3, 1},
-        {4, 1},
-        {5, 1},
-    };
-    for (size_t i = 0; i < cores.size(); ++i)
-        SetRuntimeArgs(program, reader, cores[i], reader_arguments[i]);
-
-    std::vector<uint32_t> compute_words;
-    std::vector<UnpackToDestMode> unpack_modes(64, UnpackToDestMode::Default);
-    auto compute = CreateKernel(program, "compute.cpp", all, ComputeConfig{
-        .math_fidelity = MathFidelity::HiFi4,
-        .fp32_dest_acc_en = false,
-        .dst_full_sync_en = false,
-        .unpack_to_dest_mode = unpack_modes,
-        .math_approx_mode = false,
-        .compile_args = compute_words});
-
-    std::vector<uint32_t> writer_words;
-    TensorAccessorArgs(*B_tensor).append_to(writer_words);
-    auto writer = CreateKernel(program, "writer.cpp", all, DataMovementConfig{
-        .processor = DataMovementProcessor::RISCV_0, .noc = NOC::NOC_1,
-        .compile_args = writer_words});
-    SetCommonRuntimeArgs(program, writer, {static_cast<uint32_t>(B_tensor->address())});
-    const std::vector<std::vector<uint32_t>> writer_arguments = {
-        {0, 1},
-        {1, 1},
-        {2, 1},
-        {3, 1},
-        {4, 1},
-        {5, 1},
-    };
-    for (size_t i = 0; i < cores.size(); ++i)
-        SetRuntimeArgs(program, writer, cores[i], writer_arguments[i]);
-
-    distributed::MeshWorkload workload;
-    workload.add_program(distributed::MeshCoordinateRange(device->shape()), std::move(program));
-    distributed::EnqueueMeshWorkload(queue, workload, false);
-    distributed::Finish(queue);
-
-    std::vector<uint32_t> B_words;
-    distributed::EnqueueReadMeshBuffer(queue, B_words, B_tensor, true);
-    const auto B_values = from_tiles(B_words, 64, 96, false);
-    std::ofstream("B.bin", std::ios::binary)
-        .write(reinterpret_cast<const char*>(B_values.data()), 6144 * 4);
-    device->close();
-    return 0;
+    try {
+        run(parse(argc, argv));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
 }

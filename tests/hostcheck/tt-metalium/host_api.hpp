@@ -1,0 +1,1 @@
+#include <tt-metalium/declarations.hpp>
