@@ -34,14 +34,16 @@ KEPT_SUFFIXES = (".h", ".hpp", ".inl", ".cc", ".cpp", ".def", ".inc")
 
 
 def headers_missing() -> str:
-    """Why the headers are not there and how to get them, or an empty text."""
+    """Why they are not there and how to get them, or an empty text."""
     if SYMBOLS_FILE.is_file():
         return ""
-    return f"the device headers of ttnn {TTNN_VERSION} are not there; run: make headers"
+    return f"the headers and symbols of ttnn {TTNN_VERSION} are not there; run: make headers"
 
 
 def fetch_headers(folder: Path = HEADERS_FOLDER) -> None:
     """Downloads the wheel and unpacks it into `folder`, which appears only when it is complete."""
+    if shutil.which("nm") is None:
+        raise SystemExit("no nm, which lists the symbols of a library; it comes with g++: make compiler")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
