@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ttexplore.backends.compare import ULP_CLASSES, Side, compare, sides_text
+from ttexplore.backends.compare import ULP_CLASSES, Side, compare, sides_text, tile_errors
 
 BF16 = ml_dtypes.bfloat16
 
@@ -115,19 +115,105 @@ def test_errors_are_counted_by_their_ulp() -> None:
     assert not result.passed
 
 
+def test_the_classes_are_those_of_the_largest_error() -> None:
+    want = np.random.default_rng(3).standard_normal((70, 90)).astype(BF16)
+    got = (want.astype(np.float64) * (1 + np.linspace(-0.2, 0.2, 90))).astype(BF16)
+    result = compare([got], [want])
+    assert sum(result.ulp_histogram) == want.size
+    assert result.ulp_histogram[0] == np.count_nonzero(got == want)
+    assert 16 < result.max_ulp <= 64
+    assert [count > 0 for count in result.ulp_histogram] == [True] * 7 + [False, False]
+
+
+def test_ulp_are_those_of_the_reference_down_to_a_share_of_the_largest_value() -> None:
+    want = np.array([2.0, 1.9921875, 256.0, 2**-20], BF16)
+    got = np.array([2.015625, 2.0, 256.0, 2**-7], BF16)
+    # The last places: 2^-6 at 2, 2^-7 below 2, and at the smallest value that of 256 / 256.
+    expected = [(2**-6) / 2**-6, (2**-7) / 2**-7, 0.0, (2**-7 - 2**-20) / 2**-7]
+    errors = [compare([np.append(got[i], got[2])], [np.append(want[i], want[2])]).max_ulp for i in range(4)]
+    assert errors == expected
+
+
+def test_what_is_not_finite_is_no_number_of_ulp() -> None:
+    want = np.array([1.0, np.inf, -np.inf, np.nan, np.nan, 2.0], np.float32)
+    equal = compare([np.array([1.0, np.inf, -np.inf, np.nan, -np.inf, 2.0], np.float32)], [want])
+    assert (equal.max_ulp, equal.max_rel_error, equal.equal_share, equal.passed) == (0.0, 0.0, 1.0, True)
+    for place, value in ((0, np.inf), (0, np.nan), (1, -np.inf), (2, 7.0), (3, 0.0)):
+        got = want.copy()
+        got[place] = value
+        result = compare([got], [want])
+        assert (result.max_ulp, result.max_rel_error, result.passed) == (np.inf, np.inf, False)
+        assert result.ulp_histogram == (5, 0, 0, 0, 0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (70,), (32, 32), (33, 65), (2, 40, 31), (2, 3, 64, 33), (0, 40), (3, 0)])
+def test_each_tile_has_its_largest_error(shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(5)
+    want = np.asarray(random.standard_normal(shape), np.float32)
+    got = np.asarray(want + random.standard_normal(shape), np.float32)
+    errors = tile_errors(got, want)
+    rows, columns = (1, 1, *shape)[-2:]
+    assert errors.shape == (*shape[:-2], -(-rows // 32), -(-columns // 32))
+    difference = np.abs(got.astype(np.float64) - want).reshape((*shape[:-2], rows, columns))
+    for index in np.ndindex(errors.shape):
+        *leading, row, column = index
+        tile = difference[(*leading, slice(32 * row, 32 * row + 32), slice(32 * column, 32 * column + 32))]
+        assert errors[index] == tile.max()
+    side = Side.of("a against b", [got], [want])
+    worst = side.comparison.worst_tile
+    if want.size:
+        assert worst is not None
+        assert errors[worst.index] == errors.max() == worst.max_abs_error
+        assert side == Side("a against b", compare([got], [want]), tuple(map(tuple, errors[worst.index[:-2]].tolist())))
+    else:
+        assert (worst, side.worst_slice) == (None, ())
+
+
+def test_broken_elements_make_the_error_of_their_tile_infinite() -> None:
+    want = np.zeros((64, 64), np.float32)
+    got = want.copy()
+    got[40, 2] = np.nan
+    got[2, 40] = 0.25
+    np.testing.assert_array_equal(tile_errors(got, want), [[0.0, 0.25], [np.inf, 0.0]])
+    with pytest.raises(ValueError, match=r"the output has shape \(2,\), its reference \(3,\)"):
+        tile_errors(np.zeros(2), np.zeros(3))
+
+
+def test_the_worst_tile_is_that_of_the_output_that_fails() -> None:
+    large = np.linspace(1e4, 2e4, 4096, dtype=np.float32).reshape(64, 64)
+    rounded = large.copy()
+    rounded[0, 0] += 8  # more than the other's error, but little of this output's values
+    small = np.random.default_rng(0).standard_normal((2, 32, 64)).astype(np.float32)
+    wrong = small.copy()
+    wrong[1, 3, 40] += 1
+    side = Side.of("a against b", [rounded, wrong], [large, small])
+    worst = side.comparison.worst_tile
+    assert worst is not None
+    assert (worst.output, worst.index) == (1, (1, 0, 1))
+    assert side.worst_slice == ((0.0, pytest.approx(1.0)),)
+    assert not side.comparison.passed
+    lenient = Side.of("a against b", [rounded], [large * np.float32(1.05)], low_fidelity=True)
+    assert lenient.comparison.passed
+
+
 def test_sides_stand_in_a_table() -> None:
     want = np.linspace(1, 2, 1024, dtype=np.float32).reshape(32, 32)
     got = want.copy()
     got[3, 4] *= 1 + 2**-20
     sides = [Side("ttnn against reference", compare([got], [want])), Side("same", compare([want], [want]))]
-    lines = sides_text(sides).splitlines()
-    titles = ("", "PCC", "max rel error", "max ULP", "equal", "worst tile", *ULP_CLASSES[1:])
+    measures, histograms = (table.splitlines() for table in sides_text(sides).split("\n\n"))
     error = float(got[3, 4]) - float(want[3, 4])
     figures = ("1.0000000", f"{error / 2:.2e}", f"{error / 2**-23:.1f}", "99.90%", "0: (0, 0)")
-    rows = [
-        titles,
-        ("ttnn against reference", *figures, *"00001000"),
-        ("same", "1.0000000", "0.00e+00", "0.0", "100.00%", "-", *"00000000"),
+    assert [tuple(re.split(r"  +", line)) for line in measures] == [
+        ("compared", "PCC", "max rel error", "max ULP", "equal", "worst tile"),
+        ("ttnn against reference", *figures),
+        ("same", "1.0000000", "0.00e+00", "0.0", "100.00%", "-"),
     ]
-    assert [re.split(r"  +", line.strip()) for line in lines] == [[word for word in row if word] for row in rows]
-    assert len({len(line) for line in lines}) == 1
+    assert [tuple(re.split(r"  +", line)) for line in histograms] == [
+        ("elements by ULP of error", *ULP_CLASSES),
+        ("ttnn against reference", "1,023", *"----1---"),
+        ("same", "1,024", *"--------"),
+    ]
+    for table in (measures, histograms):
+        assert len({len(line) for line in table}) == 1
+        assert len(table[0]) <= 100

@@ -49,8 +49,11 @@ class Comparison:
     within the bound, else 0. `max_rel_error` is the largest absolute error divided by the largest absolute reference
     value (by 1 where the reference is all zero), infinite where an element is not finite and its reference is.
     `max_ulp` is the largest error in units of the output dtype's last place at the reference value, taken no finer
-    than at 1/256 of the largest reference value, so that cancellation near zero does not count. `ulp_histogram` counts
-    the elements of all outputs by their error, in the classes of ULP_CLASSES.
+    than at 1/256 of the largest reference value, so that cancellation near zero does not count; infinite as
+    `max_rel_error` is. Where the reference is infinite or NaN, the same infinity or any NaN is no error (a NaN may
+    also have become an infinity, as the packer makes it). `ulp_histogram` counts the elements of all outputs by their
+    error, in the classes of ULP_CLASSES. `worst_tile` is that of the first output that failed, else of the one with
+    the largest relative error.
     """
 
     passed: bool
@@ -70,24 +73,48 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the comparisons of a run, as "ttnn against emulator"."""
+    """One of the comparisons of a run, as "ttnn against emulator".
+
+    `worst_slice` has the largest absolute error of each tile, by tile row and tile column, of the output and the
+    leading indices that hold the worst tile; empty if nothing was compared.
+    """
 
     name: str
     comparison: Comparison
+    worst_slice: tuple[tuple[float, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls, name: str, outputs: Sequence[Array], references: Sequence[Array], *, low_fidelity: bool = False
+    ) -> Side:
+        """Compares as :func:`compare` does, and keeps the errors around the worst tile."""
+        comparison = compare(outputs, references, low_fidelity=low_fidelity)
+        if comparison.worst_tile is None:
+            return cls(name, comparison)
+        number, leading = comparison.worst_tile.output, comparison.worst_tile.index[:-2]
+        errors = tile_errors(np.asarray(outputs[number][leading]), np.asarray(references[number][leading]))
+        return cls(name, comparison, tuple(tuple(row) for row in errors.tolist()))
 
 
 def sides_text(sides: Sequence[Side]) -> str:
-    """The comparisons as a table, one line each, with the numbers of elements by ULP of error."""
-    rows: list[tuple[str, ...]] = [("", "PCC", "max rel error", "max ULP", "equal", "worst tile", *ULP_CLASSES[1:])]
+    """The comparisons as two tables: the measures, and below them the numbers of elements by ULP of error."""
+    measures: list[Sequence[str]] = [("compared", "PCC", "max rel error", "max ULP", "equal", "worst tile")]
+    histograms: list[Sequence[str]] = [("elements by ULP of error", *ULP_CLASSES)]
     for side in sides:
         one = side.comparison
         tile = f"{one.worst_tile.output}: {one.worst_tile.index}" if one.worst_tile and one.equal_share < 1 else "-"
         figures = (f"{one.pcc:.7f}", f"{one.max_rel_error:.2e}", f"{one.max_ulp:.1f}", f"{one.equal_share:.2%}")
-        rows.append((side.name, *figures, tile, *(str(count) for count in one.ulp_histogram[1:])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        measures.append((side.name, *figures, tile))
+        histograms.append((side.name, *(f"{count:,}" if count else "-" for count in one.ulp_histogram)))
+    names = max(len(row[0]) for row in (*measures, *histograms))
+    return f"{_aligned(measures, names)}\n\n{_aligned(histograms, names)}"
+
+
+def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][1:]
     return "\n".join(
-        "  ".join(word.ljust(width) if place == 0 else word.rjust(width) for place, (word, width) in columns).rstrip()
-        for columns in (tuple(enumerate(zip(row, widths, strict=True))) for row in rows)
+        "  ".join((row[0].ljust(first_width), *(w.rjust(width) for w, width in zip(row[1:], widths, strict=True))))
+        for row in rows
     )
 
 
@@ -106,47 +133,60 @@ def compare(outputs: Sequence[Array], references: Sequence[Array], *, low_fideli
     ]
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
-    tiles = [result.worst_tile for result in results if result.worst_tile is not None]
     failed = next((result for result in results if not result.passed), None)
-    worst = failed or min(results, key=lambda result: result.pcc)
+    told = failed or min(results, key=lambda result: result.pcc)
+    worst = failed or max(results, key=lambda result: result.max_rel_error)
     return Comparison(
         passed=failed is None,
         pcc=min(result.pcc for result in results),
         max_rel_error=max(result.max_rel_error for result in results),
         max_ulp=max(result.max_ulp for result in results),
-        worst_tile=max(tiles, key=lambda tile: tile.max_abs_error, default=None),
-        message=worst.message,
+        worst_tile=worst.worst_tile,
+        message=told.message,
         ulp_histogram=tuple(map(sum, zip(*(result.ulp_histogram for result in results), strict=True))),
     )
+
+
+def tile_errors(output: Array, reference: Array) -> NDArray[np.float64]:
+    """The largest absolute error of each 32x32 tile, shape [*leading dimensions, tile rows, tile columns].
+
+    The last tiles of a row or column may be smaller; a vector is one row. Infinite where an element is not finite
+    although its reference is, or the other way round. Raises ValueError for differing shapes.
+    """
+    if output.shape != reference.shape:
+        raise ValueError(f"the output has shape {output.shape}, its reference {reference.shape}")
+    return _by_tile(_errors(*np.atleast_1d(output.astype(np.float64), reference.astype(np.float64))))
 
 
 def _compare_one(number: int, output: Array, reference: Array, low_fidelity: bool) -> Comparison:
     if output.shape != reference.shape:
         raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
-    got, want = output.astype(np.float64), reference.astype(np.float64)
+    got, want = np.atleast_1d(output.astype(np.float64), reference.astype(np.float64))
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
     if low_fidelity:
         least_pcc, bound = LOW_FIDELITY_PCC, LOW_FIDELITY_RELATIVE_ERROR
     if want.size == 0:
         return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
-    counted = np.isfinite(want)
-    # The packer may turn NaN into infinity (metalium.md 5.2); an infinity keeps its sign.
-    broken = np.where(counted, ~np.isfinite(got), np.where(np.isnan(want), np.isfinite(got), got != want))
-    usable = counted & ~broken
-    error = np.abs(np.where(usable, got, 0.0) - np.where(usable, want, 0.0))
-    error = np.where(broken, np.inf, error)
-    largest = float(np.max(np.abs(want[counted]), initial=0.0))
-    scale = largest or 1.0
-    relative = float(error.max()) / scale
-    pcc = _pcc(got[usable], want[usable], within=relative <= bound)
-    ulps = error / _ulp(np.maximum(np.abs(np.where(counted, want, 0.0)), scale / 256), output.dtype)
+    error = _errors(got, want)
+    tiles = _by_tile(error)
+    broken = int(np.count_nonzero(np.isinf(error)))
+    size = np.abs(want)
+    size[~np.isfinite(size)] = 0.0
+    scale = float(size.max()) or 1.0
+    relative = float(tiles.max()) / scale
+    ulps = _in_ulp(error, np.maximum(size, scale / 256, out=size), output.dtype)
     ulp = float(ulps.max())
-    tile = _worst_tile(number, error)
-    passed = not broken.any() and pcc >= least_pcc and relative <= bound
+    usable = np.isfinite(got) & np.isfinite(want)
+    if not usable.all():
+        got, want = got[usable], want[usable]
+    pcc = _pcc(got.ravel(), want.ravel(), within=relative <= bound)
+    place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
+    tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()))
+    passed = not broken and pcc >= least_pcc and relative <= bound
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
-    if broken.any():
-        message = f"{int(broken.sum())} elements of output {number} are not finite where the reference is; {message}"
+    if broken:
+        message = f"{broken} elements of output {number} are not finite where the reference is; {message}"
     elif not passed:
         message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g})"
     if not passed:
@@ -155,31 +195,53 @@ def _compare_one(number: int, output: Array, reference: Array, low_fidelity: boo
 
 
 def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], *, within: bool) -> float:
+    """Pearson's correlation. Overwrites both arrays, as memory for new ones would take most of the time."""
     if got.size == 0:
         return 1.0
-    a, b = got - got.mean(), want - want.mean()
-    norm = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    tiny = np.finfo(np.float64).eps * max(1.0, float(np.abs(want).max())) ** 2 * got.size
+    largest = max(1.0, -float(want.min()), float(want.max()))
+    got -= got.mean()
+    want -= want.mean()
+    norm = float(np.sqrt(np.dot(got, got) * np.dot(want, want)))
+    tiny = np.finfo(np.float64).eps * largest**2 * got.size
     if norm <= tiny:  # a constant has no correlation
         return 1.0 if within else 0.0
-    return float(np.clip(np.dot(a, b) / norm, -1.0, 1.0))
+    return float(np.clip(np.dot(got, want) / norm, -1.0, 1.0))
+
+
+def _errors(got: NDArray[np.float64], want: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The absolute error of each element; infinite where only one of both is finite or an infinity has the other
+    sign."""
+    with np.errstate(invalid="ignore"):  # of the elements mended below
+        error = got - want
+    np.abs(error, out=error)
+    if not np.isfinite(error).all():
+        # The packer may turn NaN into infinity (metalium.md 5.2); an infinity keeps its sign.
+        same = np.where(np.isnan(want), ~np.isfinite(got), got == want)
+        error[~np.isfinite(got) | ~np.isfinite(want)] = np.inf
+        error[same] = 0.0
+    return error
+
+
+def _by_tile(error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest of each tile."""
+    error = error.reshape((*error.shape[:-2], *(1, 1, *error.shape)[-2:]))
+    if not error.size:
+        rows, columns = error.shape[-2:]
+        return np.zeros((*error.shape[:-2], -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)))
+    by_columns = np.maximum.reduceat(error, list(range(0, error.shape[-1], TILE_COLUMNS)), axis=-1)
+    return np.maximum.reduceat(by_columns, list(range(0, error.shape[-2], TILE_ROWS)), axis=-2)
 
 
 def _histogram(ulps: NDArray[np.float64]) -> tuple[int, ...]:
     """How many of the errors lie in each class of ULP_CLASSES; an infinite error is that of a broken element."""
-    classes = np.searchsorted(ULP_ENDS, ulps.ravel(), side="left")
-    classes[np.isinf(ulps.ravel())] = len(ULP_CLASSES) - 1
-    return tuple(int(count) for count in np.bincount(classes, minlength=len(ULP_CLASSES)))
+    up_to = [int(np.count_nonzero(ulps <= end)) for end in ULP_ENDS]
+    up_to += [int(np.count_nonzero(ulps < np.inf)), ulps.size]
+    return tuple(upper - lower for lower, upper in zip([0, *up_to], up_to, strict=False))
 
 
-def _ulp(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+def _in_ulp(error: NDArray[np.float64], values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """Errors in units of the last place of `dtype` at positive `values`; overwrites `error`."""
     mantissa_bits = 7 if dtype == np.dtype(ml_dtypes.bfloat16) else 23
-    return np.exp2(np.floor(np.log2(values)) - mantissa_bits)
-
-
-def _worst_tile(number: int, error: NDArray[np.float64]) -> TileError:
-    place = np.unravel_index(int(np.argmax(error)), error.shape)
-    index = tuple(int(i) for i in place)
-    rows_columns = (0, *index)[-2:] if index else (0, 0)
-    tile = (*index[:-2], rows_columns[0] // TILE_ROWS, rows_columns[1] // TILE_COLUMNS)
-    return TileError(number, tile, float(error.max()))
+    # frexp gives values from 0.5 to 1, one binary place below the leading one of a float.
+    _, exponents = np.frexp(values)
+    return np.ldexp(error, np.subtract(mantissa_bits + 1, exponents, out=exponents), out=error)
