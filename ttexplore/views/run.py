@@ -6,15 +6,44 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ttexplore.views.error_map import STYLE as TINTS_STYLE
+from ttexplore.views.error_map import TileErrors, error_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs
 from ttexplore.views.theme import fragment
+from ttexplore.views.ulp_histogram import histogram_axis_svg, histogram_svg
 
-BAR_WIDTH, BAR_HEIGHT, BAR_GAP = 14, 19, 3
+# On a narrow page the bars of a comparison stand below its figures.
+_STYLE = f"""{TINTS_STYLE}
+.ttx .sides-and-map{{display:flex;flex-wrap:wrap;align-items:flex-start;gap:14px 28px;margin-top:6px}}
+.ttx .sides-and-map>*{{flex:none;max-width:100%}}
+.ttx table.t.sides{{width:auto;margin:0;font:12px/1.4 var(--ttx-ui)}}
+.ttx table.t.sides th,.ttx table.t.sides td{{padding:4px 14px 4px 0;text-align:right;white-space:nowrap;
+vertical-align:bottom;font-weight:400;background:none;border:0;line-height:1.4;color:inherit}}
+.ttx table.t.sides thead th{{color:var(--ttx-muted);padding-bottom:3px}}
+.ttx table.t.sides tbody tr{{border-top:1px solid var(--ttx-line)}}
+.ttx table.t.sides th:first-child{{text-align:left}}
+.ttx table.t.sides td.m{{font:12px/1.4 var(--ttx-code);font-variant-numeric:tabular-nums}}
+.ttx table.t.sides .bars{{display:block}}
+.ttx table.t.sides .last{{padding-right:0;text-align:left}}
+.ttx table.t.sides td.last{{padding-bottom:3px}}
+@container (max-width:900px){{
+.ttx table.t.sides{{display:block;width:100%}}
+.ttx .sides thead,.ttx .sides tbody{{display:block}}
+.ttx .sides tr{{display:grid;grid-template-columns:minmax(170px,1fr) 72px 92px 68px 68px 84px}}
+.ttx table.t.sides tr>:is(th,td){{padding:4px 0 2px}}
+.ttx table.t.sides tr>.last{{grid-column:1/-1;padding-bottom:5px}}
+}}
+@container (max-width:590px){{
+.ttx .sides tr{{grid-template-columns:1fr 1.4fr 1fr 1fr 1fr}}
+.ttx .sides th:first-child{{grid-column:1/-1}}
+}}
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SideFigures:
-    """One comparison of a run: what with what, its measures, and the number of elements in each class of error."""
+    """One comparison of a run: what with what, its measures, the number of elements in each class of error (the first
+    class without an error), and the errors by tile, if they are to be drawn."""
 
     name: str
     pcc: float
@@ -23,6 +52,7 @@ class SideFigures:
     equal_share: float
     worst_tile: str
     histogram: tuple[tuple[str, int], ...]
+    tiles: TileErrors | None = None
 
 
 def run_html(
@@ -30,66 +60,52 @@ def run_html(
     seconds: float | None = None, sides: Sequence[SideFigures] = (),
 ) -> str:  # fmt: skip
     """The card as an HTML fragment. `pcc` and `max_rel_error` compare the outputs with the reference's; `sides` are
-    all comparisons of the run, drawn if there are several.
+    all comparisons of the run, drawn if there are several or the run failed, with the first side's map of errors.
 
     Times differ from run to run: give `seconds` only where the page need not stay the same.
     """
     verdict = '<span class="ok">✔</span> passed' if passed else '<span class="bad">✖</span> failed'
+    compared = _sides(sides) if len(sides) > 1 or (sides and not passed) else ""
     figures = [("backend", backend)]
-    if pcc is not None:
+    # A table of the comparisons says it all.
+    if pcc is not None and not compared:
         figures.append(("PCC", correlation(pcc)))
-    if max_rel_error is not None:
+    if max_rel_error is not None and not compared:
         figures.append(("max relative error", f"{max_rel_error:.3g}"))
     if seconds is not None:
         figures.append(("time", f"{seconds:.3g} s"))
     shown = "".join(
         f'<span><span class="q">{name}</span> <span class="m">{escape(value)}</span></span> ' for name, value in figures
     )
-    note = f'<p class="pre">{paragraphs(message)}</p>' if message else ""
+    note = f'<p class="pre{" q" if passed and compared else ""}">{paragraphs(message)}</p>' if message else ""
     card = (
         f'<div class="card {"good" if passed else "fault"}">'
-        f'<div class="opts"><b>{verdict}</b> {shown}</div>{note}{_sides(sides) if len(sides) > 1 else ""}</div>'
+        f'<div class="opts"><b>{verdict}</b> {shown}</div>{note}{compared}</div>'
     )
     label = f"run on {escape(backend)}: {'passed' if passed else 'failed'}"
     return fragment(content_id("ttx-run", card), label, card)
 
 
 def _sides(sides: Sequence[SideFigures]) -> str:
-    heads = ("", "PCC", "max rel. error", "max ULP", "equal", "worst tile", "elements by ULP of error")
-    head = "".join(f'<td class="q">{escape(text)}</td>' for text in heads)
-    rows = "".join(
-        f"<tr><td>{escape(side.name)}</td>"
-        + "".join(
-            f'<td class="m">{escape(text)}</td>'
-            for text in (
-                correlation(side.pcc), f"{side.max_rel_error:.2e}", f"{side.max_ulp:.1f}", f"{side.equal_share:.2%}",
-                side.worst_tile,
-            )
-        )
-        + f"<td>{_histogram(side.histogram)}</td></tr>"
-        for side in sides
+    heads = ("compared", "PCC", "max rel. error", "max ULP", "equal", "worst tile")
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    axis = histogram_axis_svg([label for label, _ in sides[0].histogram])
+    head += f'<th scope="col" class="last">elements by ULP of error{axis}</th>'
+    rows = "".join(_row(side) for side in sides)
+    table = f'<table class="t sides"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    tiles = sides[0].tiles
+    drawn = f'<div class="scroll">{error_map_svg(tiles)}</div>' if tiles and any(map(any, tiles.errors)) else ""
+    return f'<style>{_STYLE}</style><div class="sides-and-map">{table}{drawn}</div>'
+
+
+def _row(side: SideFigures) -> str:
+    texts = (
+        correlation(side.pcc), f"{side.max_rel_error:.2e}", f"{side.max_ulp:.1f}", f"{side.equal_share:.2%}",
+        side.worst_tile,
     )  # fmt: skip
-    return f'<table class="t facts sides"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _histogram(classes: Sequence[tuple[str, int]]) -> str:
-    """Bars on a logarithmic scale, since a few large errors matter beside many small ones; an empty class is a dot."""
-    most = max((count for _, count in classes), default=0)
-    bars: list[str] = []
-    for place, (label, count) in enumerate(classes):
-        height = 2 + (BAR_HEIGHT - 2) * math.log1p(count) / math.log1p(most) if count else 1
-        kind = "f2" if place == 0 else "f8" if label in ("more", "broken") else "f5"
-        bars.append(
-            f'<rect class="{kind if count else "tip"}" x="{place * (BAR_WIDTH + BAR_GAP)}" '
-            f'y="{BAR_HEIGHT - height:.1f}" width="{BAR_WIDTH}" height="{height:.1f}">'
-            f"<title>{escape(label)}: {count}</title></rect>"
-        )
-    told = ", ".join(f"{label}: {count}" for label, count in classes if count)
-    width = len(classes) * (BAR_WIDTH + BAR_GAP)
-    return (
-        f'<svg class="ttx-svg" width="{width}" height="{BAR_HEIGHT}" role="img" aria-label="{escape(told)}">'
-        f"{''.join(bars)}</svg>"
-    )
+    cells = "".join(f'<td class="m">{escape(text)}</td>' for text in texts)
+    bars = histogram_svg(side.histogram)
+    return f'<tr><th scope="row">{escape(side.name)}</th>{cells}<td class="last">{bars}</td></tr>'
 
 
 def correlation(pcc: float) -> str:
