@@ -35,6 +35,7 @@ from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.code import code_html
 from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import diff_html, diff_text
+from ttexplore.views.error_map import TileErrors
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.run import SideFigures, run_html
@@ -465,14 +466,12 @@ class Exploration:
         reference = self._reference(arrays)
         compute = self.plan.compute
         low_fidelity = compute is not None and compute.math_fidelity == "LoFi"
-        comparison = compare(execution.outputs, reference, low_fidelity=low_fidelity)
-        sides = [Side(f"{backend} against reference", comparison)]
+        first = Side.of(f"{backend} against reference", execution.outputs, reference, low_fidelity=low_fidelity)
+        comparison, sides = first.comparison, [first]
         if backend == "ttnn" and emulator.missing() is None:
-            emulated = emulator.run(self._emitted, arrays)
-            sides.append(Side("ttnn against emulator", compare(execution.outputs, emulated.outputs)))
-            sides.append(
-                Side("emulator against reference", compare(emulated.outputs, reference, low_fidelity=low_fidelity))
-            )
+            emulated = emulator.run(self._emitted, arrays).outputs
+            sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
+            sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
         own = [dtype for _, dtype in self._tensors(("output", "inout"))]
         outputs = tuple(o.astype(_own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
         return Run(
@@ -592,7 +591,17 @@ def _figures(side: Side) -> SideFigures:
     one = side.comparison
     tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
     histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
-    return SideFigures(side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram)
+    return SideFigures(
+        side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram, _tile_errors(side)
+    )
+
+
+def _tile_errors(side: Side) -> TileErrors | None:
+    worst = side.comparison.worst_tile
+    if worst is None or not side.worst_slice:
+        return None
+    leading = ", ".join(map(str, worst.index[:-2]))
+    return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice)
 
 
 def _own_dtype(dtype: str) -> Any:
