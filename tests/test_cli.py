@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 import ttexplore.doctor
-from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value
+from ttexplore.backends.ttnn.environment import DeviceEnvironment
+from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value, verified_device
 from ttexplore.errors import BackendError, UsageError
 
 REPOSITORY = Path(__file__).parents[1]
@@ -212,6 +214,20 @@ def test_setup_without_a_python_that_fits(
     assert (status, data) == (0, {"folder": str(tmp_path / "device"), "removed": True})
     status, out, _ = call(capsys, "setup", "device", "--folder", str(tmp_path / "device"), "--remove")
     assert (status, out) == (0, f"there is no device environment in {tmp_path / 'device'}\n")
+
+
+def test_a_set_up_is_verified_on_the_device_that_is_there(tmp_path: Path) -> None:
+    none = DeviceEnvironment(
+        folder=tmp_path, python=Path("python"), ttnn_version="0.81.1", sdk_folder=tmp_path, sfpi_folder=tmp_path,
+        compiler_version="", wolfpine_folders={}, ttsim_folder=None, managed=True,
+    )  # fmt: skip
+    wolfpine = dataclasses.replace(none, wolfpine_folders={"wormhole": tmp_path}, ttsim_folder=tmp_path)
+    ttsim = dataclasses.replace(none, ttsim_folder=tmp_path)
+    assert verified_device(wolfpine) == ("wolfpine", "wormhole_n150")
+    assert verified_device(ttsim) == ("ttsim", "blackhole_p100")
+    (tmp_path / "libttsim_wh.so").touch()
+    assert verified_device(ttsim) == ("ttsim", "wormhole_n150")
+    assert verified_device(none) == ("card", "wormhole_n150")
 
 
 def test_setup_of_what(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,6 +23,7 @@ from ttexplore.errors import BackendError, TTExploreError, UsageError
 from ttexplore.record import to_json
 
 if TYPE_CHECKING:
+    from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
     from ttexplore.target import Target
 
@@ -338,7 +340,7 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
 
 
 def _setup(arguments: argparse.Namespace) -> Answer:
-    from ttexplore.backends.ttnn.environment import default_environment_folder
+    from ttexplore.backends.ttnn.environment import default_environment_folder, verified_file
     from ttexplore.backends.ttnn.setup import remove, set_up
 
     if arguments.what is None:
@@ -351,14 +353,28 @@ def _setup(arguments: argparse.Namespace) -> Answer:
     environment = set_up(
         folder, python=arguments.python, sdk_python=arguments.sdk_python, ttsim_folder=arguments.ttsim, report=_tell
     )
-    from ttexplore.verification import verified_file, verify
-
     if not verified_file(environment).exists():
-        _tell("verifying: adding two tiles on the device ...")
-        device = "wolfpine" if environment.wolfpine_folders else "card"
-        verify(environment, device, progress=lambda text: _tell(f"  {text}"))
+        # TVM takes seconds to load, which a set-up that has nothing to do should not.
+        from ttexplore.verification import verify
+
+        device, target = verified_device(environment)
+        _tell(f"verifying: adding two tiles on {device} ...")
+        start = time.monotonic()
+        verify(environment, device, target, progress=lambda text: _tell(f"  {text}"))
+        _tell(f"  done in {time.monotonic() - start:.0f} s")
     text = f"the device environment in {folder} works: ttnn {environment.ttnn_version}"
     return Answer(text, {"folder": str(folder), "ttnn_version": environment.ttnn_version, "verified": True})
+
+
+def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
+    """The device that a set-up is verified on, and a target of its architecture."""
+    card = not environment.managed and Path("/dev/tenstorrent").exists()
+    if environment.wolfpine_folders and not card:
+        return "wolfpine", "wormhole_n150"
+    if environment.ttsim_folder is not None and not card:
+        wormhole = (environment.ttsim_folder / "libttsim_wh.so").exists()
+        return "ttsim", "wormhole_n150" if wormhole else "blackhole_p100"
+    return "card", "wormhole_n150"
 
 
 def _tell(text: str) -> None:

