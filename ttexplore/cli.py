@@ -368,13 +368,15 @@ def _setup(arguments: argparse.Namespace) -> Answer:
 
 def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
     """The device that a set-up is verified on, and a target of its architecture."""
-    card = not environment.managed and Path("/dev/tenstorrent").exists()
+    from ttexplore.backends.ttnn.environment import CARD_DEVICES, card_architecture
+
+    card = not environment.managed and CARD_DEVICES.exists()
     if environment.wolfpine_folders and not card:
         return "wolfpine", "wormhole_n150"
     if environment.ttsim_folder is not None and not card:
         wormhole = (environment.ttsim_folder / "libttsim_wh.so").exists()
         return "ttsim", "wormhole_n150" if wormhole else "blackhole_p100"
-    return "card", "wormhole_n150"
+    return "card", "blackhole_p100" if card_architecture() == "blackhole" else "wormhole_n150"
 
 
 def _tell(text: str) -> None:

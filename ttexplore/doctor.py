@@ -83,10 +83,17 @@ def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 def _device() -> tuple[Finding, ...]:
     """The parts of the backend ttnn; none of them is required."""
-    from ttexplore.backends.ttnn.environment import SET_UP, TTNN_VERSION, WOLFPINE_VERSION, read_environment
+    from ttexplore.backends.ttnn.environment import (
+        CARD_DEVICES,
+        SET_UP,
+        TTNN_VERSION,
+        WOLFPINE_VERSION,
+        card_architecture,
+        read_environment,
+    )
     from ttexplore.backends.ttnn.setup import find_python
 
-    card = Path("/dev/tenstorrent").exists()
+    card = _card(CARD_DEVICES.exists(), card_architecture())
     try:
         environment = read_environment()
     except BackendError as error:
@@ -94,7 +101,11 @@ def _device() -> tuple[Finding, ...]:
             python = Finding("  Python 3.12 or 3.10", True, False, str(find_python()))
         except BackendError as none:
             python = Finding("  Python 3.12 or 3.10", False, False, "none found", none.hint)
-        return Finding("backend ttnn", False, False, error.message, error.hint), python, _card(card)
+        return (
+            Finding("backend ttnn", False, False, error.message, error.hint),
+            python,
+            card,
+        )
     version = environment.ttnn_version
     other = "" if version == TTNN_VERSION else f" (the emitted text is for {TTNN_VERSION})"
     chips = ", ".join(environment.wolfpine_folders)
@@ -113,13 +124,20 @@ def _device() -> tuple[Finding, ...]:
             "  ttsim", bool(libraries), False, ttsim if environment.ttsim_folder else "not set up",
             f"{SET_UP} --ttsim FOLDER, with the libraries of a release of tenstorrent/ttsim",
         ),
-        _card(card),
+        card,
     )  # fmt: skip
 
 
-def _card(present: bool) -> Finding:
-    found = "/dev/tenstorrent" if present else "none, and none is needed"
-    return Finding("  card", present, False, found, "install the card's driver, tt-kmd")
+def _card(driven: bool, architecture: str | None) -> Finding:
+    match driven, architecture:
+        case True, str():
+            return Finding("  card", True, False, architecture)
+        case True, None:
+            return Finding("  card", False, False, "neither a Wormhole nor a Blackhole", "nothing else is supported")
+        case False, str():
+            return Finding("  card", False, False, f"{architecture}, without its driver", "install the driver, tt-kmd")
+        case _:
+            return Finding("  card", True, False, "none, and none is needed")
 
 
 def _tools() -> tuple[Finding, ...]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ttexplore.backends.ttnn.environment import DeviceEnvironment
+from ttexplore.backends.ttnn.environment import DeviceEnvironment, verified_file
 from ttexplore.errors import BackendError
 from ttexplore.exploration import Run, explore
 
 # The compiler, the firmware build, the simulator and the transfers are all in the time of the first run.
 LIMIT_SECONDS = 240.0
-VERIFIED = "verified"
-
 
 KERNEL = f"{Path(__file__).with_name('verification_kernel.py')}::add_tiles"
 
@@ -33,8 +31,3 @@ def verify(
         raise BackendError(f"the {device} adds two tiles wrongly: {run.message}", hint="ttexplore doctor")
     verified_file(environment).write_text(f"{environment.ttnn_version}\n", encoding="utf-8")
     return run
-
-
-def verified_file(environment: DeviceEnvironment) -> Path:
-    """The file that tells that the environment has worked."""
-    return environment.folder / VERIFIED

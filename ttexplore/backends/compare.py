@@ -186,7 +186,8 @@ def _compare_one(number: int, output: Array, reference: Array, low_fidelity: boo
     passed = not broken and pcc >= least_pcc and relative <= bound
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     if broken:
-        message = f"{broken} elements of output {number} are not finite where the reference is; {message}"
+        are = "element of output {} is" if broken == 1 else "elements of output {} are"
+        message = f"{broken} {are.format(number)} not finite where the reference is; {message}"
     elif not passed:
         message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g})"
     if not passed:

@@ -26,7 +26,7 @@ from ttexplore.backends.base import (
     ordered_layouts,
     storage_dtype,
 )
-from ttexplore.backends.ttnn.environment import DeviceEnvironment, read_environment
+from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
 from ttexplore.errors import BackendError, UsageError
@@ -232,9 +232,9 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
                 "TT_METAL_DISABLE_SFPLOADMACRO": "1",
             }
         case "card":
-            if not Path("/dev/tenstorrent").exists():
+            if not CARD_DEVICES.exists():
                 raise BackendError(
-                    "there is no Tenstorrent card: /dev/tenstorrent does not exist",
+                    f"there is no Tenstorrent card: {CARD_DEVICES} does not exist",
                     hint="install the card's driver (tt-kmd), or use device='wolfpine', a simulated chip",
                 )
             return {}

@@ -21,6 +21,12 @@ RECORD = "environment.json"
 VERIFIED = "verified"
 SET_UP = "ttexplore setup device"
 
+# What the driver, tt-kmd, makes for the cards; their PCI identities are those of its enumerate.c.
+CARD_DEVICES = Path("/dev/tenstorrent")
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+TENSTORRENT_VENDOR = "0x1e52"
+CARD_ARCHITECTURES = {"0x401e": "wormhole", "0xb140": "blackhole"}
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceEnvironment:
@@ -94,6 +100,16 @@ def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
 
 def _set_up_command(folder: Path | None) -> str:
     return SET_UP + (f" --folder {folder}" if folder else "")
+
+
+def card_architecture(pci_devices: Path = PCI_DEVICES) -> str | None:
+    """ "wormhole" or "blackhole" for the first card of this machine, None where there is none that is known."""
+    for vendor in sorted(pci_devices.glob("*/vendor")):
+        if vendor.read_text().strip() == TENSTORRENT_VENDOR:
+            architecture = CARD_ARCHITECTURES.get(vendor.with_name("device").read_text().strip())
+            if architecture is not None:
+                return architecture
+    return None
 
 
 def write_environment(environment: DeviceEnvironment) -> None:
