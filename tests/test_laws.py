@@ -20,7 +20,7 @@ NAMES = {case.name: case for case in CORPUS}
 
 
 def lowered(case: Case, **arguments: Any) -> Exploration:
-    exploration = ttx.explore(case.make(), **arguments)
+    exploration = ttx.explore(case.make(), options=case.options, **arguments)
     if exploration.error is not None:
         raise exploration.error
     return exploration

@@ -1,21 +1,12 @@
-"""The kernels that every law is checked on: one for each construct that is lowered, and some together.
-
-Each entry is a name and a function that makes the kernel.
-"""
+"""Copies, element-wise blocks, rows, matrix products: the constructs that everything else builds on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import ttexplore.language as T
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    make: Callable[[], Any]
+from tests.corpus.case import Case
 
 
 def copy_block(dtype: str = "bfloat16") -> Any:
@@ -435,7 +426,7 @@ def reused_buffer() -> Any:
     return kernel
 
 
-CORPUS: tuple[Case, ...] = (
+SPINE: tuple[Case, ...] = (
     Case("copy_bf16", copy_block),
     Case("copy_fp32", lambda: copy_block("float32")),
     Case("add_bf16", lambda: elementwise(lambda a, b: a + b)),

@@ -1,0 +1,13 @@
+"""The kernels that every law is checked on: one for each construct that is lowered, and some together.
+
+A new construct gets a case in the module of its subject; a new subject gets a module and a line in `CORPUS`.
+"""
+
+from __future__ import annotations
+
+from tests.corpus.case import Case
+from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
+
+CORPUS: tuple[Case, ...] = (*SPINE,)
+
+__all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]
