@@ -56,6 +56,7 @@ def call_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any
     [
         ("256", 256), ("-3", -3), ("0.5", 0.5), ("1e-3", 1e-3), ("true", True), ("False", False),
         ("bfloat16", "bfloat16"), ("4,4", (4, 4)), ("4,", (4,)), ("", ""), ("0x10", "0x10"),
+        ("{(0, 1): [2, (3, 4)]}", {(0, 1): [2, (3, 4)]}), ("[((0, 0), (1, 1))]", [((0, 0), (1, 1))]), ("(3", "(3"),
     ],
 )  # fmt: skip
 def test_values(text: str, value: object) -> None:

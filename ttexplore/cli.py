@@ -7,6 +7,7 @@ something is missing, 2 for wrong use. With ``--json`` there is exactly one obje
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import difflib
 import json
@@ -125,7 +126,13 @@ def _finite(value: Any) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """A value as written on the command line: int, float, bool, a tuple where there are commas, else text."""
+    """A value as written on the command line: int, float, bool, a Python tuple, list or dictionary, a tuple where there
+    are commas, else text."""
+    if text[:1] in ("(", "[", "{"):
+        try:
+            return ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            return text
     if "," in text:
         return tuple(parse_value(part) for part in text.split(",") if part)
     if text.lower() in ("true", "false"):

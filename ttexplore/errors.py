@@ -5,6 +5,9 @@ An error says what is wrong, at which kernel line, with which number, and what w
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 from ttexplore.record import ErrorRecord, Span
 
 
@@ -33,6 +36,15 @@ class TTExploreError(Exception):
 
 class UsageError(TTExploreError):
     """Wrong use of the API or the command: an unknown name, a missing argument, a bad option."""
+
+
+def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
+    """The error for a name that is none of the `accepted` ones; names the one that was probably meant."""
+    names = list(accepted)
+    close = difflib.get_close_matches(str(given), names, 1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    listed = f"use one of {', '.join(names)}" if names else "there are none"
+    return UsageError(f"there is no {what} {given!r}", hint=meant + listed)
 
 
 class KernelError(TTExploreError):

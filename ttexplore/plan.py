@@ -127,12 +127,30 @@ class Accessor:
 
 @dataclass(frozen=True, slots=True)
 class CoreWork:
-    """One core: logical coordinates, the number of work items and the values of its runtime arguments."""
+    """One core: logical coordinates, the number of work items and the values of its runtime arguments.
+
+    `listed` are the work items in order where the partition passes lists, else empty.
+    """
 
     x: int
     y: int
     items: int
     values: dict[str, int]
+    listed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoreRange:
+    """A rectangle of cores in logical coordinates; both corners belong to it."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+    @property
+    def cores(self) -> tuple[tuple[int, int], ...]:
+        """The cores row by row."""
+        (left, top), (right, bottom) = self.first, self.last
+        return tuple((x, y) for y in range(top, bottom + 1) for x in range(left, right + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +158,28 @@ class Partition:
     """Which core does which work items (decided by B1).
 
     `grid` holds the kernel's block counts (x, y, z), missing axes left out; a work item is numbered row-major:
-    ``(z * grid_y + y) * grid_x + x``. `items_of` in the pass that decides it is the meaning of `values`.
+    ``(z * grid_y + y) * grid_x + x``. `policy` says which core gets which items, `order` in which order it does them
+    (``block_linear`` goes through squares of `order_block` by `order_block` blocks).
+    `form` says how a core learns its items: ``range`` by work_start, work_count and the constant `step`, counted in
+    row-major or column-major order; ``rectangle`` by a start and a count along x and y; ``list`` by work_count and the
+    items themselves. `items_of` in the pass that decides it is the meaning of the values. `core_ranges` are the cores
+    that may be used, `core_grid` the columns and rows that hold them all.
     """
 
     grid: tuple[int, ...]
-    policy: Literal["contiguous", "strided", "rectangular"]
+    policy: Literal[
+        "contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"
+    ]  # fmt: skip
     mode: Literal["global"]
     core_grid: tuple[int, int]
     cores: tuple[CoreWork, ...]
     arguments: tuple[str, ...]
     reason: str = ""
+    order: Literal["row_major", "column_major", "block_linear", "z_order"] = "row_major"
+    order_block: int | None = None
+    form: Literal["range", "rectangle", "list"] = "range"
+    step: int = 1
+    core_ranges: tuple[CoreRange, ...] = ()
 
     @property
     def work_items(self) -> int:
@@ -208,11 +238,12 @@ class Argument:
     """One kernel argument. `source` says where its value comes from:
 
     ``tensor_address``: the address of tensor `of`; ``accessor``: the compile-time words of tensor `of`'s accessor;
-    ``core_value``: the core's entry `of` in the partition; ``constant``: `value`.
+    ``core_value``: the core's entry `of` in the partition; ``core_list``: the core's listed work items, always the last
+    argument; ``constant``: `value`.
     """
 
     name: str
-    source: Literal["tensor_address", "accessor", "core_value", "constant"]
+    source: Literal["tensor_address", "accessor", "core_value", "core_list", "constant"]
     of: str = ""
     value: int | None = None
 

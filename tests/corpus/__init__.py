@@ -6,8 +6,9 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 from __future__ import annotations
 
 from tests.corpus.case import Case
+from tests.corpus.schedules import SCHEDULES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE,)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -25,7 +25,7 @@ def test_published_schema_is_current() -> None:
 
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_plans_fit_the_schema(case: Any) -> None:
-    exploration = ttx.explore(case.make())
+    exploration = ttx.explore(case.make(), options=case.options)
     jsonschema.validate(json.loads(plan_json(exploration.plan)), plan_schema())
 
 

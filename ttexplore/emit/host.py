@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from ttexplore.plan import Argument, CircularBuffer, KernelSignature, Plan, TensorLayout
+from ttexplore.plan import Argument, CircularBuffer, CoreWork, KernelSignature, Plan, TensorLayout
 
 _PROCESSORS = {
     "reader": ("RISCV_1", "NOC_0"),
@@ -276,6 +276,19 @@ def _word(argument: Argument) -> str:
             raise ValueError(f"{argument.name}: {source} is no common argument")
 
 
+def _runtime_words(signature: KernelSignature, core: CoreWork) -> list[int]:
+    words: list[int] = []
+    for argument in signature.runtime:
+        match argument.source:
+            case "core_value":
+                words.append(core.values[argument.of])
+            case "core_list":
+                words += core.listed
+            case source:
+                raise ValueError(f"{argument.name}: {source} is no argument of a core")
+    return words
+
+
 def _list(items: Iterable[str], indent: str) -> str:
     return "".join(f"\n{indent}{item}," for item in items)
 
@@ -300,8 +313,7 @@ def _kernel(signature: KernelSignature, plan: Plan) -> list[str]:
         words = _list(map(_word, signature.common_runtime), " " * 8)
         lines.append(f"    SetCommonRuntimeArgs(program, {role}, {{{words}\n    }});")
     if signature.runtime:
-        names = [argument.of for argument in signature.runtime]
-        rows = (f"{{{', '.join(str(core.values[name]) for name in names)}}}" for core in plan.partition.cores)
+        rows = (f"{{{', '.join(map(str, _runtime_words(signature, core)))}}}" for core in plan.partition.cores)
         lines += [
             f"    // {', '.join(argument.name for argument in signature.runtime)} of each core",
             f"    SetRuntimeArgs(program, {role}, cores, {{{_list(rows, ' ' * 8)}\n    }});",

@@ -172,7 +172,7 @@ class _Emitter:
             previous = name
         for name, cb in self.buffers.items():
             self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1)
-        texts = [self._call(s) for s in self.found if s.value.op.name != "tt.core_value"]
+        texts = [self._call(s) for s in self.found]
         for name, cb in self.buffers.items():
             if any(cb.page_bytes in text for text in texts):
                 self.text(f"constexpr uint32_t {cb.page_bytes} = {self.plan.buffer(name).page_bytes};", 1)
@@ -229,6 +229,10 @@ class _Emitter:
             wanted = str(value.args[0].value)
             index = [argument.of for argument in self.signature.runtime].index(wanted)
             self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({index});", depth, origins)
+        elif isinstance(value, Call) and str(value.op.name) == "tt.core_item":
+            first = [argument.source for argument in self.signature.runtime].index("core_list")
+            place = self._expression(first + value.args[1])
+            self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({place});", depth, origins)
         else:
             self.code(f"const uint32_t {name} = {self._expression(value)};", depth, origins)
 

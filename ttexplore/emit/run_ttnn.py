@@ -67,7 +67,7 @@ def circular_buffers(plan, cores):
     return made
 
 
-def words(arguments, on_device, values):
+def words(arguments, on_device, values, listed=()):
     made = []
     for argument in arguments:
         source, of = argument["source"], argument["of"]
@@ -77,6 +77,8 @@ def words(arguments, on_device, values):
             made.append(on_device[of].buffer_address())
         elif source == "core_value":
             made.append(values[of])
+        elif source == "core_list":
+            made += listed
         elif source == "constant":
             made.append(argument["value"])
         else:
@@ -112,7 +114,7 @@ def program(plan, on_device):
         name = signature["kernel"]
         per_core = ttnn.RuntimeArgs()
         for core in plan["partition"]["cores"]:
-            per_core[core["x"]][core["y"]] = words(signature["runtime"], on_device, core["values"])
+            per_core[core["x"]][core["y"]] = words(signature["runtime"], on_device, core["values"], core["listed"])
         kernels.append(
             ttnn.KernelDescriptor(
                 kernel_source=str(HERE / f"{name}.cpp"),

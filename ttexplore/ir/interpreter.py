@@ -215,6 +215,8 @@ class _Writer:
                 return f"{word}({', '.join(self.expression(a) for a in e.args)})"
             case ir.Call() if str(e.op.name) == "tt.core_value":
                 return f"m.core_value('{e.args[0].value}')"
+            case ir.Call() if str(e.op.name) == "tt.core_item":
+                return f"m.core_item({self.expression(e.args[1])})"
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
                 raise Unsupported(f"the interpreter does not know {what}", span=span_of(e))
@@ -436,6 +438,12 @@ class _Machine:
     def core_value(self, name: str) -> int:
         assert self.core is not None
         return self.core.values[name]
+
+    def core_item(self, position: int) -> int:
+        assert self.core is not None
+        if position >= len(self.core.listed):
+            raise self.fault(f"work item {position} of a core that has {len(self.core.listed)}", "check the work count")
+        return self.core.listed[position]
 
     # Buffers
 

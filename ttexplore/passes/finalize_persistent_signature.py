@@ -22,27 +22,38 @@ def finalize_persistent_signature(program: Program, target: Target) -> Program:
     return program.with_plan(signature=tuple(_signature(program, role, target) for role in KERNEL_ROLES))
 
 
-def core_values(function: Any) -> list[str]:
-    """The core values that a kernel reads, in order."""
-    names: list[str] = []
+def core_arguments(function: Any) -> list[Argument]:
+    """The arguments of its core that a kernel reads, in order; a list comes last."""
+    values: list[Argument] = []
+    lists: list[Argument] = []
     for statement in walk(function.body):
-        if (
-            isinstance(statement, tirx.Bind)
-            and getattr(getattr(statement.value, "op", None), "name", "") == "tt.core_value"
-        ):
-            names.append(str(statement.value.args[0].value))
-    return names
+        if not isinstance(statement, tirx.Bind):
+            continue
+        match getattr(getattr(statement.value, "op", None), "name", ""):
+            case "tt.core_value":
+                name = str(statement.value.args[0].value)
+                values.append(Argument(name, "core_value", name))
+            case "tt.core_item":
+                name = str(statement.value.args[0].value)
+                lists.append(Argument(name, "core_list", name))
+            case _:
+                pass
+    return [*values, *lists]
 
 
 def _signature(program: Program, role: KernelRole, target: Target) -> KernelSignature:
     tensors = [accessor for accessor in program.plan.accessors if any(b.kernel == role for b in accessor.bindings)]
     compile_time = tuple(Argument(f"{one.tensor}_accessor", "accessor", one.tensor) for one in tensors)
     common = tuple(Argument(f"{one.tensor}_address", "tensor_address", one.tensor) for one in tensors)
-    runtime = tuple(Argument(name, "core_value", name) for name in core_values(program.functions[role]))
-    if len(common) + len(runtime) > target.max_kernel_arguments:
+    runtime = tuple(core_arguments(program.functions[role]))
+    partition = program.plan.partition
+    listed = max((len(core.listed) for core in partition.cores), default=0) if partition is not None else 0
+    words = len(common) + sum(listed if one.source == "core_list" else 1 for one in runtime)
+    if words > target.max_kernel_arguments:
         raise ResourceError(
-            f"the {role} has {len(common) + len(runtime)} runtime arguments; {target.name} takes "
-            f"{target.max_kernel_arguments}",
-            hint="use fewer tensors",
+            f"the {role} has {words} words of runtime arguments; {target.name} takes {target.max_kernel_arguments}",
+            hint=f"{listed} of them list work items: use more cores, or a policy whose items count up"
+            if listed
+            else "use fewer tensors",
         )
     return KernelSignature(role, compile_time, common, runtime)

@@ -24,15 +24,16 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
                                                           by = work // 8
                                                           bx = work % 8
                                                           body
+
+    Rectangles become a loop along each axis. Items that do not count up are listed in the arguments of the core:
+    `work = tt.core_item("work_items", item)`.
     """
     loops = grid_loops(program.kernel)
     partition = program.plan.partition
     assert partition is not None, "B1 decides the partition"
     blocks = [one.loop_var for one in loops]
     body = statements(loops[-1].body)
-    made = (
-        _rectangular(partition, blocks, body) if partition.policy == "rectangular" else _linear(partition, blocks, body)
-    )
+    made = _rectangular(partition, blocks, body) if partition.form == "rectangle" else _linear(partition, blocks, body)
     for statement in made:
         stamp(statement, loops[0].span)
     return program.with_kernel(with_function_body(program.kernel, made))
@@ -44,26 +45,36 @@ def _core_value(name: str) -> tuple[Any, Any]:
 
 
 def _linear(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
-    start, bind_start = _core_value("work_start")
     count, bind_count = _core_value("work_count")
     item, work = variable("item"), variable("work")
-    step = len(partition.cores) if partition.policy == "strided" else 1
-    index = start + item * step if step > 1 else start + item
+    prologue = [bind_count]
+    if partition.form == "list":
+        index = call("tt.core_item", ["work_items", item], dtype="int32")
+    else:
+        start, bind_start = _core_value("work_start")
+        prologue.insert(0, bind_start)
+        index = start + item * partition.step if partition.step > 1 else start + item
     inner = [bind(work, index)]
-    rest, size = work, 1
-    for axis, (block, extent) in enumerate(zip(blocks, partition.grid, strict=True)):
-        value = tirx.floordiv(rest, size) if size > 1 else rest
-        if axis + 1 < len(blocks):
-            value = tirx.floormod(value, extent)
-        inner.insert(1, bind(block, value))
-        size *= extent
-    return [bind_start, bind_count, loop(item, count, [*inner, *body])]
+    axes = list(range(len(blocks)))
+    if partition.form == "range" and partition.order == "column_major":
+        axes[:2] = axes[1::-1]
+    size = 1
+    for axis in axes:
+        value = tirx.floordiv(work, size) if size > 1 else work
+        if axis != axes[-1]:
+            value = tirx.floormod(value, partition.grid[axis])
+        inner.insert(1, bind(blocks[axis], value))
+        size *= partition.grid[axis]
+    return [*prologue, loop(item, count, [*inner, *body])]
 
 
 def _rectangular(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
     made = body
     prologue: list[Any] = []
-    for axis, (block, name) in enumerate(zip(blocks, "xyz", strict=False)):
+    nest = list(enumerate(zip(blocks, "xyz", strict=False)))
+    if partition.order == "column_major":
+        nest[:2] = nest[1::-1]
+    for axis, (block, name) in nest:
         if axis == 2:
             made = [loop(block, partition.grid[2], made)]
             continue

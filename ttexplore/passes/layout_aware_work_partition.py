@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal, cast
 
 from tvm import tirx
 
-from ttexplore.errors import KernelError, ResourceError, UsageError
+from ttexplore.errors import KernelError, ResourceError, UsageError, unknown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import constant, statements
 from ttexplore.ir.program import Program
-from ttexplore.plan import CoreWork, Partition
+from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
+from ttexplore.plan import CoreRange, CoreWork, Partition
 from ttexplore.target import Target
 
-POLICIES = ("contiguous", "strided", "rectangular")
+POLICIES = ("contiguous", "strided", "rectangular", "block_linear", "z_order", "explicit")
+# How many items or cores an error names.
+_SHOWN = 8
+
+Core = tuple[int, int]
 
 
 def layout_aware_work_partition(
-    program: Program, target: Target, *, policy: str = "contiguous", cores: tuple[int, int] | None = None
+    program: Program,
+    target: Target,
+    *,
+    policy: str = "contiguous",
+    order: str | None = None,
+    cores: tuple[int, int] | None = None,
+    core_offset: tuple[int, int] = (0, 0),
+    core_ranges: Sequence[tuple[Core, Core]] | None = None,
+    work_lists: Mapping[Core, Sequence[Any]] | Sequence[tuple[Core, Sequence[Any]]] | None = None,
 ) -> Program:
     """Decide which core does which work items; each item exactly once.
 
@@ -25,25 +41,36 @@ def layout_aware_work_partition(
     ==> core (0, 0): work_start 0, work_count 1; core (1, 0): work_start 1, ...
 
     `policy`: ``contiguous`` gives each core a run of items, ``strided`` deals them out in turn, ``rectangular`` gives
-    each core a rectangle of the grid. `cores` is (columns, rows), by default the target's whole compute grid.
+    each core a rectangle of the grid. `order` is the order of the items, in which runs are cut and cores work:
+    ``row_major``, ``column_major``, ``block_linear(k)`` (squares of k by k blocks, one after another) or ``z_order``
+    (Morton's curve, which keeps neighbours together). The policies ``block_linear`` and ``z_order`` are contiguous
+    runs in these orders. `work_lists` gives the items of each core, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
+
+    `cores` is (columns, rows), by default the target's whole compute grid, from `core_offset` on. `core_ranges` lists
+    rectangles of cores instead, both corners included: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
     """
-    if policy not in POLICIES:
-        raise UsageError(f"there is no policy {policy!r}", hint=f"use one of {', '.join(POLICIES)}")
-    columns, rows = cores or target.compute_grid
-    if not (1 <= columns <= target.compute_grid[0] and 1 <= rows <= target.compute_grid[1]):
-        raise ResourceError(
-            f"{columns}x{rows} cores are asked for; {target.name} has "
-            f"{target.compute_grid[0]}x{target.compute_grid[1]}",
-            hint="ask for fewer cores or another target",
-        )
+    policy, order, edge = _policy_and_order(policy, order, work_lists)
     grid = grid_extents(program.kernel)
+    ranges = _core_ranges(target, cores, core_offset, core_ranges)
     match policy:
+        case "explicit":
+            assert work_lists is not None, "the policy follows from it"
+            work = _explicit(grid, work_lists)
+            if not (cores or core_ranges):
+                ranges = tuple(CoreRange(core, core) for core in work)
+            _check_cores(work, ranges, target)
+            made = _with_lists(grid, work, order)
         case "rectangular":
-            work, arguments = _rectangles(grid, columns, rows)
+            made = _rectangular(grid, ranges, order, edge)
         case _:
-            work, arguments = _runs(grid, columns, rows, policy)
-    made = Partition(grid, policy, "global", (columns, rows), work, arguments, reason="option" if cores else "default")
-    return program.with_plan(partition=made)
+            made = _runs(grid, policy, [core for one in ranges for core in one.cores], order, edge)
+    columns, rows = (1 + max(one.last[axis] for one in ranges) for axis in (0, 1))
+    chosen = cores or core_ranges or work_lists or tuple(core_offset) != (0, 0)
+    partition = Partition(
+        grid, cast(Any, policy), "global", (columns, rows), made.cores, made.arguments,
+        "option" if chosen else "default", cast(Any, order), edge, made.form, made.step, ranges,
+    )  # fmt: skip
+    return program.with_plan(partition=partition)
 
 
 def grid_loops(function: Any) -> list[Any]:
@@ -77,33 +104,209 @@ def grid_extents(function: Any) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _runs(grid: tuple[int, ...], columns: int, rows: int, policy: str) -> tuple[tuple[CoreWork, ...], tuple[str, ...]]:
-    items = 1
-    for extent in grid:
-        items *= extent
-    used = min(items, columns * rows)
-    base, more = divmod(items, used)
-    work: list[CoreWork] = []
-    start = 0
-    for core in range(used):
-        count = base + (core < more)
-        values = {"work_start": start if policy == "contiguous" else core, "work_count": count}
-        work.append(CoreWork(core % columns, core // columns, count, values))
-        start += count
-    return tuple(work), ("work_start", "work_count")
+# What the options mean
 
 
-def _rectangles(grid: tuple[int, ...], columns: int, rows: int) -> tuple[tuple[CoreWork, ...], tuple[str, ...]]:
-    blocks_x, blocks_y = grid[0], grid[1] if len(grid) > 1 else 1
-    depth = grid[2] if len(grid) > 2 else 1
+def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[str, str, int | None]:
+    """The policy, the order and the edge of the order's squares."""
+    name, _, rest = policy.replace("-", "_").partition("(")
+    if name not in POLICIES or (rest and name != "block_linear"):
+        raise unknown("policy", policy, POLICIES)
+    if work_lists is not None:
+        if name not in ("contiguous", "explicit") or order is not None:
+            raise UsageError("work lists and another policy or order are given", hint="give one or the other")
+        return "explicit", "row_major", None
+    if name == "explicit":
+        raise UsageError("the policy explicit has no lists", hint="give work_lists={(x, y): [item, ...], ...}")
+    if name in ("block_linear", "z_order"):
+        if order is not None and parse_order(order)[0] != name:
+            raise UsageError(
+                f"the policy {name} is an order of its own, and the order {order} is given",
+                hint=f"leave the order out, or use policy='contiguous', order={order!r}",
+            )
+        order = policy if order is None else order
+    return (name, *parse_order(order or "row_major"))
+
+
+def _core_ranges(
+    target: Target, cores: tuple[int, int] | None, offset: Core, ranges: Sequence[tuple[Core, Core]] | None
+) -> tuple[CoreRange, ...]:
+    """The rectangles of cores that may be used. Raises ResourceError for cores that the target does not have."""
+    width, height = target.compute_grid
+    if ranges is None:
+        (x, y), (columns, rows) = offset, cores or (width - offset[0], height - offset[1])
+        if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
+            at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
+            raise ResourceError(
+                f"{columns}x{rows} cores{at} are asked for; {target.name} has {width}x{height}",
+                hint="ask for fewer cores or another target",
+            )
+        return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
+    if cores is not None or tuple(offset) != (0, 0):
+        raise UsageError("core_ranges and cores are both given", hint="core_ranges says everything about the cores")
+    made = tuple(_core_range(one) for one in ranges)
+    if not made:
+        raise UsageError("core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
+    taken: set[Core] = set()
+    for one in made:
+        if not (0 <= one.first[0] <= one.last[0] < width and 0 <= one.first[1] <= one.last[1] < height):
+            raise ResourceError(
+                f"the cores {one.first} to {one.last} are asked for; {target.name} has {width}x{height}",
+                hint=f"the first corner is the upper left one, the last one at most ({width - 1}, {height - 1})",
+            )
+        if twice := sorted(taken & set(one.cores)):
+            raise UsageError(f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
+        taken |= set(one.cores)
+    return made
+
+
+def _core_range(given: Any) -> CoreRange:
+    try:
+        (left, top), (right, bottom) = given
+        return CoreRange((int(left), int(top)), (int(right), int(bottom)))
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{given!r} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
+        ) from None
+
+
+def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], target: Target) -> None:
+    width, height = target.compute_grid
+    allowed = {core for one in ranges for core in one.cores}
+    for x, y in work:
+        if not (0 <= x < width and 0 <= y < height):
+            raise ResourceError(
+                f"core ({x}, {y}) gets work; {target.name} has {width}x{height}",
+                hint=f"cores end at ({width - 1}, {height - 1})",
+            )
+        if (x, y) not in allowed:
+            raise UsageError(f"core ({x}, {y}) gets work and is not among the cores", hint="give it in core_ranges")
+
+
+def _explicit(grid: tuple[int, ...], given: Any) -> dict[Core, list[int]]:
+    """The lists by core, proved to hold each item once."""
+    pairs = given.items() if isinstance(given, Mapping) else given
+    work: dict[Core, list[int]] = {}
+    for entry in pairs:
+        try:
+            (x, y), items = entry
+            core, listed = (int(x), int(y)), list(items)
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"{entry!r} is no work list", hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]"
+            ) from None
+        if core in work:
+            raise UsageError(f"core {core} has two work lists", hint="join them")
+        work[core] = [_item(grid, one) for one in listed]
+    total = prod(grid)
+    counts = dict.fromkeys(range(total), 0)
+    for items in work.values():
+        for item in items:
+            counts[item] += 1
+    faults = {
+        "missing": [item for item, count in counts.items() if count == 0],
+        "there more than once": [item for item, count in counts.items() if count > 1],
+    }
+    if any(faults.values()):
+        told = "; ".join(f"{what}: {_items_text(grid, items)}" for what, items in faults.items() if items)
+        raise UsageError(
+            f"the work lists do not hold each of the {total} work items once; {told}",
+            hint="give each item to exactly one core",
+        )
+    return {core: items for core, items in work.items() if items}
+
+
+def _item(grid: tuple[int, ...], given: Any) -> int:
+    """The number of a work item that is given as a number or as a block."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < prod(grid):
+        return given
+    if (
+        isinstance(given, Sequence)
+        and len(given) == len(grid)
+        and all(isinstance(at, int) and 0 <= at < extent for at, extent in zip(given, grid, strict=True))
+    ):
+        return number(grid, *given)
+    raise UsageError(
+        f"{given!r} is no work item of the grid {' x '.join(map(str, grid))}",
+        hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
+    )
+
+
+def _items_text(grid: tuple[int, ...], items: list[int]) -> str:
+    shown = ", ".join(f"{item} {block(grid, item)}" for item in items[:_SHOWN])
+    return shown + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
+
+
+# Dividing the work
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The work of each core, in the form in which the cores learn it."""
+
+    cores: tuple[CoreWork, ...]
+    form: Literal["range", "rectangle", "list"]
+    step: int = 1
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (*self.cores[0].values, *(("work_items",) if self.form == "list" else ()))
+
+
+def _runs(grid: tuple[int, ...], policy: str, cores: list[Core], order: str, edge: int | None) -> _Work:
+    total = prod(grid)
+    used = cores[: min(total, len(cores))]
+    step = len(used) if policy == "strided" else 1
+    runs = [(position, 0) for position in range(len(used))] if step > 1 else _even(total, len(used))
+    if step > 1:
+        runs = [(start, len(range(start, total, step))) for start, _ in runs]
+    if order in ("row_major", "column_major"):
+        work = tuple(
+            CoreWork(x, y, count, {"work_start": start, "work_count": count})
+            for (x, y), (start, count) in zip(used, runs, strict=True)
+        )
+        return _Work(work, "range", step)
+    items = in_order(grid, order, edge)
+    lists = {core: items[start : start + count * step : step] for core, (start, count) in zip(used, runs, strict=True)}
+    return _with_lists(grid, lists, order)
+
+
+def _rectangular(grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: str, edge: int | None) -> _Work:
+    if len(ranges) != 1:
+        raise UsageError(
+            f"the policy rectangular wants one rectangle of cores, {len(ranges)} are given",
+            hint="give one core range, or use another policy",
+        )
+    (left, top), (right, bottom) = ranges[0].first, ranges[0].last
+    blocks_x, blocks_y, depth = extents(grid)
     work: list[CoreWork] = []
-    for y, (y_start, y_count) in enumerate(_even(blocks_y, min(rows, blocks_y))):
-        for x, (x_start, x_count) in enumerate(_even(blocks_x, min(columns, blocks_x))):
+    lists: dict[Core, list[int]] = {}
+    for y, (y_start, y_count) in enumerate(_even(blocks_y, min(bottom - top + 1, blocks_y)), top):
+        for x, (x_start, x_count) in enumerate(_even(blocks_x, min(right - left + 1, blocks_x)), left):
             values = {"x_start": x_start, "x_count": x_count}
             if len(grid) > 1:
                 values |= {"y_start": y_start, "y_count": y_count}
-            work.append(CoreWork(x, y, x_count * y_count * depth, values))
-    return tuple(work), tuple(work[0].values)
+            made = CoreWork(x, y, x_count * y_count * depth, values)
+            work.append(made)
+            lists[(x, y)] = _rectangle_items(grid, made, "row_major")
+    if order in ("row_major", "column_major"):
+        return _Work(tuple(work), "rectangle")
+    return _with_lists(grid, {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order)
+
+
+def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str) -> _Work:
+    """The work as ranges where all lists count up by one step, else as lists. Column-major ranges count otherwise."""
+    step = common_step(lists.values())
+    if step is not None and order != "column_major":
+        work = tuple(
+            CoreWork(x, y, len(items), {"work_start": items[0], "work_count": len(items)})
+            for (x, y), items in lists.items()
+        )
+        return _Work(work, "range", step)
+    work = tuple(
+        CoreWork(x, y, len(items), {"work_count": len(items)}, tuple(items)) for (x, y), items in lists.items()
+    )
+    return _Work(work, "list")
 
 
 def _even(total: int, parts: int) -> list[tuple[int, int]]:
@@ -113,22 +316,28 @@ def _even(total: int, parts: int) -> list[tuple[int, int]]:
     return [(sum(lengths[:part]), length) for part, length in enumerate(lengths)]
 
 
+# What the plan says
+
+
 def items_of(partition: Partition, core: CoreWork) -> list[int]:
     """The work items of a core, in order: what the values of its arguments mean."""
+    match partition.form:
+        case "range":
+            start, count = core.values["work_start"], core.values["work_count"]
+            positions = range(start, start + count * partition.step, partition.step)
+            if partition.order != "column_major":
+                return list(positions)
+            columns, rows, _ = extents(partition.grid)
+            return [number(partition.grid, at // rows % columns, at % rows, at // (rows * columns)) for at in positions]
+        case "rectangle":
+            return _rectangle_items(partition.grid, core, partition.order)
+        case "list":
+            return list(core.listed)
+
+
+def _rectangle_items(grid: tuple[int, ...], core: CoreWork, order: str) -> list[int]:
     values = core.values
-    match partition.policy:
-        case "contiguous":
-            return list(range(values["work_start"], values["work_start"] + values["work_count"]))
-        case "strided":
-            step = len(partition.cores)
-            return list(range(values["work_start"], values["work_start"] + values["work_count"] * step, step))
-        case "rectangular":
-            grid_x, grid_y = partition.grid[0], partition.grid[1] if len(partition.grid) > 1 else 1
-            depth = partition.grid[2] if len(partition.grid) > 2 else 1
-            y_start, y_count = values.get("y_start", 0), values.get("y_count", 1)
-            return [
-                (z * grid_y + y) * grid_x + x
-                for z in range(depth)
-                for y in range(y_start, y_start + y_count)
-                for x in range(values["x_start"], values["x_start"] + values["x_count"])
-            ]
+    left, top = values["x_start"], values.get("y_start", 0)
+    xs, ys = range(left, left + values["x_count"]), range(top, top + values.get("y_count", 1))
+    blocks = [(x, y) for x in xs for y in ys] if order == "column_major" else [(x, y) for y in ys for x in xs]
+    return [number(grid, x, y, z) for z in range(extents(grid)[2]) for x, y in blocks]

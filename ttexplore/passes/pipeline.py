@@ -30,6 +30,7 @@ from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.verify import verify
+from ttexplore.record import to_json
 from ttexplore.target import Target
 
 
@@ -121,4 +122,8 @@ def lower(program: Program, target: Target, options: Mapping[str, Any]) -> Itera
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    """An option as the plan keeps it: what has no JSON form as text."""
+    try:
+        return to_json(value)
+    except TypeError:
+        return repr(value)

@@ -15,6 +15,8 @@ _TOP = 62
 # Where all cores do the same, one quiet step of the scale says so.
 _EVEN_STEP = 2
 _LARGEST_LEGEND = 7
+# How many items of a list the tooltip names.
+_LISTED = 12
 
 _LETTERS: dict[NodeKind, str] = {
     "tensix": "–", "dram": "D", "ethernet": "E", "arc": "A", "pcie": "P", "router": "", "harvested": "×",
@@ -55,17 +57,30 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
 def summary(partition: Partition) -> str:
     """``64 of 64 cores work, 1 item each, contiguous``, and the imbalance where there is one."""
     items = [core.items for core in partition.cores if core.items]
-    cores = partition.core_grid[0] * partition.core_grid[1]
+    cores = core_count(partition)
     if not items:
         return f"none of {plural(cores, 'core')} works"
     low, high = min(items), max(items)
     each = f"{plural(high, 'item')} each" if low == high else f"{low:,} to {high:,} items each"
-    text = (
-        f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each}, {partition.policy}"
-    )
+    text = f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each}, {how(partition)}"
     if low != high:
         text += f", busiest core {high * len(items) / sum(items):.2f} times the mean"
     return text
+
+
+def how(partition: Partition) -> str:
+    """The policy, and the order where it is another than row-major: ``strided, column-major``."""
+    order = partition.order.replace("_", "-") + (f" by {partition.order_block}" if partition.order_block else "")
+    if partition.policy == partition.order:
+        return order
+    return partition.policy.replace("_", "-") + ("" if partition.order == "row_major" else f", {order}")
+
+
+def core_count(partition: Partition) -> int:
+    """How many cores may be used."""
+    if partition.core_ranges:
+        return sum(len(one.cores) for one in partition.core_ranges)
+    return partition.core_grid[0] * partition.core_grid[1]
 
 
 def _logical_nodes(partition: Partition) -> tuple[FloorplanNode, ...]:
@@ -108,6 +123,9 @@ def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatc
     if node.logical and core and core.items:
         step = _step(core.items, all_items)
         values = "".join(f", {name} {value}" for name, value in core.values.items())
+        if core.listed:
+            rest = "" if len(core.listed) <= _LISTED else f" and {len(core.listed) - _LISTED} more"
+            values += f", items {', '.join(map(str, core.listed[:_LISTED]))}{rest}"
         label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y})"
         return _cell(x, y, label, f"f{step}", str(core.items), f"n h{step}")
     if node.logical:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ttexplore.plan import Plan
+from ttexplore.plan import Partition, Plan
 from ttexplore.record import StepRecord, Trace
 from ttexplore.target import Target
-from ttexplore.views.core_map import summary
+from ttexplore.views.core_map import core_count, summary
 from ttexplore.views.l1_map import l1_used_bytes
 from ttexplore.views.markup import byte_size, plural, visible
+
+_SHOWN_RANGES = 6
 
 
 def source_location(trace: Trace) -> str:
@@ -31,13 +33,26 @@ def status(step: StepRecord) -> tuple[str, str]:
             return "○", "changes nothing"
 
 
+def _cores(partition: Partition) -> str:
+    """``8×8 cores``, or the ranges where there are several or one that does not begin at the first core."""
+    ranges = partition.core_ranges
+    if not ranges or (len(ranges) == 1 and ranges[0].first == (0, 0)):
+        columns, rows = partition.core_grid
+        return f"{columns}×{rows} cores"
+    if len(ranges) > _SHOWN_RANGES:
+        return f"{plural(core_count(partition), 'core')} in {len(ranges)} ranges"
+    return "cores " + ", ".join(
+        f"({one.first[0]},{one.first[1]})" + ("" if one.first == one.last else f"–({one.last[0]},{one.last[1]})")
+        for one in ranges
+    )
+
+
 def plan_facts(plan: Plan, target: Target | None) -> list[tuple[str, str]]:
     """The headline facts of a plan: cores, circular buffers, L1, compute configuration. Only what is decided."""
     facts: list[tuple[str, str]] = []
     if plan.partition:
         grid = "×".join(str(extent) for extent in plan.partition.grid)
-        columns, rows = plan.partition.core_grid
-        facts.append(("cores", f"grid {grid} on {columns}×{rows} cores: {summary(plan.partition)}"))
+        facts.append(("cores", f"grid {grid} on {_cores(plan.partition)}: {summary(plan.partition)}"))
     if plan.buffers:
         buffers = ", ".join(f"{visible(buffer.name)} {buffer.pages}" for buffer in plan.buffers)
         facts.append(("buffers", f"{plural(len(plan.buffers), 'circular buffer')}, tiles: {buffers}"))

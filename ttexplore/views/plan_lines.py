@@ -63,7 +63,7 @@ def inline_value(value: Any) -> str:
         entries = cast(dict[str, Any], value)
         if _is_span(entries):
             return f"{str(entries['file']).rpartition('/')[2]}:{entries['line']}"
-        return ", ".join(f"{key} {_nested(item)}" for key, item in entries.items() if item is not None and item != "")
+        return ", ".join(f"{key} {_nested(item)}" for key, item in entries.items() if item not in (None, "", []))
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_nested(item) for item in cast(list[Any], value)) + "]"
     if isinstance(value, bool):

@@ -33,15 +33,20 @@ class Arguments:
 
     plan: Plan
 
-    def words(self, arguments: tuple[Argument, ...], core_values: dict[str, int]) -> list[int]:
-        """The 32-bit words of `arguments`; an accessor takes two. Raises BackendError for one without a value."""
-        return [word for argument in arguments for word in self._words_of(argument, core_values)]
+    def words(
+        self, arguments: tuple[Argument, ...], core_values: dict[str, int], listed: tuple[int, ...] = ()
+    ) -> list[int]:
+        """The 32-bit words of `arguments`; an accessor takes two, a list as many as it has items.
+
+        Raises BackendError for an argument without a value.
+        """
+        return [word for argument in arguments for word in self._words_of(argument, core_values, listed)]
 
     def names(self, arguments: tuple[Argument, ...]) -> list[tuple[str, int]]:
         """Name and value of the constants among compile-time arguments."""
-        return [(a.name, self._words_of(a, {})[0]) for a in arguments if a.source == "constant"]
+        return [(a.name, self._words_of(a, {}, ())[0]) for a in arguments if a.source == "constant"]
 
-    def _words_of(self, argument: Argument, core_values: dict[str, int]) -> list[int]:
+    def _words_of(self, argument: Argument, core_values: dict[str, int], listed: tuple[int, ...]) -> list[int]:
         match argument.source:
             case "tensor_address":
                 return [tensor_address(self.plan, argument.of)]
@@ -54,6 +59,8 @@ class Arguments:
                         hint=f"the partition gives {', '.join(core_values) or 'none'}",
                     )
                 return [core_values[argument.of] & 0xFFFF_FFFF]
+            case "core_list":
+                return list(listed)
             case "constant":
                 if argument.value is None:
                     raise BackendError(f"argument {argument.name} is a constant without a value")
@@ -142,7 +149,7 @@ def write_job(
     for core in partition.cores:
         lines.append(f"core {core.x} {core.y}")
         for number, role in enumerate(KERNEL_ROLES):
-            words = values.words(plan.kernel_signature(role).runtime, core.values)
+            words = values.words(plan.kernel_signature(role).runtime, core.values, core.listed)
             lines.append(_counted(f"arguments {number}", words))
     (folder / "job.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
