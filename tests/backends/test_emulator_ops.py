@@ -2,98 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.backends.programs import FLOAT32, Tensor, tile_program
-from ttexplore.backends.base import Program
+from tests.backends.op_programs import FORMATS, INPUT_TILES, MATH, meaning, operations_program
 from ttexplore.backends.emulator import Emulator
-from ttexplore.ops import OPS, Op
+from ttexplore.ops import OPS
 
-MATH = sorted(name for name, op in OPS.items() if op.engine in ("fpu", "sfpu"))
-# The operations of which the program around the tested one is made.
-FRAME_HEADERS = (
-    "api/compute/compute_kernel_hw_startup.h",
-    "api/compute/pack.h",
-    "api/compute/reg_api.h",
-    "api/compute/tile_move_copy.h",
-    "api/dataflow/dataflow_buffer.h",
+TF32, FLOAT32 = (
+    next(form for form in FORMATS if form.name == name) for name in ("fp32 as TF32", "fp32, unpacked to DST")
 )
-SCALAR = 0.75
-SCALAR_BITS = "0x3f400000u"
+# Functions that the chip computes with polynomials, and how far they may be off.
+APPROXIMATED = dict.fromkeys(
+    (
+        "exp", "exp2", "log", "log2", "log_with_base", "sqrt", "rsqrt", "recip", "sigmoid", "tanh", "gelu", "silu",
+        "sin", "cos", "power", "div_binary", "power_binary", "leaky_relu",
+    ),
+    1e-6,
+) | {"erf": 5e-3}  # fmt: skip
 
 
-def cpp_operands(op: Op) -> dict[str, Any]:
-    """Circular buffers 0, 1 in order, tile t of each, DST 0 (1 for a second value that is read), one tile per block."""
-    values: dict[str, Any] = {}
-    buffers = iter((0, 1))
-    slots = iter((0, 1))
-    for operand in op.operands:
-        match operand.kind:
-            case "cb":
-                values[operand.name] = next(buffers)
-            case "tile":
-                values[operand.name] = "t"
-            case "dst":
-                values[operand.name] = 0 if operand.access == "write" else next(slots)
-            case "float":
-                values[operand.name] = SCALAR_BITS
-            case "int":
-                values[operand.name] = 1
-            case "flag":
-                values[operand.name] = 0
-            case _:
-                raise AssertionError(f"{op.name} has the operand {operand.name} of kind {operand.kind}")
-    return values
-
-
-def call(op: Op) -> tuple[str, int]:
-    """The statements that run `op`, and how many tiles they read."""
-    values = cpp_operands(op)
-    text = "; ".join(template.format(**values) for template in (op.init, op.cpp, op.uninit) if template) + ";"
-    buffers = sum(operand.kind == "cb" for operand in op.operands)
-    if buffers:
-        return text, buffers
-    reads = sum(operand.kind == "dst" and operand.access != "write" for operand in op.operands)
-    # A filled tile reads nothing; the program has an input all the same.
-    copies = "".join(f"copy_tile({index}, t, {index}); " for index in range(reads))
-    return f"copy_init(0); {copies}{text}" if reads else text, max(reads, 1)
-
-
-def op_program(op: Op) -> Program:
-    body, inputs = call(op)
-    tensors = [Tensor(f"in{index}", (32, 32), dtype=FLOAT32) for index in range(inputs)]
-    startup = "<SrcOrder::Reverse>(0, 1, 16)" if op.source_a == "in1" else ""
-    # Only a buffer that is copied to DST alone keeps its float32 values; the FPU reads TF32.
-    exact = op.engine == "sfpu" or op.name == "copy_tile"
-    made = tile_program(body, tensors, out_dtype=FLOAT32, startup=startup, unpack_to_dest=exact)
-    text = made.texts["compute"]
-    kernel = text[text.index("void kernel_main()") :]
-    headers = "".join(f'#include "{header}"\n' for header in sorted({*FRAME_HEADERS, op.header}))
-    return replace(made, texts={**made.texts, "compute": f"#include <cstdint>\n{headers}{kernel}"})
-
-
-def meaning(op: Op, tiles: list[Any]) -> Any:
-    assert op.meaning is not None
-    if op.name == "fill_tile":
-        return op.meaning(SCALAR)
-    if op.name == "matmul_block":
-        return op.meaning(tiles[0][None], tiles[1][None], 0)[0]
-    scalars = [SCALAR for operand in op.operands if operand.kind == "float"]
-    return op.meaning(*tiles, *scalars)
-
-
-@pytest.mark.parametrize("name", MATH)
-def test_an_operation_of_the_table_has_its_meaning(name: str) -> None:
-    op = OPS[name]
-    made = op_program(op)
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    """By operation: its input tiles and the emulator's output tiles."""
     generator = np.random.default_rng(7)
-    # Multiples of 1/8 are exact in TF32, so the sources do not cut them.
-    count = len(made.plan.layouts) - 1
-    tiles = [generator.integers(-24, 25, (32, 32)).astype(np.float32) / 8 for _ in range(count)]
-    (out,) = Emulator().run(made, tiles).outputs
-    # exp is the chip's polynomial; all others are exact on these values.
-    np.testing.assert_allclose(out, meaning(op, tiles), rtol=5e-7 if op.name == "exp_tile" else 0, atol=0)
+    found: dict[str, Any] = {}
+    for form in (TF32, FLOAT32):
+        # Multiples of 1/8 are exact in TF32, so the sources do not cut them.
+        a, b = (generator.integers(-24, 25, (32 * INPUT_TILES, 32)).astype(np.float32) / 8 for _ in range(2))
+        b[b == 0] = 1
+        (out,) = Emulator().run(operations_program(form), [a, b]).outputs
+        tiles = out.reshape(len(form.ops), INPUT_TILES, 32, 32)
+        found |= {op.name: (a, b, tile) for op, tile in zip(form.ops, tiles, strict=True)}
+    return found
+
+
+@pytest.mark.parametrize("name", [op.name for op in MATH])
+def test_an_operation_of_the_table_has_its_meaning(name: str, results: dict[str, Any]) -> None:
+    op = OPS[f"tt.{name}"]
+    a, b, out = results[name]
+    tolerance = APPROXIMATED.get(name.removesuffix("_tile"), 0)
+    left, right = a.reshape(-1, 32, 32), b.reshape(-1, 32, 32)
+    for index in range(INPUT_TILES):
+        expected = meaning(op, left[index], right[index])
+        if name == "matmul_block":
+            other = INPUT_TILES - 1 - index
+            expected = expected + meaning(op, left[other], right[other])
+        np.testing.assert_allclose(out[index], expected, rtol=tolerance, atol=tolerance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, tile
+from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, quiet, tile
 
 
 def _matmul_block(a: Tile, b: Tile, transpose: int) -> Tile:
@@ -31,7 +31,7 @@ MATMUL_BLOCK = Op(
     "fpu",
     init="matmul_block_init({in0}, {in1}, {transpose}, {ct_dim}, {rt_dim}, {kt_dim})",
     init_operands=("in0", "in1", "transpose", "ct_dim", "rt_dim", "kt_dim"),
-    meaning=_matmul_block,
+    meaning=quiet(_matmul_block),
     # in1 goes to SrcA and in0 to SrcB: start-up needs SrcOrder::Reverse (op-truth.md, trap 5).
     source_a="in1",
     source_b="in0",

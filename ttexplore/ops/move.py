@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, scalar, tile
@@ -16,7 +18,15 @@ def _transposed(source: Tile) -> Tile:
 
 
 def _first_row(source: Tile) -> Tile:
-    return np.broadcast_to(source[0], (32, 32))
+    return np.broadcast_to(source[:1], (32, 32))
+
+
+def _first_column(source: Tile) -> Tile:
+    return np.broadcast_to(source[:, :1], (32, 32))
+
+
+def _first_element(source: Tile) -> Tile:
+    return np.broadcast_to(source[:1, :1], (32, 32))
 
 
 def _filled(value: float) -> Tile:
@@ -51,22 +61,34 @@ TRANSPOSE_TILE = Op(
     cycles=32,
 )
 
-UNARY_BCAST_ROW = Op(
-    "unary_bcast_row",
-    (circular_buffer("source"), tile("index", "source"), dst("out")),
-    "unary_bcast<BroadcastType::ROW>({source}, {index}, {out})",
-    "api/compute/bcast.h",
-    "fpu",
-    init="unary_bcast_init<BroadcastType::ROW>({source})",
-    init_operands=("source",),
-    uninit="unary_bcast_uninit<BroadcastType::ROW>({source})",
-    uninit_operands=("source",),
-    meaning=_first_row,
-    source_a="source",
-    cycles=32,
-    exact_fp32=True,
-    note="wrong on the chip for a bf16 buffer with 32-bit DST (op-truth.md, trap 11): use it for Float32 buffers only",
+
+def _unary_broadcast(name: str, meaning: Callable[[Tile], Tile], note: str) -> Op:
+    kind = f"<BroadcastType::{name.upper()}>"
+    return Op(
+        f"unary_bcast_{name}",
+        (circular_buffer("source"), tile("index", "source"), dst("out")),
+        f"unary_bcast{kind}({{source}}, {{index}}, {{out}})",
+        "api/compute/bcast.h",
+        "fpu",
+        init=f"unary_bcast_init{kind}({{source}})",
+        init_operands=("source",),
+        uninit=f"unary_bcast_uninit{kind}({{source}})",
+        uninit_operands=("source",),
+        meaning=meaning,
+        source_a="source",
+        cycles=32,
+        exact_fp32=True,
+        note=note,
+    )
+
+
+UNARY_BCAST_ROW = _unary_broadcast(
+    "row",
+    _first_row,
+    "wrong on the chip for a bf16 buffer with 32-bit DST (op-truth.md, trap 11): use it for Float32 buffers only",
 )
+UNARY_BCAST_COL = _unary_broadcast("col", _first_column, "column 0 for all columns")
+UNARY_BCAST_SCALAR = _unary_broadcast("scalar", _first_element, "element [0, 0] for all elements")
 
 PACK_TILE = Op(
     "pack_tile",
@@ -101,4 +123,13 @@ PACK_L1_ACCUMULATE = Op(
     note="while enabled, pack_tile adds to the tile in L1; wolfpine 2.2 ignores it silently",
 )
 
-MOVE_OPS = (COPY_TILE, TRANSPOSE_TILE, UNARY_BCAST_ROW, PACK_TILE, FILL_TILE, PACK_L1_ACCUMULATE)
+MOVE_OPS = (
+    COPY_TILE,
+    TRANSPOSE_TILE,
+    UNARY_BCAST_ROW,
+    UNARY_BCAST_COL,
+    UNARY_BCAST_SCALAR,
+    PACK_TILE,
+    FILL_TILE,
+    PACK_L1_ACCUMULATE,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -48,7 +49,8 @@ class Op:
     access read or update) and the scalars, in operand order. `accumulates` says that the result is added to what DST
     holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
-    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `note` is shown to the user.
+    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `needs_wide_dst` says that the operation is
+    right only with a 32-bit DST (`fp32_dest_acc_en`). `note` is shown to the user.
 
     `emulator_ulp` is the bound of the emulator's error: the largest difference, in units in the last place of the
     output format, between what the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
@@ -73,6 +75,7 @@ class Op:
     accumulates: bool = False
     cycles: int = 0
     exact_fp32: bool = False
+    needs_wide_dst: bool = False
     note: str = ""
     emulator_ulp: int = 0
 
@@ -120,3 +123,14 @@ def tensor(name: str, access: Literal["read", "write"]) -> Operand:
 
 def page(name: str, of: str) -> Operand:
     return Operand(name, "page", of=of)
+
+
+def quiet(function: Callable[..., Tile]) -> Callable[..., Tile]:
+    """`function` in float32, giving infinities and NaN without warnings as the chip does."""
+
+    @functools.wraps(function)
+    def meaning(*values: Tile) -> Tile:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*values), np.float32)
+
+    return meaning

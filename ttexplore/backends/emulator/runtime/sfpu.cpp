@@ -5,18 +5,13 @@
 
 float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call);
 
-#define EMULATOR_NAME(name, constants, narrowing) #name,
+#define EMULATOR_NAME(name, constants) #name,
 static constexpr const char* NAMES[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NAME)};
 #undef EMULATOR_NAME
 
-#define EMULATOR_CONSTANTS(name, constants, narrowing) constants,
+#define EMULATOR_CONSTANTS(name, constants) constants,
 static constexpr bool USES_CONSTANTS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_CONSTANTS)};
 #undef EMULATOR_CONSTANTS
-
-enum class Narrowing { Round, Truncate };
-#define EMULATOR_NARROWING(name, constants, narrowing) Narrowing::narrowing,
-static constexpr Narrowing NARROWINGS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NARROWING)};
-#undef EMULATOR_NARROWING
 
 // ---- functions
 
@@ -82,8 +77,18 @@ static inline float exponential_16_bit(float x) {
 
 static inline float logistic(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
+// Stores to a 16-bit DST cut values off. Operations that round before are given as rounding(function).
 template <class Function>
-static void apply(float* tile, uint32_t faces, Narrowing narrowing, Function function) {
+static auto rounding(Function function) {
+    const bool narrow = !machine.wide_dst;
+    return [=](auto... values) {
+        const float result = function(values...);
+        return narrow ? round_ties_even(result) : result;
+    };
+}
+
+template <class Function>
+static void apply(float* tile, uint32_t faces, Function function) {
     for (uint32_t face = 0; face < 4; ++face) {
         if (!(faces >> face & 1)) {
             continue;
@@ -93,27 +98,22 @@ static void apply(float* tile, uint32_t faces, Narrowing narrowing, Function fun
             for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
                 values[i] = function(values[i]);
             }
-        } else if (narrowing == Narrowing::Truncate) {
-            for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
-                values[i] = truncate_to_bfloat16(function(values[i]));
-            }
         } else {
             for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
-                values[i] = round_ties_even(function(values[i]));
+                values[i] = truncate_to_bfloat16(function(values[i]));
             }
         }
     }
 }
 
 template <class Function>
-static void apply_binary(const float* a, const float* b, float* out, uint32_t faces, Narrowing narrowing, Function function) {
+static void apply_binary(const float* a, const float* b, float* out, uint32_t faces, Function function) {
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         if (!(faces >> i / FACE_ELEMENTS & 1)) {
             continue;
         }
         const float value = function(a[i], b[i]);
-        out[i] = machine.wide_dst ? value
-                 : narrowing == Narrowing::Truncate ? truncate_to_bfloat16(value) : round_ties_even(value);
+        out[i] = machine.wide_dst ? value : truncate_to_bfloat16(value);
     }
 }
 
@@ -174,13 +174,54 @@ static void check_init(const ComputeState& state, uint32_t operation, uint32_t v
 
 static void scalar_operation(float* tile, uint32_t faces, uint32_t operation, float scalar) {
     switch (operation) {
-        case ScalarAdd: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x + scalar; });
-        case ScalarSub: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return x - scalar; });
+        case ScalarAdd: return apply(tile, faces, [=](float x) { return x + scalar; });
+        case ScalarSub: return apply(tile, faces, [=](float x) { return x - scalar; });
         // div_unary_tile multiplies: its argument is the reciprocal.
         case ScalarMul:
-        case ScalarDiv: return apply(tile, faces, Narrowing::Truncate, [=](float x) { return product_of(x, scalar); });
-        case ScalarRsub: return apply(tile, faces, Narrowing::Round, [=](float x) { return scalar - x; });
+        case ScalarDiv: return apply(tile, faces, [=](float x) { return product_of(x, scalar); });
+        case ScalarRsub: return apply(tile, faces, rounding([=](float x) { return scalar - x; }));
         default: kernel_fault("an unknown scalar operation", "use add, sub, mul, div or rsub_unary_tile");
+    }
+}
+
+static void rounding_operation(float* tile, uint32_t faces, uint32_t kind, int32_t decimals) {
+    switch (kind) {
+        case RoundingFloor: return apply(tile, faces, [](float x) { return floorf(x); });
+        case RoundingCeil: return apply(tile, faces, [](float x) { return ceilf(x); });
+        case RoundingTrunc: return apply(tile, faces, [](float x) { return truncf(x); });
+        case RoundingNearest:
+            if (decimals != 0) {
+                kernel_fault(format_text("round_tile to %d decimals", decimals), "the emulator rounds to whole numbers");
+            }
+            return apply(tile, faces, [](float x) { return rintf(x); });
+        default: kernel_fault("an unknown rounding", "use floor, ceil, trunc or round_tile");
+    }
+}
+
+// Comparisons give 1 or 0. Both zeros are equal; a NaN is not equal to anything and not ordered.
+template <class Compare>
+static auto as_number(Compare compare) {
+    return [=](auto... values) { return compare(values...) ? 1.0f : 0.0f; };
+}
+
+static void typecast(float* tile, uint32_t faces, uint32_t from, uint32_t to) {
+    constexpr uint32_t INT32 = static_cast<uint32_t>(DataFormat::Int32);
+    constexpr uint32_t BFLOAT16 = static_cast<uint32_t>(DataFormat::Float16_b);
+    if (!machine.wide_dst) {
+        kernel_fault("typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
+                     "typecast needs fp32_dest_acc_en");
+    }
+    if (from == INT32 && to != INT32) {
+        apply(tile, faces, [](float x) { return static_cast<float>(static_cast<int32_t>(bits_of(x))); });
+    }
+    if (from != INT32 && to == INT32) {
+        apply(tile, faces, [](float x) {
+            const float limited = x != x ? 0.0f : x >= 2147483648.0f ? 2147483648.0f : x < -2147483648.0f ? -2147483648.0f : x;
+            return float_of(limited == 2147483648.0f ? 0x7FFFFFFFu : static_cast<uint32_t>(static_cast<int32_t>(limited)));
+        });
+    }
+    if (to == BFLOAT16 && from != BFLOAT16) {
+        apply(tile, faces, round_ties_even);
     }
 }
 
@@ -191,52 +232,62 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     const uint32_t faces = faces_of(vector_mode);
     float* tile = dst_for_math(state, dst, false, NAMES[operation]);
     const float value = float_of(parameter), other = float_of(second);
-    const Narrowing narrowing = NARROWINGS[operation];
     switch (operation) {
         case Sfpu_exp:
-            machine.wide_dst ? apply(tile, faces, narrowing, exponential)
-                             : apply(tile, faces, narrowing, exponential_16_bit);
+            machine.wide_dst ? apply(tile, faces, exponential) : apply(tile, faces, exponential_16_bit);
             break;
-        case Sfpu_exp2: apply(tile, faces, narrowing, [](float x) { return exp2f(x); }); break;
-        case Sfpu_expm1: apply(tile, faces, narrowing, [](float x) { return expm1f(x); }); break;
-        case Sfpu_log: apply(tile, faces, narrowing, [](float x) { return logf(x); }); break;
-        case Sfpu_sqrt: apply(tile, faces, narrowing, [](float x) { return sqrtf(x); }); break;
-        case Sfpu_rsqrt: apply(tile, faces, narrowing, [](float x) { return 1.0f / sqrtf(x); }); break;
-        case Sfpu_recip: apply(tile, faces, narrowing, [](float x) { return 1.0f / x; }); break;
-        case Sfpu_relu: apply(tile, faces, narrowing, [](float x) { return larger_of(x, 0.0f); }); break;
+        case Sfpu_exp2: apply(tile, faces, rounding([](float x) { return exp2f(x); })); break;
+        case Sfpu_expm1: apply(tile, faces, rounding([](float x) { return expm1f(x); })); break;
+        case Sfpu_log: apply(tile, faces, rounding([](float x) { return logf(x); })); break;
+        case Sfpu_log_with_base:
+            second ? apply(tile, faces, rounding([](float x) { return log2f(x); }))
+                   : apply(tile, faces, rounding([=](float x) { return logf(x) * value; }));
+            break;
+        case Sfpu_power: apply(tile, faces, rounding([=](float x) { return powf(x, value); })); break;
+        case Sfpu_sqrt: apply(tile, faces, rounding([](float x) { return sqrtf(x); })); break;
+        case Sfpu_rsqrt: apply(tile, faces, rounding([](float x) { return 1.0f / sqrtf(x); })); break;
+        case Sfpu_recip: apply(tile, faces, rounding([](float x) { return 1.0f / x; })); break;
+        case Sfpu_sin: apply(tile, faces, rounding([](float x) { return sinf(x); })); break;
+        case Sfpu_cos: apply(tile, faces, rounding([](float x) { return cosf(x); })); break;
+        case Sfpu_erf: apply(tile, faces, rounding([](float x) { return erff(x); })); break;
+        case Sfpu_relu: apply(tile, faces, [](float x) { return larger_of(x, 0.0f); }); break;
         case Sfpu_relu_max:
-            apply(tile, faces, narrowing, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });
+            apply(tile, faces, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });
             break;
-        case Sfpu_relu_min: apply(tile, faces, narrowing, [=](float x) { return x > value ? x : value; }); break;
-        case Sfpu_leaky_relu: apply(tile, faces, narrowing, [=](float x) { return x > 0.0f ? x : x * value; }); break;
-        case Sfpu_abs: apply(tile, faces, narrowing, [](float x) { return __builtin_fabsf(x); }); break;
-        case Sfpu_negative: apply(tile, faces, narrowing, [](float x) { return -x; }); break;
-        case Sfpu_sign:
-            apply(tile, faces, narrowing, [](float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f; });
-            break;
-        case Sfpu_square: apply(tile, faces, narrowing, [](float x) { return x * x; }); break;
-        case Sfpu_sigmoid: apply(tile, faces, narrowing, logistic); break;
-        case Sfpu_tanh: apply(tile, faces, narrowing, [](float x) { return tanhf(x); }); break;
+        case Sfpu_relu_min: apply(tile, faces, [=](float x) { return x > value ? x : value; }); break;
+        case Sfpu_leaky_relu: apply(tile, faces, [=](float x) { return x > 0.0f ? x : x * value; }); break;
+        case Sfpu_abs: apply(tile, faces, [](float x) { return __builtin_fabsf(x); }); break;
+        case Sfpu_negative: apply(tile, faces, [](float x) { return -x; }); break;
+        case Sfpu_sign: apply(tile, faces, [](float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f; }); break;
+        case Sfpu_square: apply(tile, faces, rounding([](float x) { return x * x; })); break;
+        case Sfpu_logical_not: apply(tile, faces, as_number([](float x) { return x == 0.0f; })); break;
+        case Sfpu_rounding_op: rounding_operation(tile, faces, second, static_cast<int32_t>(parameter)); break;
+        case Sfpu_gtz: apply(tile, faces, as_number([](float x) { return x > 0.0f; })); break;
+        case Sfpu_gez: apply(tile, faces, as_number([](float x) { return x >= 0.0f; })); break;
+        case Sfpu_ltz: apply(tile, faces, as_number([](float x) { return x < 0.0f; })); break;
+        case Sfpu_lez: apply(tile, faces, as_number([](float x) { return x <= 0.0f; })); break;
+        case Sfpu_eqz: apply(tile, faces, as_number([](float x) { return x == 0.0f; })); break;
+        case Sfpu_nez: apply(tile, faces, as_number([](float x) { return x != 0.0f; })); break;
+        case Sfpu_unary_gt: apply(tile, faces, as_number([=](float x) { return x > value; })); break;
+        case Sfpu_unary_ge: apply(tile, faces, as_number([=](float x) { return x >= value; })); break;
+        case Sfpu_unary_lt: apply(tile, faces, as_number([=](float x) { return x < value; })); break;
+        case Sfpu_unary_le: apply(tile, faces, as_number([=](float x) { return x <= value; })); break;
+        case Sfpu_unary_eq: apply(tile, faces, as_number([=](float x) { return x == value; })); break;
+        case Sfpu_unary_ne: apply(tile, faces, as_number([=](float x) { return x != value; })); break;
+        case Sfpu_sigmoid: apply(tile, faces, rounding(logistic)); break;
+        case Sfpu_tanh: apply(tile, faces, rounding([](float x) { return tanhf(x); })); break;
         case Sfpu_gelu:
-            apply(tile, faces, narrowing, [](float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); });
+            apply(tile, faces, rounding([](float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }));
             break;
-        case Sfpu_silu: apply(tile, faces, narrowing, [](float x) { return x * logistic(x); }); break;
+        case Sfpu_silu: apply(tile, faces, rounding([](float x) { return x * logistic(x); })); break;
         case Sfpu_clamp:
-            apply(tile, faces, narrowing, [=](float x) { return x < value ? value : x > other ? other : x; });
+            apply(tile, faces, [=](float x) { return smaller_of(larger_of(x, value), other); });
             break;
-        case Sfpu_fill: apply(tile, faces, narrowing, [=](float) { return value; }); break;
-        case Sfpu_typecast:
-            if (!machine.wide_dst) {
-                kernel_fault("typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
-                             "typecast needs fp32_dest_acc_en");
-            }
-            if (parameter == static_cast<uint32_t>(DataFormat::Float16_b)) {
-                apply(tile, faces, narrowing, round_ties_even);
-            }
-            break;
+        case Sfpu_fill: apply(tile, faces, [=](float) { return value; }); break;
+        case Sfpu_typecast: typecast(tile, faces, parameter, second); break;
         case Sfpu_binop_with_scalar: scalar_operation(tile, faces, second, value); break;
-        case Sfpu_unary_max: apply(tile, faces, narrowing, [=](float x) { return larger_of(x, value); }); break;
-        case Sfpu_unary_min: apply(tile, faces, narrowing, [=](float x) { return smaller_of(x, value); }); break;
+        case Sfpu_unary_max: apply(tile, faces, [=](float x) { return larger_of(x, value); }); break;
+        case Sfpu_unary_min: apply(tile, faces, [=](float x) { return smaller_of(x, value); }); break;
         default: kernel_fault(format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, dst, operation);
@@ -250,15 +301,25 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
     const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
     const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
     float* target = dst_for_math(state, out, false, NAMES[operation]);
-    const Narrowing narrowing = NARROWINGS[operation];
     switch (operation) {
-        case Sfpu_add_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x + y; }); break;
-        case Sfpu_sub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x - y; }); break;
-        case Sfpu_rsub_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return y - x; }); break;
-        case Sfpu_mul_binary: apply_binary(a, b, target, faces, narrowing, product_of); break;
-        case Sfpu_div_binary: apply_binary(a, b, target, faces, narrowing, [](float x, float y) { return x / y; }); break;
-        case Sfpu_binary_max: apply_binary(a, b, target, faces, narrowing, larger_of); break;
-        case Sfpu_binary_min: apply_binary(a, b, target, faces, narrowing, smaller_of); break;
+        case Sfpu_add_binary: apply_binary(a, b, target, faces, [](float x, float y) { return x + y; }); break;
+        case Sfpu_sub_binary: apply_binary(a, b, target, faces, [](float x, float y) { return x - y; }); break;
+        case Sfpu_rsub_binary: apply_binary(a, b, target, faces, [](float x, float y) { return y - x; }); break;
+        case Sfpu_mul_binary: apply_binary(a, b, target, faces, rounding(product_of)); break;
+        case Sfpu_div_binary:
+            apply_binary(a, b, target, faces, rounding([](float x, float y) { return x / y; }));
+            break;
+        case Sfpu_power_binary:
+            apply_binary(a, b, target, faces, rounding([](float x, float y) { return powf(x, y); }));
+            break;
+        case Sfpu_binary_max: apply_binary(a, b, target, faces, larger_of); break;
+        case Sfpu_binary_min: apply_binary(a, b, target, faces, smaller_of); break;
+        case Sfpu_gt_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x > y; })); break;
+        case Sfpu_ge_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x >= y; })); break;
+        case Sfpu_lt_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x < y; })); break;
+        case Sfpu_le_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x <= y; })); break;
+        case Sfpu_eq_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x == y; })); break;
+        case Sfpu_ne_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x != y; })); break;
         default: kernel_fault(format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, out, operation);

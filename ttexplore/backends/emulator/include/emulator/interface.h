@@ -26,26 +26,30 @@ struct NocRectangle {
 };
 
 // clang-format off
-// SFPU operations: name, needs its own init to be the latest (it keeps constants in shared registers), and what a
-// 16-bit DST does to its results (op-truth.md, traps 2 and 15).
+// SFPU operations: name, and whether it needs its own init to be the latest, because it keeps constants in registers
+// that all share (op-truth.md, trap 2).
 #define EMULATOR_SFPU_OPERATIONS(X) \
-    X(exp, true, Truncate) X(exp2, true, Truncate) X(expm1, true, Round) X(log, true, Truncate) \
-    X(sqrt, true, Round) X(rsqrt, true, Round) X(recip, true, Round) \
-    X(relu, false, Round) X(relu_max, false, Round) X(relu_min, false, Round) X(leaky_relu, false, Truncate) \
-    X(abs, false, Round) X(negative, false, Round) X(sign, false, Round) X(square, false, Round) \
-    X(sigmoid, true, Truncate) X(tanh, true, Truncate) X(gelu, true, Round) X(silu, true, Truncate) \
-    X(clamp, false, Round) X(fill, false, Truncate) X(typecast, false, Round) \
-    X(binop_with_scalar, false, Truncate) X(unary_max, false, Round) X(unary_min, false, Round) \
-    X(add_binary, false, Truncate) X(sub_binary, false, Truncate) X(rsub_binary, false, Truncate) \
-    X(mul_binary, false, Round) X(div_binary, true, Round) X(binary_max, false, Round) X(binary_min, false, Round) \
-    X(where, false, Round) X(mac, false, Round)
+    X(exp, true) X(exp2, true) X(expm1, true) X(log, true) X(log_with_base, true) X(power, true) \
+    X(sqrt, true) X(rsqrt, true) X(recip, true) X(sin, true) X(cos, true) X(erf, true) \
+    X(relu, false) X(relu_max, false) X(relu_min, false) X(leaky_relu, false) \
+    X(abs, false) X(negative, false) X(sign, false) X(square, false) X(logical_not, false) X(rounding_op, false) \
+    X(gtz, false) X(gez, false) X(ltz, false) X(lez, false) X(eqz, false) X(nez, false) \
+    X(unary_gt, false) X(unary_ge, false) X(unary_lt, false) X(unary_le, false) X(unary_eq, false) X(unary_ne, false) \
+    X(sigmoid, true) X(tanh, true) X(gelu, true) X(silu, true) \
+    X(clamp, false) X(fill, false) X(typecast, false) \
+    X(binop_with_scalar, false) X(unary_max, false) X(unary_min, false) \
+    X(add_binary, false) X(sub_binary, false) X(rsub_binary, false) \
+    X(mul_binary, false) X(div_binary, true) X(power_binary, true) X(binary_max, false) X(binary_min, false) \
+    X(gt_binary, false) X(ge_binary, false) X(lt_binary, false) X(le_binary, false) X(eq_binary, false) \
+    X(ne_binary, false) X(where, true) X(mac, false)
 // clang-format on
 
-#define EMULATOR_ENUMERATOR(name, constants, narrowing) Sfpu_##name,
+#define EMULATOR_ENUMERATOR(name, constants) Sfpu_##name,
 enum SfpuOperation : uint32_t { EMULATOR_SFPU_OPERATIONS(EMULATOR_ENUMERATOR) SfpuOperationCount };
 #undef EMULATOR_ENUMERATOR
 
 enum ScalarOperation : uint32_t { ScalarAdd, ScalarSub, ScalarMul, ScalarDiv, ScalarRsub };
+enum Rounding : uint32_t { RoundingFloor, RoundingCeil, RoundingTrunc, RoundingNearest };
 
 // What the FPU and its unpackers were last initialised for.
 enum FpuOperation : uint32_t {

@@ -79,3 +79,19 @@ ALWI void unary_min_tile_init(EMULATOR_CALL_LINE) {
 ALWI void unary_min_tile(uint32_t idst, uint32_t param0, EMULATOR_CALL_LINE) {
     emulator_sfpu_unary(Sfpu_unary_min, 0, idst, param0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
 }
+template <bool fast_and_approx = false, bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void log_with_base_tile_init(EMULATOR_CALL_LINE) {
+    emulator_sfpu_init(Sfpu_log_with_base, fast_and_approx, line.number);
+}
+template <bool fast_and_approx = false, bool base_is_two = false, bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void log_with_base_tile(uint32_t idst, uint32_t base_scale, EMULATOR_CALL_LINE) {
+    emulator_sfpu_unary(Sfpu_log_with_base, fast_and_approx, idst, base_scale, base_is_two,
+                        static_cast<uint32_t>(VectorMode::RC), line.number);
+}
+ALWI void power_tile_init(EMULATOR_CALL_LINE) {
+    emulator_sfpu_init(Sfpu_power, 0, line.number);
+}
+template <bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void power_tile(uint32_t idst, uint32_t param0, EMULATOR_CALL_LINE) {
+    emulator_sfpu_unary(Sfpu_power, 0, idst, param0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
+}

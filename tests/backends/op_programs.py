@@ -1,0 +1,173 @@
+"""Programs that run operations of the table one after another, one output tile for each operation and input tile."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from tests.backends.programs import BFLOAT16, FLOAT32, Buffer, Compute, Kernel, Tensor, program, reader, writer
+from ttexplore.backends.base import Program
+from ttexplore.ops import OPS, Op
+from ttexplore.plan import CoreWork
+
+INPUT_TILES = 2
+OUT = 16
+SCALAR, HIGH = 0.75, 1.5
+SCALAR_BITS = {"low": "0xbf000000u", "high": "0x3fc00000u"}
+SCALARS = {"low": -0.5, "high": HIGH}
+
+# The operations of which the program around the tested ones is made.
+FRAME_HEADERS = (
+    "api/compute/compute_kernel_hw_startup.h",
+    "api/compute/pack.h",
+    "api/compute/reg_api.h",
+    "api/compute/tile_move_copy.h",
+    "api/dataflow/dataflow_buffer.h",
+)
+
+MATH = tuple(op for op in OPS.values() if op.engine in ("fpu", "sfpu"))
+FPU = tuple(op for op in MATH if op.engine == "fpu")
+SFPU = tuple(op for op in MATH if op.engine == "sfpu")
+COPY, ABS, PACK = OPS["tt.copy_tile"], OPS["tt.abs_tile"], OPS["tt.pack_tile"]
+ROW, COLUMN, ELEMENT = (OPS[f"tt.unary_bcast_{kind}"] for kind in ("row", "col", "scalar"))
+TO_INT32 = OPS["tt.typecast_fp32_to_int32_tile"]
+FROM_INT32 = OPS["tt.typecast_int32_to_fp32_tile"]
+PRODUCTS = tuple(op for op in FPU if op.name.startswith("mul_") or op.name == "matmul_block")
+
+# Operations that are only defined for numbers above 0: they get the magnitude of their first operand.
+POSITIVE = ("log_tile", "log2_tile", "log_with_base_tile", "sqrt_tile", "rsqrt_tile", "power_tile", "power_binary_tile")
+
+
+def without(ops: tuple[Op, ...], *left_out: Op) -> tuple[Op, ...]:
+    return tuple(op for op in ops if op not in left_out)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A number format: what the tiles hold, how wide DST is, and which operations it is for."""
+
+    name: str
+    ops: tuple[Op, ...]
+    dtype: str
+    compute: Compute
+    unpack_to_dest: bool = False
+
+
+# unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST (op-truth.md, trap 11); the FPU cannot read what
+# is unpacked to DST.
+FORMATS = (
+    Format("bf16, 16-bit DST", tuple(op for op in MATH if not op.needs_wide_dst), BFLOAT16, Compute(wide=False)),
+    Format("bf16, 32-bit DST", without(MATH, ROW), BFLOAT16, Compute()),
+    Format("fp32 as TF32", without(FPU, ROW, COLUMN, ELEMENT), FLOAT32, Compute()),
+    Format("fp32, unpacked to DST", (COPY, ROW, COLUMN, ELEMENT, *SFPU), FLOAT32, Compute(), unpack_to_dest=True),
+    Format("bf16, 32-bit DST, HiFi3", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi3")),
+    Format("bf16, 32-bit DST, HiFi2", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi2")),
+    Format("bf16, 32-bit DST, LoFi", PRODUCTS, BFLOAT16, Compute(fidelity="LoFi")),
+)
+
+
+def cpp_operands(op: Op) -> dict[str, Any]:
+    """Circular buffers 0, 1 in order, tile t of each, DST 0 (1, 2 for more values read), one tile per block."""
+    values: dict[str, Any] = {}
+    buffers = iter((0, 1))
+    slots = iter((0, 1, 2))
+    for operand in op.operands:
+        match operand.kind:
+            case "cb":
+                values[operand.name] = next(buffers)
+            case "tile":
+                values[operand.name] = "t"
+            case "dst":
+                values[operand.name] = 0 if operand.access == "write" else next(slots)
+            case "float":
+                values[operand.name] = SCALAR_BITS.get(operand.name, "0x3f400000u")
+            case "int":
+                values[operand.name] = 1
+            case "flag":
+                values[operand.name] = 0
+            case _:
+                raise AssertionError(f"{op.name} has the operand {operand.name} of kind {operand.kind}")
+    return values
+
+
+def reads(op: Op) -> int:
+    """How many tiles the operation reads from DST."""
+    return sum(operand.kind == "dst" and operand.access in ("read", "update") for operand in op.operands)
+
+
+def meaning(op: Op, a: Any, b: Any) -> Any:
+    """The tile that `section` packs for tiles a and b."""
+    assert op.meaning is not None
+    if op.name == "matmul_block":
+        return op.meaning(a[None], b[None], 0)[0]
+    scalars = [SCALARS.get(operand.name, SCALAR) for operand in op.operands if operand.kind == "float"]
+    buffers = sum(operand.kind == "cb" for operand in op.operands)
+    first = abs(a) if op.name in POSITIVE else a
+    if op.name.startswith("typecast_int32"):
+        assert TO_INT32.meaning is not None
+        first = TO_INT32.meaning(first)
+    return op.meaning(*(first, b, a)[: buffers or reads(op)], *scalars)
+
+
+def section(op: Op) -> str:
+    """One DST section: `op` on tile t of the inputs, packed to the output buffer. A third value is that of in0 again;
+    integers are made of the first, and made numbers again."""
+    values = cpp_operands(op)
+    buffers = sum(operand.kind == "cb" for operand in op.operands)
+    lines = []
+    if not buffers and reads(op):
+        lines.append(COPY.init.format(source=0))
+        lines += [COPY.cpp.format(source=index % 2, index="t", out=index) for index in range(reads(op))]
+    if op.name in POSITIVE:
+        lines += [ABS.init, ABS.cpp.format(value=0)]
+    if op.name.startswith("typecast_int32"):
+        lines += [TO_INT32.init, TO_INT32.cpp.format(value=0)]
+    lines += [op.init.format(**values), op.cpp.format(**values)]
+    if op.name == "matmul_block":
+        # A second product in the same slot: sums go on.
+        values |= {"tile0": f"{INPUT_TILES - 1} - t", "tile1": f"{INPUT_TILES - 1} - t"}
+        lines.append(op.cpp.format(**values))
+    if op.name.endswith("to_int32_tile"):
+        lines += [FROM_INT32.init, FROM_INT32.cpp.format(value=0)]
+    lines.append(op.uninit.format(**values))
+    body = " ".join(f"{line};" for line in lines if line)
+    return (
+        f"    for (uint32_t t = 0; t < {INPUT_TILES}; ++t) {{\n"
+        "        out_buffer.reserve_back(1);\n        tile_regs_acquire();\n"
+        f"        {body}\n"
+        "        tile_regs_commit();\n        tile_regs_wait();\n"
+        f"        {PACK.cpp.format(source=0, out=OUT, index=0)};\n"
+        "        tile_regs_release();\n        out_buffer.push_back(1);\n    }\n"
+    )
+
+
+def operations_program(form: Format, target: str = "wormhole_n150") -> Program:
+    """All operations of the format on `INPUT_TILES` tiles; output tiles by operation, then input tile."""
+    headers = {*FRAME_HEADERS, ABS.header, TO_INT32.header, *(op.header for op in form.ops)}
+    includes = "".join(f'#include "{header}"\n' for header in sorted(headers))
+    waits = "".join(f"    DataflowBuffer({buffer}).wait_front({INPUT_TILES});\n" for buffer in (0, 1))
+    pops = "".join(f"    DataflowBuffer({buffer}).pop_front({INPUT_TILES});\n" for buffer in (0, 1))
+    text = (
+        f"#include <cstdint>\n{includes}void kernel_main() {{\n    DataflowBuffer out_buffer({OUT});\n"
+        f"    compute_kernel_hw_startup(0, 1, {OUT});\n{waits}{''.join(map(section, form.ops))}{pops}}}\n"
+    )
+    pages = len(form.ops) * INPUT_TILES
+    shape = (32 * INPUT_TILES, 32)
+    tensors = [Tensor("a", shape, dtype=form.dtype), Tensor("b", shape, dtype=form.dtype)]
+    out = Tensor("out", (32 * pages, 32), "output", form.dtype)
+    made = program(
+        {
+            "reader": reader({"a": INPUT_TILES, "b": INPUT_TILES}),
+            "compute": Kernel(text),
+            "writer": writer("out", pages, OUT),
+        },
+        [*tensors, out],
+        [
+            *(Buffer(index, INPUT_TILES, form.dtype, form.unpack_to_dest) for index in (0, 1)),
+            Buffer(OUT, 2, form.dtype),
+        ],
+        [CoreWork(0, 0, 1, {"first": 0})],
+        form.compute,
+    )
+    return Program(made.texts, dataclasses.replace(made.plan, target=target))

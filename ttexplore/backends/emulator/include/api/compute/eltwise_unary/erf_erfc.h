@@ -1,0 +1,11 @@
+#pragma once
+#include "api/compute/common_globals.h"
+
+template <bool fast_and_approx = true>
+ALWI void erf_tile_init(EMULATOR_CALL_LINE) {
+    emulator_sfpu_init(Sfpu_erf, fast_and_approx, line.number);
+}
+template <bool fast_and_approx = true>
+ALWI void erf_tile(uint32_t idst, EMULATOR_CALL_LINE) {
+    emulator_sfpu_unary(Sfpu_erf, fast_and_approx, idst, 0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
+}

@@ -1,0 +1,259 @@
+"""Element-wise operations of the SFPU, on tiles in DST."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ttexplore.ops.op import Op, Operand, Tile, dst, quiet, scalar
+
+_COMPUTE = "api/compute/compute_kernel_api.h"
+_UNARY = "api/compute/eltwise_unary/"
+_BINARY = "api/compute/eltwise_binary_sfpu.h"
+
+# The init that floor, ceil, trunc and round share, and the one of the operations with a scalar.
+_ROUNDING_INIT = "rounding_op_tile_init()"
+_SCALAR_INIT = "binop_with_scalar_tile_init()"
+
+_ONE_OVER_LN_2 = "0x3fb8aa3bu"
+
+_INT32_LOW, _INT32_HIGH = np.float64(-(2**31)), np.float64(2**31 - 1)
+
+
+def _log_with_base(a: Tile, scale: Tile) -> Tile:
+    return np.log(a) * scale
+
+
+def _reciprocal(a: Tile) -> Tile:
+    return np.reciprocal(a)
+
+
+def _reciprocal_root(a: Tile) -> Tile:
+    return np.reciprocal(np.sqrt(a))
+
+
+def _erf(a: Tile) -> Tile:
+    values = np.fromiter((math.erf(value) for value in a.flat), np.float64, a.size)
+    return values.astype(np.float32).reshape(a.shape)
+
+
+def _sigmoid(a: Tile) -> Tile:
+    return np.float32(1) / (np.float32(1) + np.exp(-a))
+
+
+def _silu(a: Tile) -> Tile:
+    # The product with 0 at minus infinity is 0.
+    return np.where(a == -np.inf, np.float32(0), a * _sigmoid(a))
+
+
+def _gelu(a: Tile) -> Tile:
+    half = np.float32(0.5) * a
+    return np.where(a == -np.inf, np.float32(0), half * (np.float32(1) + _erf(a * np.float32(math.sqrt(0.5)))))
+
+
+def _relu(a: Tile) -> Tile:
+    return np.maximum(a, np.float32(0))
+
+
+def _relu_max(a: Tile, high: Tile) -> Tile:
+    return np.maximum(np.minimum(a, high), np.float32(0))
+
+
+def _leaky_relu(a: Tile, slope: Tile) -> Tile:
+    return np.where(a >= 0, a, a * slope)
+
+
+def _clamp(a: Tile, low: Tile, high: Tile) -> Tile:
+    return np.minimum(np.maximum(a, low), high)
+
+
+def _logical_not(a: Tile) -> Tile:
+    return np.equal(a, 0)
+
+
+def _reverse_subtract(a: Tile, b: Tile) -> Tile:
+    return b - a
+
+
+def _where(condition: Tile, a: Tile, b: Tile) -> Tile:
+    return np.where(condition != 0, a, b)
+
+
+def _same(a: Tile) -> Tile:
+    return a
+
+
+def _float_to_int32(a: Tile) -> Tile:
+    """Towards zero; what is out of range saturates. The numbers of an int32 tile, as the interpreter holds them."""
+    return np.clip(np.trunc(np.nan_to_num(np.asarray(a, np.float64), nan=0.0)), _INT32_LOW, _INT32_HIGH)
+
+
+def _as_bfloat16(a: Tile) -> Tile:
+    bits = np.asarray(a, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(a), a, rounded.view(np.float32))
+
+
+def _op(
+    name: str,
+    operands: tuple[Operand, ...],
+    meaning: Callable[..., Tile],
+    header: str,
+    *,
+    init: str = "",
+    template: str = "",
+    cpp: str = "",
+    cycles: int,
+    needs_wide_dst: bool = False,
+    note: str = "",
+) -> Op:
+    """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, except where
+    `init` and `cpp` say otherwise."""
+    values = ", ".join(f"{{{operand.name}}}" for operand in operands)
+    return Op(
+        f"{name}_tile",
+        operands,
+        cpp or f"{name}_tile{template}({values})",
+        header,
+        "sfpu",
+        init=init or f"{name}_tile_init{template}()",
+        meaning=quiet(meaning),
+        cycles=cycles,
+        exact_fp32=True,
+        needs_wide_dst=needs_wide_dst,
+        note=note,
+    )
+
+
+_VALUE = (dst("value", "update"),)
+_VALUE_AND_SCALAR = (*_VALUE, scalar("scalar"))
+_TWO_VALUES = (dst("a", "read"), dst("b", "read"), dst("out"))
+
+
+def _with_zero(compare: Callable[[Tile, Tile], Tile]) -> Callable[[Tile], Tile]:
+    return lambda a: compare(a, np.zeros_like(a))
+
+
+# fmt: off
+_FUNCTIONS = (
+    _op("exp", _VALUE, np.exp, f"{_UNARY}exp.h", cycles=640),
+    _op("exp2", _VALUE, np.exp2, _COMPUTE, cycles=640),
+    _op("log", _VALUE, np.log, _COMPUTE, cycles=800),
+    _op("log2", _VALUE, np.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800,
+        cpp=f"log_with_base_tile<false, true>({{value}}, {_ONE_OVER_LN_2})", note="exact for powers of two"),
+    _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE, cycles=832,
+        note="log(value) * scalar, the scalar being 1 / ln(base)"),
+    _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", cycles=512),
+    _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512),
+    _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h", cycles=320),
+    _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, cycles=960),
+    _op("tanh", _VALUE, np.tanh, _COMPUTE, cycles=960),
+    _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>", cycles=1280),
+    _op("silu", _VALUE, _silu, _COMPUTE, cycles=1024),
+    _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=640),
+    _op("sin", _VALUE, np.sin, f"{_UNARY}trigonometry.h", cycles=640),
+    _op("cos", _VALUE, np.cos, f"{_UNARY}trigonometry.h", cycles=640),
+    _op("square", _VALUE, np.square, _COMPUTE, cycles=64),
+    _op("power", _VALUE_AND_SCALAR, np.power, _COMPUTE, cycles=2048),
+)
+_ROUNDINGS = (
+    _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416),
+    _op("ceil", _VALUE, np.ceil, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416),
+    _op("trunc", _VALUE, np.trunc, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=320),
+    _op("round", _VALUE, np.round, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cpp="round_tile({value}, 0)",
+        cycles=320, note="to whole numbers, ties to even"),
+)
+_SIGNS = (
+    _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
+    _op("relu_max", _VALUE_AND_SCALAR, _relu_max,
+        f"{_UNARY}relu.h", cycles=96, note="between 0 and the scalar"),
+    _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
+        cycles=96),
+    _op("negative", _VALUE, np.negative, f"{_UNARY}negative.h", cycles=64),
+    _op("abs", _VALUE, np.abs, _COMPUTE, cycles=64),
+    _op("sign", _VALUE, np.sign, _COMPUTE, cycles=160),
+    _op("clamp", (*_VALUE, scalar("low"), scalar("high")), _clamp,
+        f"{_UNARY}clamp.h", cycles=160),
+    _op("logical_not", _VALUE, _logical_not, f"{_UNARY}logical_not.h", init="logical_not_tile_init()",
+        template="<DataFormat::Float32>", cycles=128),
+)
+_COMPARISONS: dict[str, Callable[[Tile, Tile], Tile]] = {
+    "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+_COMPARED_WITH_ZERO = tuple(
+    _op(f"{name}z", _VALUE, _with_zero(compare), f"{_UNARY}comp.h",
+        cycles=128, note="1.0 or 0.0")
+    for name, compare in _COMPARISONS.items()
+)
+_COMPARED_WITH_SCALAR = tuple(
+    _op(f"unary_{name}", _VALUE_AND_SCALAR, compare, f"{_UNARY}comp.h", cycles=160, note="1.0 or 0.0")
+    for name, compare in _COMPARISONS.items()
+)
+_COMPARED = tuple(
+    _op(f"{name}_binary", _TWO_VALUES, compare, _BINARY, cycles=416, note="1.0 or 0.0")
+    for name, compare in _COMPARISONS.items()
+)
+_WITH_SCALAR = (
+    _op("add_unary", _VALUE_AND_SCALAR, np.add, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
+    _op("sub_unary", _VALUE_AND_SCALAR, np.subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
+    _op("mul_unary", _VALUE_AND_SCALAR, np.multiply, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT, cycles=64),
+    _op("rsub_unary", _VALUE_AND_SCALAR, _reverse_subtract, f"{_UNARY}binop_with_scalar.h", init=_SCALAR_INIT,
+        cycles=64),
+    _op("unary_max", _VALUE_AND_SCALAR, np.maximum, _COMPUTE, cycles=64),
+    _op("unary_min", _VALUE_AND_SCALAR, np.minimum, _COMPUTE, cycles=64),
+)
+_OF_TWO = (
+    _op("add_binary", _TWO_VALUES, np.add, _BINARY, cycles=96),
+    _op("sub_binary", _TWO_VALUES, np.subtract, _BINARY, cycles=96),
+    _op("rsub_binary", _TWO_VALUES, _reverse_subtract, _BINARY, cycles=96),
+    _op("mul_binary", _TWO_VALUES, np.multiply, _BINARY, cycles=96),
+    _op("div_binary", _TWO_VALUES, np.divide, _BINARY, cycles=640),
+    _op("power_binary", _TWO_VALUES, np.power, _BINARY, cycles=2048),
+    _op("binary_max", _TWO_VALUES, np.maximum, "api/compute/binary_max_min.h", cycles=96),
+    _op("binary_min", _TWO_VALUES, np.minimum, "api/compute/binary_max_min.h", cycles=96),
+)
+# fmt: on
+_WHERE = _op(
+    "where",
+    (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")),
+    _where,
+    f"{_UNARY}where.h",
+    init="where_tile_init()",
+    template="<DataFormat::Float32>",
+    cycles=128,
+    # The template argument names the width of DST (op-truth.md, trap 12).
+    needs_wide_dst=True,
+    note="a where the condition is not 0, else b",
+)
+
+
+def _typecast(name: str, meaning: Callable[..., Tile], source: str, target: str, note: str) -> Op:
+    template = f"<static_cast<uint32_t>(DataFormat::{source}), static_cast<uint32_t>(DataFormat::{target})>"
+    return _op(
+        f"typecast_{name}", _VALUE, meaning, f"{_UNARY}typecast.h", init=f"typecast_tile_init{template}()",
+        cpp=f"typecast_tile{template}({{value}})", cycles=192, needs_wide_dst=True, note=note,
+    )  # fmt: skip
+
+
+_TYPECASTS = (
+    _typecast("fp32_to_int32", _float_to_int32, "Float32", "Int32", "towards zero"),
+    _typecast("bf16_to_int32", _float_to_int32, "Float16_b", "Int32", "towards zero"),
+    _typecast("int32_to_fp32", _same, "Int32", "Float32", "to nearest, ties to even"),
+    _typecast("int32_to_bf16", _as_bfloat16, "Int32", "Float16_b", "to nearest, ties to even"),
+    _typecast("fp32_to_bf16", _as_bfloat16, "Float32", "Float16_b", "to nearest, ties to even"),
+)
+
+SFPU_OPS = (
+    *_FUNCTIONS,
+    *_ROUNDINGS,
+    *_SIGNS,
+    *_COMPARED_WITH_ZERO,
+    *_WITH_SCALAR,
+    *_COMPARED_WITH_SCALAR,
+    *_OF_TWO,
+    *_COMPARED,
+    _WHERE,
+    *_TYPECASTS,
+)
