@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, quiet, tile
@@ -11,6 +14,11 @@ def _matmul_block(a: Tile, b: Tile, transpose: int) -> Tile:
     """Products of every tile of `a` (rt, 32, 32) with every tile of `b` (ct, 32, 32): (rt * ct, 32, 32)."""
     right = b.transpose(0, 2, 1) if transpose else b
     return np.matmul(a[:, None], right[None]).reshape(-1, 32, 32)
+
+
+def _reach(values: Mapping[str, Any]) -> dict[str, int]:
+    rows, columns = values["rt_dim"], values["ct_dim"]
+    return {"tile0": (rows - 1) * values["kt_dim"] + 1, "tile1": columns, "out": rows * columns}
 
 
 MATMUL_BLOCK = Op(
@@ -37,6 +45,7 @@ MATMUL_BLOCK = Op(
     source_b="in0",
     accumulates=True,
     cycles=64,
+    reach=_reach,
     note="out tile r * ct_dim + c += in0 tile tile0 + r * kt_dim times in1 tile tile1 + c; the init transposes",
 )
 

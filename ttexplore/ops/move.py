@@ -62,7 +62,9 @@ TRANSPOSE_TILE = Op(
 )
 
 
-def _unary_broadcast(name: str, meaning: Callable[[Tile], Tile], note: str) -> Op:
+def _unary_broadcast(
+    name: str, meaning: Callable[[Tile], Tile], note: str, wrong_in: tuple[tuple[str, int], ...] = ()
+) -> Op:
     kind = f"<BroadcastType::{name.upper()}>"
     return Op(
         f"unary_bcast_{name}",
@@ -78,6 +80,7 @@ def _unary_broadcast(name: str, meaning: Callable[[Tile], Tile], note: str) -> O
         source_a="source",
         cycles=32,
         exact_fp32=True,
+        wrong_in=wrong_in,
         note=note,
     )
 
@@ -86,6 +89,7 @@ UNARY_BCAST_ROW = _unary_broadcast(
     "row",
     _first_row,
     "wrong on the chip for a bf16 buffer with 32-bit DST (op-truth.md, trap 11): use it for Float32 buffers only",
+    (("Float16_b", 32),),
 )
 UNARY_BCAST_COL = _unary_broadcast("col", _first_column, "column 0 for all columns")
 UNARY_BCAST_SCALAR = _unary_broadcast("scalar", _first_element, "element [0, 0] for all elements")

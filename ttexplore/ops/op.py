@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class Op:
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `needs_wide_dst` says that the operation is
     right only with a 32-bit DST (`fp32_dest_acc_en`). `note` is shown to the user.
 
+    `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
+    dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
+    else without a word: the data format of the source and the width of DST in bits.
+
     `emulator_ulp` is the bound of the emulator's error: the largest difference, in units in the last place of the
     output format, between what the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
     Blackhole) give for one call on finite normal inputs, in every data format and DST width that the operation is right
@@ -76,6 +80,8 @@ class Op:
     cycles: int = 0
     exact_fp32: bool = False
     needs_wide_dst: bool = False
+    reach: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
+    wrong_in: tuple[tuple[str, int], ...] = ()
     note: str = ""
     emulator_ulp: int = 0
 

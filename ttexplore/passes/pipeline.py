@@ -29,7 +29,7 @@ from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
 from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
-from ttexplore.passes.verify import verify
+from ttexplore.passes.verify import Verifier
 from ttexplore.record import to_json
 from ttexplore.target import Target
 
@@ -108,12 +108,13 @@ def lower(program: Program, target: Target, options: Mapping[str, Any]) -> Itera
             raise UsageError(f"no pass has an option {name!r}", hint=f"options are {', '.join(sorted(known))}")
     used = {name: value for step in PIPELINE for name, value in step.options.items()} | dict(options)
     program = program.with_plan(options={name: _plain(value) for name, value in used.items()})
+    verifier = Verifier(target)
     for step in PIPELINE:
         own = {name: used[name] for name in step.options}
         start = time.perf_counter()
         try:
             after = step.function(program, target, **own)
-            verify(after, target)
+            verifier.check(after)
         except TTExploreError as error:
             yield Applied(step, program, program, own, time.perf_counter() - start, error)
             return

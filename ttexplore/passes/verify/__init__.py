@@ -1,0 +1,95 @@
+"""What must hold after each pass, whatever it did: one module for each property.
+
+The checks look at the program without running it, over all paths: loops of any length, both arms of branches. What a
+pass did not touch was proved before and is not looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.build import scope_of
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.passes.verify.circular_buffers import check_balance, check_protocol, check_users
+from ttexplore.passes.verify.dst import check_dst
+from ttexplore.passes.verify.engine import check_engine
+from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
+from ttexplore.passes.verify.skeleton import Reader, Skeleton
+from ttexplore.plan import CircularBuffer, Partition
+from ttexplore.target import Target
+
+
+def verify(program: Program, target: Target) -> None:
+    """Check the laws that can be checked without running. Raises VerifyError, or ResourceError for L1."""
+    Verifier(target).check(program)
+
+
+class Verifier:
+    """Checks the programs of one lowering, one after another."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.reader = Reader()
+        self.skeletons: dict[str, Skeleton] = {}
+        self.facts: tuple[Any, ...] = ()
+        self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
+        self.partition: Partition | None = None
+
+    def check(self, program: Program) -> None:
+        """Raises VerifyError, or ResourceError for L1."""
+        plan = program.plan
+        changed = {
+            role for role, function in program.functions.items()
+            if role not in self.skeletons or self.skeletons[role].function is not function
+        }  # fmt: skip
+        for role in changed:
+            _spans(role, program.functions[role])
+        check_plan(plan, self.target)
+        if plan.partition is not None and plan.partition is not self.partition:
+            check_partition(plan.partition, self.target)
+            self.partition = plan.partition
+        if not program.is_split:
+            return
+        self.skeletons = {
+            role: self.reader.function(role, function) if role in changed else self.skeletons[role]
+            for role, function in program.functions.items()
+        }
+        check_arguments(self.skeletons, plan)
+        facts = (plan.buffers, plan.compute)
+        if not changed and facts == self.facts:
+            return
+        self.facts = facts
+        check_users(self.skeletons, plan)
+        check_formats(self.skeletons, plan)
+        if any("tt.cb_" in name for skeleton in self.skeletons.values() for name in skeleton.names):
+            for role, skeleton in self.skeletons.items():
+                ends = tuple(buffer for buffer in plan.buffers if role in (buffer.producer, buffer.consumer))
+                if role in changed or self.ends.get(role) != ends:
+                    check_protocol(skeleton, plan)
+                    self.ends[role] = ends
+            check_balance(self.skeletons, plan)
+        compute = self.skeletons["compute"]
+        if any(name.startswith("tt.tile_regs_") for name in compute.names):
+            assert plan.compute is not None
+            check_dst(compute, plan.compute)
+        if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
+            check_engine(compute, plan)
+
+
+def _spans(role: str, function: Any) -> None:
+    """Law 4: each statement knows a kernel line."""
+    for statement in walk(function.body):
+        if statement.span is None and not (
+            isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
+        ):
+            raise VerifyError(
+                f"a statement of the {role} has no kernel line: {statement}",
+                hint="stamp new statements with the span of what they replace",
+            )
+
+
+__all__ = ["Verifier", "verify"]

@@ -1,0 +1,197 @@
+"""DST: sections in order over loops and branches, slots inside of it, nothing read that was not written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ttexplore.errors import VerifyError
+from ttexplore.passes.verify.circular_buffers import calls
+from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.plan import ComputeConfig
+
+_STEPS = {
+    "tt.tile_regs_acquire": ("released", "acquired"),
+    "tt.tile_regs_commit": ("acquired", "committed"),
+    "tt.tile_regs_wait": ("committed", "waited for"),
+    "tt.tile_regs_release": ("waited for", "released"),
+}
+_NEXT = {
+    "released": "tile_regs_acquire", "acquired": "tile_regs_commit", "committed": "tile_regs_wait",
+    "waited for": "tile_regs_release",
+}  # fmt: skip
+# Longer loops over slots cannot be: DST holds 16 tiles at most.
+_MOST_SLOTS = 64
+
+
+def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
+    """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
+    part of a section, on slots inside of DST, and read only slots that the section has written. Raises VerifyError."""
+    walker = _Dst(skeleton, compute)
+    walker.body(skeleton.body)
+    if walker.section != "released":
+        raise VerifyError(
+            f"the compute kernel ends while DST is {walker.section}",
+            hint=f"{_NEXT[walker.section]} is missing",
+            span=walker.begun,
+        )
+
+
+class _Dst:
+    def __init__(self, skeleton: Skeleton, compute: ComputeConfig) -> None:
+        self.capacity = compute.dst_tiles
+        self.section = "released"
+        self.begun: Any = None
+        # Slots that surely, and possibly, hold something that this section has put there.
+        self.written = frozenset[int]()
+        self.touched = frozenset[int]()
+        self.known: dict[Any, Range] = {}
+        self.indexed = {v for call in calls(skeleton.body) for name in call.dst for v in variables(call.values[name])}
+
+    def body(self, body: list[Statement]) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    self.branch(statement)
+                case Bind():
+                    found = value_range(statement.value, self.known)
+                    if found is not None:
+                        self.known[statement.variable] = found
+
+    def loop(self, loop: Loop) -> None:
+        if loop.turns == 0 or not loop.slots:
+            return
+        before = self.section
+        for first, last in self.turns(loop):
+            if first is None:
+                self.known.pop(loop.variable, None)
+            else:
+                self.known[loop.variable] = (first, last)
+            self.body(loop.body)
+            if self.section != before:
+                raise VerifyError(
+                    f"a turn of the loop starts while DST is {before} and ends while it is {self.section}",
+                    hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
+                    span=next(iter(one.span for one in calls(loop.body)), None),
+                )
+
+    def turns(self, loop: Loop) -> list[tuple[int | None, int | None]]:
+        """The turns to look at: each one where the variable counts slots, else the first, the second and the last."""
+        if loop.turns is None or not isinstance(loop.low, int):
+            return [(None, None)] * (1 if self.section == "released" else 2)
+        first, last = loop.low, loop.low + loop.turns - 1
+        if loop.variable in self.indexed:
+            if loop.turns > _MOST_SLOTS:
+                raise VerifyError(
+                    f"a loop of {loop.turns} turns counts slots of DST, which holds {self.capacity}",
+                    hint="use smaller sub-blocks",
+                    span=next(iter(one.span for one in calls(loop.body)), None),
+                )
+            return [(turn, turn) for turn in range(first, last + 1)]
+        if loop.turns == 1:
+            return [(first, first)]
+        # Where no section is open, each turn starts alike.
+        twice = 1 if self.section == "released" else 2
+        if loop.variable not in loop.tested:
+            return [(first, last)] * twice
+        middle = [(first + 1, last - 1)] * twice if loop.turns > 2 else []
+        return [(first, first), *middle, (last, last)]
+
+    def branch(self, branch: Branch) -> None:
+        answer = decided(branch.condition, self.known)
+        if answer is not None:
+            self.body(branch.then if answer else branch.otherwise)
+            return
+        section, written, touched = self.section, self.written, self.touched
+        self.body(branch.then)
+        after = self.section, self.written, self.touched
+        self.section, self.written, self.touched = section, written, touched
+        self.body(branch.otherwise)
+        if self.section != after[0]:
+            raise VerifyError(
+                f"where {show(branch.condition)} holds DST is {after[0]}, else {self.section}",
+                hint="acquire and release in both arms, or in none",
+                span=next(iter(one.span for one in calls([*branch.then, *branch.otherwise])), None),
+            )
+        self.written &= after[1]
+        self.touched |= after[2]
+
+    def call(self, call: Call) -> None:
+        if call.name in _STEPS:
+            wanted, after = _STEPS[call.name]
+            if self.section != wanted:
+                raise VerifyError(
+                    f"{call.name[3:]} comes while DST is {self.section}; {_NEXT[self.section]} should come first",
+                    hint="the order is tile_regs_acquire, tile_regs_commit, tile_regs_wait, tile_regs_release",
+                    span=call.span,
+                )
+            self.section = after
+            if after == "acquired":
+                self.begun = call.span
+                self.written = self.touched = frozenset()
+            return
+        if call.op is None or call.phase or not call.dst:
+            return
+        self.operation(call)
+
+    def operation(self, call: Call) -> None:
+        op = call.op
+        assert op is not None
+        wanted = "waited for" if op.engine == "pack" else "acquired"
+        if self.section != wanted:
+            hint = (
+                "put tile_regs_commit and tile_regs_wait before it"
+                if op.engine == "pack"
+                else "put it between tile_regs_acquire and tile_regs_commit"
+            )
+            raise VerifyError(
+                f"{op.name} runs while DST is {self.section}, it should be {wanted}", hint=hint, span=call.span
+            )
+        reach = op.reach(call.values) if op.reach is not None else {}
+        made = frozenset[int]()
+        for operand in op.operands:
+            if operand.kind != "dst":
+                continue
+            slots = self.slots(call, call.values[operand.name], reach.get(operand.name, 1))
+            reads = operand.access in ("read", "update") and not (op.accumulates and operand.access == "update")
+            if reads and (missing := slots - self.written):
+                raise VerifyError(
+                    f"{op.name} reads slot {min(missing)} of DST, which nothing has written in this section",
+                    hint="copy a tile there or compute it first, or correct the slot",
+                    span=call.span,
+                )
+            if op.accumulates and operand.access == "write" and (used := slots & self.touched):
+                raise VerifyError(
+                    f"{op.name} adds to slot {min(used)} of DST, which already holds another value",
+                    hint="give it a slot that nothing has used in this section",
+                    span=call.span,
+                )
+            if operand.access in ("write", "update"):
+                made |= slots
+        self.written |= made
+        self.touched |= made
+
+    def slots(self, call: Call, index: Expression, count: int) -> frozenset[int]:
+        assert call.op is not None
+        found = value_range(index, self.known)
+        if found is None or (found[0] is not found[1] and not np.array_equal(*found)):
+            raise VerifyError(
+                f"{call.op.name} uses slot {show(index)} of DST, whose number is not known",
+                hint="number slots with the variables of constant loops",
+                span=call.span,
+            )
+        low, high = int(found[0]), int(found[0]) + count - 1
+        if low < 0 or high >= self.capacity:
+            raise VerifyError(
+                f"{call.op.name} uses slot {low if low < 0 else high} of DST, which holds {self.capacity} tiles in "
+                "this mode",
+                hint="use smaller sub-blocks",
+                span=call.span,
+            )
+        return frozenset(range(low, high + 1))

@@ -1,0 +1,265 @@
+"""What the compute engine is set up for, before each operation and on all paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ttexplore.errors import VerifyError
+from ttexplore.passes.verify.circular_buffers import calls
+from ttexplore.passes.verify.expression import show
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.plan import Plan
+
+_STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")
+_PARTS = {"a": "unpacker's source A", "b": "unpacker's source B", "pack": "packer"}
+_PLACES = {"source_a": "a", "source_b": "b", "pack": "pack"}
+_UNKNOWN = "unknown: it differs by the path"
+
+
+def check_engine(skeleton: Skeleton, plan: Plan) -> None:
+    """Start-up comes once and first; each operation runs under its own init, with the data formats of its buffers,
+    and what an operation must undo is undone before the next. Raises VerifyError."""
+    found = [call for call in calls(skeleton.body) if call.op is not None and call.op.engine not in ("sync", "noc")]
+    starts = [call for call in found if call.name in _STARTUPS]
+    if found and not starts:
+        raise VerifyError(
+            "the compute kernel never starts the engine",
+            hint="put compute_startup first (compute_startup_matmul where a matrix product comes first)",
+            span=found[0].span,
+        )
+    if len(starts) > 1:
+        raise VerifyError(
+            "the compute kernel starts the engine twice",
+            hint="start it once, first in the kernel; change formats with reconfig operations",
+            span=starts[1].span,
+        )
+    if starts and not any(statement is starts[0] for statement in skeleton.body):
+        raise VerifyError(
+            "the compute kernel starts the engine in a loop or a branch",
+            hint="start it once, first in the kernel",
+            span=starts[0].span,
+        )
+    if starts and starts[0] is not found[0]:
+        raise VerifyError(
+            f"{found[0].name[3:]} comes before the start-up of the engine",
+            hint=f"put {starts[0].name[3:]} first in the kernel",
+            span=found[0].span,
+        )
+    walker = _Engine(plan)
+    walker.body(skeleton.body)
+    walker.at_end()
+
+
+# The state of a part: a key, or None where it differs by the path. A part that is not there was never set.
+_State = dict[str, Any]
+
+
+class _Engine:
+    def __init__(self, plan: Plan) -> None:
+        self.formats = {b.name: (b.data_format, b.unpack_to_dest) for b in plan.buffers}
+        self.bits = 32 if plan.compute is not None and plan.compute.fp32_dest_acc_en else 16
+        self.state: _State = {}
+        # The operation that has to be undone, if one is in force.
+        self.pending: Call | None = None
+        self.adds_in_l1: Call | None = None
+
+    def body(self, body: list[Statement]) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    self.branch(statement)
+                case Bind():
+                    pass
+
+    def loop(self, loop: Loop) -> None:
+        if loop.turns == 0:
+            return
+        before, pending = dict(self.state), self.pending
+        self.body(loop.body)
+        if loop.turns == 1:
+            return
+        # A part that the body changes differs in the later turns from the first: run it again until nothing changes.
+        entry, first = _joined(before, self.state), before
+        while entry != before or pending is not self.pending:
+            before, pending = entry, self.pending
+            self.state = dict(entry)
+            self.body(loop.body)
+            entry = _joined(before, self.state)
+        if loop.turns is None:
+            self.state = _joined(first, self.state)
+
+    def branch(self, branch: Branch) -> None:
+        before, pending = dict(self.state), self.pending
+        self.body(branch.then)
+        after, left = self.state, self.pending
+        self.state, self.pending = before, pending
+        self.body(branch.otherwise)
+        self.state, self.pending = _joined(after, self.state), self.pending or left
+
+    def at_end(self) -> None:
+        if self.pending is not None:
+            raise self.undone(self.pending, "the kernel ends")
+        if self.adds_in_l1 is not None:
+            raise VerifyError(
+                "the kernel ends while the packer still adds to what is in L1",
+                hint="put pack_l1_accumulate(0) after the last pack that adds",
+                span=self.adds_in_l1.span,
+            )
+
+    # Operations
+
+    def call(self, call: Call) -> None:
+        name = call.name[3:]
+        if call.phase == "init":
+            self.initialise(call)
+        elif call.phase == "uninit":
+            self.uninitialise(call)
+        elif call.name in _STARTUPS:
+            self.start(call)
+        elif name.startswith("reconfig_") and name[9:] in _PLACES:
+            self.reconfigure(call, _PLACES[name[9:]])
+        elif name.startswith("set_") and name[4:] in _PLACES:
+            self.set(_PLACES[name[4:]], call.values["new"])
+        elif name == "pack_l1_accumulate":
+            self.adds_in_l1 = None if call.values["enable"] == 0 else call
+        elif call.op is not None and call.op.engine in ("fpu", "sfpu", "pack"):
+            self.operation(call)
+
+    def start(self, call: Call) -> None:
+        first, second = ("in1", "in0") if call.name == _STARTUPS[1] else ("in0", "in1")
+        for part, operand in (("a", first), ("b", second), ("pack", "out")):
+            self.state[part] = self.formats[call.values[operand]]
+
+    def reconfigure(self, call: Call, part: str) -> None:
+        old, new = call.values["old"], call.values["new"]
+        if self.state.get(part) != self.formats[old]:
+            raise VerifyError(
+                f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
+                f"{self.told(part)}",
+                hint=f"name the buffer that is in force, or use set_{call.name[len('tt.reconfig_') :]}",
+                span=call.span,
+            )
+        self.set(part, new)
+
+    def set(self, part: str, cb: str) -> None:
+        self.state[part] = self.formats[cb]
+        if part != "pack":
+            # An init sets the unpacker up for the format of its time.
+            self.state.pop("fpu", None)
+
+    def initialise(self, call: Call) -> None:
+        op = call.op
+        assert op is not None
+        if op.engine == "sfpu":
+            self.state["sfpu"] = op.init
+            return
+        if self.pending is not None:
+            raise self.undone(self.pending, f"{call.name[3:]} comes")
+        self.state["fpu"] = self.key(call)
+
+    def uninitialise(self, call: Call) -> None:
+        assert call.op is not None
+        if self.pending is None or self.pending.op is not call.op:
+            raise VerifyError(
+                f"{call.name[3:]} comes where no {call.op.name} is to be undone",
+                hint=f"put it once after {call.op.name}",
+                span=call.span,
+            )
+        self.pending = None
+        self.state.pop("fpu", None)
+
+    def key(self, call: Call) -> tuple[Any, ...]:
+        op = call.op
+        assert op is not None
+        kinds = {operand.name: operand.kind for operand in op.operands}
+        numbers = tuple(show(call.values[n]) for n in op.init_operands if kinds[n] != "cb")
+        formats = tuple(self.formats[call.values[n]] for n in op.init_operands if kinds[n] == "cb")
+        return op.name, numbers, formats
+
+    def operation(self, call: Call) -> None:
+        op = call.op
+        assert op is not None
+        for part, operand in (("a", op.source_a), ("b", op.source_b), ("pack", op.packs)):
+            if not operand:
+                continue
+            cb = call.values[operand]
+            if self.state.get(part) != self.formats[cb]:
+                change = "pack" if part == "pack" else f"source_{part}"
+                raise VerifyError(
+                    f"{op.name} takes {cb} ({_named(self.formats[cb])}); the {_PARTS[part]} is {self.told(part)}",
+                    hint=f"put reconfig_{change}(..., {cb}) before it, and its init again",
+                    span=call.span,
+                )
+            for data_format, bits in op.wrong_in:
+                if part != "pack" and bits == self.bits and data_format == self.formats[cb][0]:
+                    raise self.wrong(call, f"{op.name} of {cb} ({data_format})")
+        if op.needs_wide_dst and self.bits != 32:
+            raise self.wrong(call, op.name)
+        if self.pending is not None and self.pending.op is not op and op.engine == "fpu":
+            raise self.undone(self.pending, f"{op.name} comes")
+        if op.uninit:
+            self.pending = call
+        if not op.init:
+            return
+        part = "sfpu" if op.engine == "sfpu" else "fpu"
+        key = self.key(call)
+        if self.state.get(part) != (op.init if part == "sfpu" else key):
+            if part == "fpu" and (self.state.get(part) or ("",))[0] == op.name:
+                _, numbers, formats = self.state[part]
+                raise VerifyError(
+                    f"{op.name} is called with ({', '.join(key[1])}) on {', '.join(map(_named, key[2]))}; its "
+                    f"init was given ({', '.join(numbers)}) and {', '.join(map(_named, formats))}",
+                    hint=f"give {op.name} and {op.name}_init the same arguments",
+                    span=call.span,
+                )
+            raise VerifyError(
+                f"{op.name} runs under {self.init_told(part)}",
+                hint=f"put {op.name}_init before it, after every other init of the {part.upper()}",
+                span=call.span,
+            )
+
+    def told(self, part: str) -> str:
+        if part not in self.state:
+            return "not set"
+        state = self.state[part]
+        return _UNKNOWN if state is None else f"set to {_named(state)}"
+
+    def init_told(self, part: str) -> str:
+        state = self.state.get(part)
+        if part not in self.state:
+            return f"no init of the {part.upper()}"
+        if state is None:
+            return "an init that differs by the path"
+        return f"{state}" if part == "sfpu" else f"the init of {state[0]}"
+
+    def undone(self, call: Call, what: str) -> VerifyError:
+        assert call.op is not None
+        return VerifyError(
+            f"{what} before {call.op.name} is undone",
+            hint=f"put {call.op.name}_uninit after the last {call.op.name}",
+            span=call.span,
+        )
+
+    def wrong(self, call: Call, what: str) -> VerifyError:
+        assert call.op is not None
+        return VerifyError(
+            f"{what} with {self.bits}-bit DST is silently wrong on the chip",
+            hint=call.op.note or "use another operation, or the other width of DST",
+            span=call.span,
+        )
+
+
+def _joined(one: _State, two: _State) -> _State:
+    """What is known where two paths meet."""
+    return {
+        part: (one[part] if one[part] == two[part] else None) if part in one and part in two else None
+        for part in one.keys() | two.keys()
+    }
+
+
+def _named(key: tuple[str, bool]) -> str:
+    return f"{key[0]} to DST" if key[1] else key[0]

@@ -1,0 +1,289 @@
+"""Index expressions as nested tuples, and what is known about their values.
+
+A value range is a pair (lowest, highest) of ints or of NumPy arrays with one entry for each work item. Where both are
+the same object the value is known exactly.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from tvm import ir, tirx
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a kernel. The same variable has the same number in all kernels of a program."""
+
+    number: int
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# An int, a float, a text, a Variable, ("core", name), ("item", list, position), ("unknown", text) or
+# (symbol, operand, ...).
+Expression = Any
+Range = tuple[Any, Any]
+
+_SYMBOLS: dict[type, str] = {
+    tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
+    tirx.Max: "max", tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=",
+    tirx.And: "and", tirx.Or: "or", tirx.Div: "//",
+}  # fmt: skip
+
+_EXACT: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "min": lambda a, b: _least(a, b), "max": lambda a, b: _most(a, b), "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "and": lambda a, b: (a != 0) & (b != 0), "or": lambda a, b: (a != 0) | (b != 0),
+}  # fmt: skip
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+
+
+def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
+    """A TIR expression as nested tuples. What has no place in an index becomes ("unknown", text)."""
+    kind = type(e)
+    if kind is tirx.IntImm:
+        return int(e.value)
+    if kind is ir.Var:
+        return number(e)
+    symbol = _SYMBOLS.get(kind)
+    if symbol is not None:
+        return (symbol, convert(e.a, number), convert(e.b, number))
+    match e:
+        case tirx.Cast():
+            return convert(e.value, number)
+        case tirx.Not():
+            return ("not", convert(e.a, number))
+        case tirx.FloatImm():
+            return float(e.value)
+        case ir.StringImm():
+            return str(e.value)
+        case tirx.Select():
+            return ("select", *(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
+        case ir.Call() if e.op.name == "tt.core_value":
+            return ("core", str(e.args[0].value))
+        case ir.Call() if e.op.name == "tt.core_item":
+            return ("item", str(e.args[0].value), convert(e.args[1], number))
+        case ir.Call() if str(e.op.name).endswith(".if_then_else"):
+            return ("select", *(convert(part, number) for part in e.args))
+        case _:
+            return ("unknown", str(e))
+
+
+def _least(*values: Any) -> Any:
+    return reduce(np.minimum, values) if any(isinstance(v, np.ndarray) for v in values) else min(values)
+
+
+def _most(*values: Any) -> Any:
+    return reduce(np.maximum, values) if any(isinstance(v, np.ndarray) for v in values) else max(values)
+
+
+def variables(e: Expression) -> set[Variable]:
+    """The variables in an expression."""
+    if isinstance(e, Variable):
+        return {e}
+    return set[Variable]().union(*map(variables, e[1:])) if isinstance(e, tuple) and e[0] not in _LEAVES else set()
+
+
+_LEAVES = frozenset({"core", "item", "unknown"})
+
+
+def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
+    """The values that an expression takes while each variable and core value is in its range; None where one of
+    them has no range."""
+    if isinstance(e, int):
+        return e, e
+    if isinstance(e, Variable):
+        return known.get(e)
+    if not isinstance(e, tuple):
+        return None
+    symbol: str = e[0]
+    if symbol == "core":
+        return known.get(e)
+    if symbol in ("unknown", "item"):
+        return None
+    parts: list[Range] = []
+    for part in e[1:]:
+        one = value_range(part, known)
+        if one is None:
+            return None
+        parts.append(one)
+    if symbol == "not":
+        return _not(parts[0])
+    if symbol == "select":
+        return _select(*parts)
+    return _combined(symbol, parts[0], parts[1])
+
+
+def _combined(symbol: str, left: Range, right: Range) -> Range | None:
+    (a, b), (c, d) = left, right
+    if a is b and c is d:
+        if symbol in ("//", "%") and not np.all(c):
+            return None
+        exact = _EXACT[symbol](a, c)
+        return exact, exact
+    if symbol in COMPARISONS:
+        return _compared(symbol, left, right)
+    match symbol:
+        case "+":
+            return a + c, b + d
+        case "-":
+            return a - d, b - c
+        case "*":
+            ends = (a * c, a * d, b * c, b * d)
+            return _least(*ends), _most(*ends)
+        case "min":
+            return _least(a, c), _least(b, d)
+        case "max":
+            return _most(a, c), _most(b, d)
+        case "//" if np.all(c > 0):
+            ends = (a // c, a // d, b // c, b // d)
+            return _least(*ends), _most(*ends)
+        case "%" if np.all(c > 0):
+            # Within one period the remainder runs from that of the lowest to that of the highest.
+            same = (a // c == b // c) & (c == d)
+            return np.where(same, a % c, 0) + 0, np.where(same, b % c, _least(d - 1, _most(b, d - 1)))
+        case "and":
+            return _least(_truth(left)[0], _truth(right)[0]), _least(_truth(left)[1], _truth(right)[1])
+        case "or":
+            return _most(_truth(left)[0], _truth(right)[0]), _most(_truth(left)[1], _truth(right)[1])
+        case _:
+            return None
+
+
+def _compared(symbol: str, left: Range, right: Range) -> Range:
+    (a, b), (c, d) = left, right
+    match symbol:
+        case "<":
+            return (b < c) + 0, (a < d) + 0
+        case "<=":
+            return (b <= c) + 0, (a <= d) + 0
+        case ">":
+            return (a > d) + 0, (b > c) + 0
+        case ">=":
+            return (a >= d) + 0, (b >= c) + 0
+        case "==":
+            return ((a == b) & (c == d) & (a == c)) + 0, ((a <= d) & (c <= b)) + 0
+        case _:
+            return 1 - (((a <= d) & (c <= b)) + 0), 1 - (((a == b) & (c == d) & (a == c)) + 0)
+
+
+def _truth(one: Range) -> Range:
+    """0 or 1: whether a value is surely, and possibly, not zero."""
+    low, high = one
+    return ((low > 0) | (high < 0)) + 0, ((low != 0) | (high != 0)) + 0
+
+
+def _not(one: Range) -> Range:
+    surely, possibly = _truth(one)
+    return 1 - possibly, 1 - surely
+
+
+def _select(test: Range, chosen: Range, other: Range) -> Range:
+    surely, possibly = _truth(test)
+    low = np.where(surely, chosen[0], np.where(possibly, _least(chosen[0], other[0]), other[0]))
+    high = np.where(surely, chosen[1], np.where(possibly, _most(chosen[1], other[1]), other[1]))
+    return low, high
+
+
+def decided(e: Expression, known: Mapping[Any, Range]) -> bool | None:
+    """Whether a condition is true, false, or not decided by what is known."""
+    found = value_range(e, known)
+    if found is None:
+        return None
+    surely, possibly = _truth(found)
+    if np.all(surely):
+        return True
+    return None if np.any(possibly) else False
+
+
+def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
+    """An expression with what its variables stand for in their place."""
+    if isinstance(e, Variable):
+        return placed(bound[e], bound) if e in bound else e
+    if isinstance(e, tuple) and e[0] not in _LEAVES:
+        return (e[0], *(placed(part, bound) for part in e[1:]))
+    return e
+
+
+def affine(e: Expression) -> dict[Variable | None, int] | None:
+    """The factor of each variable in a sum, with the constant under None; None for anything else."""
+    if isinstance(e, int):
+        return {None: e}
+    if isinstance(e, Variable):
+        return {e: 1}
+    if not isinstance(e, tuple) or e[0] not in ("+", "-", "*"):
+        return None
+    left, right = affine(e[1]), affine(e[2])
+    if left is None or right is None:
+        return None
+    if e[0] == "*":
+        scale, terms = (left, right) if left.keys() <= {None} else (right, left)
+        return {one: factor * scale.get(None, 0) for one, factor in terms.items()} if scale.keys() <= {None} else None
+    sign = 1 if e[0] == "+" else -1
+    return {one: left.get(one, 0) + sign * right.get(one, 0) for one in left.keys() | right.keys()}
+
+
+def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> dict[Any, Range]:
+    """The ranges where a condition holds, or where it does not."""
+    made = dict(known)
+    if not isinstance(test, tuple):
+        return made
+    symbol: str = test[0]
+    if symbol == "not":
+        return narrowed(test[1], known, holds=not holds)
+    if (symbol == "and" and holds) or (symbol == "or" and not holds):
+        return narrowed(test[2], narrowed(test[1], known, holds=holds), holds=holds)
+    if symbol not in COMPARISONS:
+        return made
+    if not holds:
+        symbol = _OPPOSITE[symbol]
+    for one, other, sense in ((test[1], test[2], symbol), (test[2], test[1], _MIRRORED[symbol])):
+        limit = value_range(other, known)
+        if not isinstance(one, Variable) or one not in made or limit is None:
+            continue
+        low, high = made[one]
+        match sense:
+            case "<":
+                high = _least(high, limit[1] - 1)
+            case "<=":
+                high = _least(high, limit[1])
+            case ">":
+                low = _most(low, limit[0] + 1)
+            case ">=":
+                low = _most(low, limit[0])
+            case "==":
+                low, high = _most(low, limit[0]), _least(high, limit[1])
+            case _:
+                continue
+        made[one] = (low, high)
+    return made
+
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+_LOOSEST = {"or": 1, "and": 2, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6} | dict.fromkeys(COMPARISONS, 4)
+
+
+def show(e: Expression, outer: int = 0) -> str:
+    """The text of an expression for a message."""
+    if not isinstance(e, tuple):
+        return str(e)
+    symbol, *parts = e
+    if symbol in _LEAVES:
+        return str(parts[0])
+    if symbol in _LOOSEST:
+        strength = _LOOSEST[symbol]
+        text = f"{show(parts[0], strength)} {symbol} {show(parts[1], strength + 1)}"
+        return f"({text})" if strength < outer else text
+    return f"{symbol}({', '.join(show(part) for part in parts)})"

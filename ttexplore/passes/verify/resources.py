@@ -1,0 +1,176 @@
+"""What the plan says fits the chip, and fits itself and the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import dtype_of
+from ttexplore.passes.layout_aware_work_partition import items_of
+from ttexplore.passes.propagate_tt_layout import check_l1
+from ttexplore.passes.verify.skeleton import Skeleton
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
+from ttexplore.target import Target
+
+
+def check_plan(plan: Plan, target: Target) -> None:
+    """The plan alone. Raises VerifyError, or ResourceError for L1."""
+    if plan.buffers:
+        check_l1(plan.buffers, target)
+        _buffers(plan, target)
+    compute = plan.compute
+    if compute is not None and compute.dst_tiles != target.dst_tiles(compute.fp32_dest_acc_en):
+        raise VerifyError(
+            f"the plan says that DST holds {compute.dst_tiles} tiles; {target.name} holds "
+            f"{target.dst_tiles(compute.fp32_dest_acc_en)} in this mode",
+            hint="take the number from the target",
+        )
+    _accessors(plan)
+
+
+def _buffers(plan: Plan, target: Target) -> None:
+    indices: dict[int, str] = {}
+    for buffer in plan.buffers:
+        if buffer.index is None:
+            continue
+        if not 0 <= buffer.index < target.circular_buffers:
+            raise VerifyError(
+                f"{buffer.name} has the number {buffer.index}; {target.name} has {target.circular_buffers} circular "
+                "buffers",
+                hint=f"number it from 0 to {target.circular_buffers - 1}",
+                span=buffer.origin,
+            )
+        if buffer.index in indices:
+            raise VerifyError(
+                f"{indices[buffer.index]} and {buffer.name} both have the number {buffer.index}",
+                hint="give each circular buffer a number of its own",
+                span=buffer.origin,
+            )
+        indices[buffer.index] = buffer.name
+
+
+def _accessors(plan: Plan) -> None:
+    for accessor in plan.accessors:
+        layout = plan.layout(accessor.tensor)
+        wanted = DATA_FORMATS[layout.data_format].tile_bytes
+        if accessor.page_bytes != wanted:
+            raise VerifyError(
+                f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a tile of "
+                f"{layout.data_format} is {wanted}",
+                hint="take the page size from the format",
+            )
+        stride = 1
+        for extent, given in zip(reversed(accessor.tile_grid), reversed(accessor.page_strides), strict=True):
+            if given != stride:
+                raise VerifyError(
+                    f"the tiles of {accessor.tensor} are {accessor.tile_grid}, the plan steps {accessor.page_strides} "
+                    "pages along the axes",
+                    hint=f"step {stride} pages along the axis of {extent}",
+                )
+            stride *= extent
+        if accessor.pages != stride:
+            raise VerifyError(
+                f"{accessor.tensor} has {accessor.pages} pages in the plan; {accessor.tile_grid} tiles are {stride}",
+                hint="one page is one tile",
+            )
+
+
+def check_partition(partition: Partition, target: Target) -> None:
+    """Every work item is done once, by a core that there is and that knows what it needs. Raises VerifyError."""
+    columns, rows = target.compute_grid
+    places = set[tuple[int, int]]()
+    for core in partition.cores:
+        if not (0 <= core.x < columns and 0 <= core.y < rows):
+            raise VerifyError(
+                f"core ({core.x}, {core.y}) is given work; {target.name} has {columns}x{rows} cores",
+                hint="use cores of the grid",
+            )
+        if (core.x, core.y) in places:
+            raise VerifyError(
+                f"core ({core.x}, {core.y}) is given work twice", hint="one entry for each core, with all its items"
+            )
+        places.add((core.x, core.y))
+        given = {*core.values, *(("work_items",) if partition.form == "list" else ())}
+        if missing := [name for name in partition.arguments if name not in given]:
+            raise VerifyError(
+                f"core ({core.x}, {core.y}) has no {missing[0]}, which the kernels read",
+                hint=f"give every core {', '.join(partition.arguments)}",
+            )
+    done: dict[int, tuple[int, int]] = {}
+    for core in partition.cores:
+        for item in items_of(partition, core):
+            if item in done:
+                x, y = done[item]
+                raise VerifyError(
+                    f"work item {item} is done by core ({x}, {y}) and by core ({core.x}, {core.y})",
+                    hint="give each item to one core",
+                )
+            done[item] = (core.x, core.y)
+    if len(done) != partition.work_items or max(done, default=-1) >= partition.work_items:
+        wrong = next((item for item in range(partition.work_items) if item not in done), max(done, default=0))
+        what = "is done by no core" if wrong not in done else "does not exist"
+        raise VerifyError(
+            f"work item {wrong} {what}: the cores do {len(done)} items of {partition.work_items}",
+            hint="let the starts and counts of the cores cover all items, each once",
+        )
+
+
+def check_formats(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+    """The kernels hold in each circular buffer what the plan says. Raises VerifyError."""
+    formats = {buffer.name: buffer for buffer in plan.buffers}
+    for role, skeleton in skeletons.items():
+        for name, buffer in skeleton.buffers.items():
+            given = FORMAT_OF_DTYPE.get(dtype_of(buffer))
+            if name in formats and formats[name].data_format != given:
+                raise VerifyError(
+                    f"the {role} holds {dtype_of(buffer)} in {name}; the plan says {formats[name].data_format}",
+                    hint="let both say the same format: the page size follows from it",
+                    span=span_of(buffer) or formats[name].origin,
+                )
+
+
+def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+    """Each kernel gets the arguments that it reads, in the order that it reads them, and no others."""
+    for role, skeleton in skeletons.items():
+        if plan.partition is not None:
+            for name in skeleton.core_values:
+                for core in plan.partition.cores:
+                    if name not in core.values and not (name == "work_items" and core.listed):
+                        raise VerifyError(
+                            f"the {role} reads the core value {name}, which core ({core.x}, {core.y}) does not have",
+                            hint="give it to every core in the partition",
+                        )
+        if not plan.signature:
+            continue
+        signature = next((one for one in plan.signature if one.kernel == role), None)
+        if signature is None:
+            raise VerifyError(f"the {role} has no signature", hint="give every kernel one")
+        addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
+        words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
+        values = [argument.of for argument in signature.runtime if argument.source in ("core_value", "core_list")]
+        for what, given, read in (
+            ("the accessors", words, skeleton.tensors), ("the addresses", addresses, skeleton.tensors),
+            ("the core values", values, tuple(dict.fromkeys(skeleton.core_values))),
+        ):  # fmt: skip
+            if missing := [name for name in read if name not in given]:
+                raise VerifyError(
+                    f"the {role} reads {missing[0]}, which is not among {what} of its signature ({', '.join(given)})",
+                    hint="add it to the signature",
+                )
+            if strange := [name for name in given if name not in read]:
+                raise VerifyError(
+                    f"{what} of the {role} have {strange[0]}, which it does not read", hint="leave it out"
+                )
+            if len(set(given)) != len(given):
+                raise VerifyError(f"{what} of the {role} name one twice: {', '.join(given)}", hint="name each once")
+        if words != addresses:
+            raise VerifyError(
+                f"the {role} gets the accessors of {', '.join(words)} and the addresses of {', '.join(addresses)}",
+                hint="keep both in one order",
+            )
+        if any(argument.source == "core_list" for argument in signature.runtime[:-1]):
+            raise VerifyError(
+                f"the {role} has arguments after its list of work items, whose length differs by core",
+                hint="put the list last",
+            )

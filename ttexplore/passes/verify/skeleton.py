@@ -1,0 +1,224 @@
+"""What the verifier looks at: the statements of a kernel as plain Python values, read from TIR once.
+
+Reading a field of a TIR node costs about a microsecond; the checks visit statements many times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import arguments, op_name, scope_of, statements
+from ttexplore.ops import OPS
+from ttexplore.ops.op import Op, Operand
+from ttexplore.passes.verify.expression import Expression, Variable, convert, variables
+from ttexplore.record import Span
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """An operation: `op` of the table, and the values of its operands by name.
+
+    A circular buffer or tensor is given by its name, a dst operand by the index (the buffer is in `dst`). `phase` is
+    ``init`` or ``uninit`` for the configuration of `op`, else empty.
+    """
+
+    node: Any
+    name: str
+    op: Op | None
+    phase: str
+    values: dict[str, Any]
+    dst: dict[str, str]
+
+    @property
+    def span(self) -> Span | None:
+        return span_of(self.node)
+
+
+@dataclass(slots=True, eq=False)
+class Bind:
+    node: Any
+    variable: Variable
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """A loop from `low` on; `turns` is its constant length, else None."""
+
+    node: Any
+    variable: Variable
+    low: Expression
+    extent: Expression
+    turns: int | None
+    body: list[Any]
+    # The names of the operations below it, and the variables of the conditions below it.
+    names: frozenset[str] = frozenset()
+    tested: frozenset[Variable] = frozenset()
+    # Whether something below it works on DST.
+    slots: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Branch:
+    node: Any
+    condition: Expression
+    then: list[Any]
+    otherwise: list[Any]
+
+
+Statement = Call | Bind | Loop | Branch
+
+
+@dataclass(slots=True)
+class Skeleton:
+    """A kernel: its statements, the buffers that it names in operations, its tensors, and the core values it reads."""
+
+    role: str
+    function: Any
+    body: list[Statement]
+    names: frozenset[str]
+    buffers: dict[str, Any] = field(default_factory=dict[str, Any])
+    tensors: tuple[str, ...] = ()
+    core_values: tuple[str, ...] = ()
+
+
+class Reader:
+    """Reads functions of one program, so that a variable is the same in all of them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, Variable] = {}
+
+    def variable(self, one: Any) -> Variable:
+        found = self.numbers.get(one)
+        if found is None:
+            found = self.numbers[one] = Variable(len(self.numbers), str(one.name))
+        return found
+
+    def function(self, role: str, function: Any) -> Skeleton:
+        """Raises VerifyError for an operand of the wrong kind."""
+        self.role = role
+        self.buffers: dict[str, Any] = {}
+        body, names, _ = self.body(function.body)
+        tensors = tuple(str(one.name) for one in function.params if is_buffer(one))
+        values = tuple(dict.fromkeys(core_values(body)))
+        return Skeleton(role, function, body, frozenset(names), self.buffers, tensors, values)
+
+    def body(self, body: Any) -> tuple[list[Statement], set[str], set[Variable]]:
+        made: list[Statement] = []
+        names, tested = set[str](), set[Variable]()
+        for statement in statements(body):
+            kind = type(statement)
+            if kind is tirx.Evaluate:
+                call = self.call(statement)
+                names.add(call.name)
+                made.append(call)
+            elif kind is tirx.For:
+                inner, inner_names, inner_tested = self.body(statement.body)
+                extent = self.expression(statement.extent)
+                turns = extent if isinstance(extent, int) else None
+                low, loop_variable = self.expression(statement.min), self.variable(statement.loop_var)
+                made.append(
+                    Loop(statement, loop_variable, low, extent, turns, inner, frozenset(inner_names),
+                         frozenset(inner_tested), any(name in _ON_DST for name in inner_names))
+                )  # fmt: skip
+                names |= inner_names
+                tested |= inner_tested
+            elif kind is tirx.IfThenElse:
+                condition = self.expression(statement.condition)
+                then, then_names, then_tested = self.body(statement.then_case)
+                otherwise: list[Statement] = []
+                if statement.else_case is not None:
+                    otherwise, other_names, other_tested = self.body(statement.else_case)
+                    then_names, then_tested = then_names | other_names, then_tested | other_tested
+                made.append(Branch(statement, condition, then, otherwise))
+                names |= then_names
+                tested |= then_tested | variables(condition)
+            elif kind is tirx.Bind:
+                made.append(Bind(statement, self.variable(statement.var), self.expression(statement.value)))
+        return made, names, tested
+
+    def expression(self, e: Any) -> Expression:
+        return convert(e, self.variable)
+
+    def call(self, statement: Any) -> Call:
+        name = op_name(statement)
+        op, phase = OPS.get(name), ""
+        if op is None:
+            for suffix in ("_uninit", "_init"):
+                if name.endswith(suffix) and name[: -len(suffix)] in OPS:
+                    op, phase = OPS[name[: -len(suffix)]], suffix[1:]
+                    break
+        call = Call(statement, name, op, phase, {}, {})
+        if op is not None:
+            self.operands(call, op)
+        return call
+
+    def operands(self, call: Call, op: Op) -> None:
+        wanted: tuple[Operand, ...] = op.operands
+        if call.phase:
+            order = op.init_operands if call.phase == "init" else op.uninit_operands
+            wanted = tuple(next(o for o in op.operands if o.name == name) for name in order)
+        given = arguments(call.node)
+        arity = sum(2 if operand.kind == "dst" else 1 for operand in wanted)
+        if len(given) != arity:
+            raise VerifyError(
+                f"the {self.role}: {call.name} has {len(given)} arguments, it takes {arity}",
+                hint=f"its operands are {', '.join(operand.name for operand in wanted)}",
+                span=call.span,
+            )
+        position = 0
+        for operand in wanted:
+            value = given[position]
+            position += 1
+            scope = _SCOPES.get(operand.kind)
+            if scope is not None:
+                if not (is_buffer(value) and scope_of(value) == scope):
+                    raise VerifyError(
+                        f"the {self.role}: {op.name} wants a {operand.kind} as {operand.name}, not {value}",
+                        hint="give the operands in the order of the operation table",
+                        span=call.span,
+                    )
+                name = str(value.name)
+                if operand.kind == "dst":
+                    call.dst[operand.name] = name
+                    call.values[operand.name] = self.expression(given[position])
+                    position += 1
+                    continue
+                call.values[operand.name] = name
+                if operand.kind == "cb":
+                    self.buffers[name] = value
+            else:
+                if is_buffer(value):
+                    raise VerifyError(
+                        f"the {self.role}: {op.name} wants a number as {operand.name}, not the buffer {value.name}",
+                        hint="give the operands in the order of the operation table",
+                        span=call.span,
+                    )
+                call.values[operand.name] = self.expression(value)
+
+
+_SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
+_ON_DST = frozenset(
+    name for name, op in OPS.items() if name.startswith("tt.tile_regs_") or any(o.kind == "dst" for o in op.operands)
+)
+
+
+def core_values(body: list[Statement]) -> list[str]:
+    """The values of its core that a kernel reads, in order."""
+    found: list[str] = []
+    for statement in body:
+        match statement:
+            case Bind(value=("core", str(name))) | Bind(value=("item", str(name), _)):
+                found.append(name)
+            case Loop():
+                found += core_values(statement.body)
+            case Branch():
+                found += core_values(statement.then) + core_values(statement.otherwise)
+            case Bind() | Call():
+                pass
+    return found
