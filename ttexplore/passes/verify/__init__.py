@@ -17,6 +17,8 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.passes.verify.circular_buffers import check_balance, check_protocol, check_users
 from ttexplore.passes.verify.dst import check_dst
 from ttexplore.passes.verify.engine import check_engine
+from ttexplore.passes.verify.handshake import check_handshake
+from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
 from ttexplore.passes.verify.skeleton import Reader, Skeleton
 from ttexplore.plan import CircularBuffer, Partition
@@ -38,6 +40,7 @@ class Verifier:
         self.facts: tuple[Any, ...] = ()
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
+        self.stored: dict[str, Pages] | None = None
 
     def check(self, program: Program) -> None:
         """Raises VerifyError, or ResourceError for L1."""
@@ -53,6 +56,8 @@ class Verifier:
             check_partition(plan.partition, self.target)
             self.partition = plan.partition
         if not program.is_split:
+            if self.stored is None and plan.partition is not None:
+                self.stored = stored_pages(self.reader.function("kernel", program.kernel), plan)
             return
         self.skeletons = {
             role: self.reader.function(role, function) if role in changed else self.skeletons[role]
@@ -72,6 +77,9 @@ class Verifier:
                     check_protocol(skeleton, plan)
                     self.ends[role] = ends
             check_balance(self.skeletons, plan)
+            check_handshake(self.skeletons, plan)
+            if plan.partition is not None and changed & {"reader", "writer"}:
+                check_pages(self.skeletons, plan, self.stored or {})
         compute = self.skeletons["compute"]
         if any(name.startswith("tt.tile_regs_") for name in compute.names):
             assert plan.compute is not None

@@ -26,7 +26,7 @@ from ttexplore.passes.verify.expression import (
     value_range,
     variables,
 )
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -78,22 +78,6 @@ def _buffers_of(call: Call) -> list[str]:
     if call.op is None:
         return []
     return [call.values[o.name] for o in call.op.operands if o.kind == "cb" and o.name in call.values]
-
-
-def calls(body: list[Statement]) -> list[Call]:
-    """The operations in a body, in order."""
-    found: list[Call] = []
-    for statement in body:
-        match statement:
-            case Call():
-                found.append(statement)
-            case Loop():
-                found += calls(statement.body)
-            case Branch():
-                found += calls(statement.then) + calls(statement.otherwise)
-            case Bind():
-                pass
-    return found
 
 
 # Balance

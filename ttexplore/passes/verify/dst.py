@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.circular_buffers import calls
 from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
 from ttexplore.plan import ComputeConfig
 
 _STEPS = {

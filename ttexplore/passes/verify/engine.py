@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.circular_buffers import calls
 from ttexplore.passes.verify.expression import show
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
 from ttexplore.plan import Plan
 
 _STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")

@@ -15,7 +15,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
-from ttexplore.passes.verify.expression import Expression, Variable, convert, variables
+from ttexplore.passes.verify.expression import Expression, Variable, convert, placed, variables
 from ttexplore.record import Span
 
 
@@ -24,7 +24,8 @@ class Call:
     """An operation: `op` of the table, and the values of its operands by name.
 
     A circular buffer or tensor is given by its name, a dst operand by the index (the buffer is in `dst`). `phase` is
-    ``init`` or ``uninit`` for the configuration of `op`, else empty.
+    ``init`` or ``uninit`` for the configuration of `op`, else empty. Of a T.copy and of a store of elements only the
+    tensor that they write, ``target``, is kept.
     """
 
     node: Any
@@ -92,6 +93,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.numbers: dict[Any, Variable] = {}
+        self.bound: dict[Variable, Expression] = {}
 
     def variable(self, one: Any) -> Variable:
         found = self.numbers.get(one)
@@ -137,9 +139,15 @@ class Reader:
                     then_names, then_tested = then_names | other_names, then_tested | other_tested
                 made.append(Branch(statement, condition, then, otherwise))
                 names |= then_names
-                tested |= then_tested | variables(condition)
+                tested |= then_tested | variables(placed(condition, self.bound))
+            elif kind is tirx.BufferStore:
+                if scope_of(statement.buffer) == "global":
+                    made.append(Call(statement, "store", None, "", {"target": (str(statement.buffer.name), [])}, {}))
+                    names.add("store")
             elif kind is tirx.Bind:
-                made.append(Bind(statement, self.variable(statement.var), self.expression(statement.value)))
+                bind = Bind(statement, self.variable(statement.var), self.expression(statement.value))
+                self.bound[bind.variable] = bind.value
+                made.append(bind)
         return made, names, tested
 
     def expression(self, e: Any) -> Expression:
@@ -156,7 +164,16 @@ class Reader:
         call = Call(statement, name, op, phase, {}, {})
         if op is not None:
             self.operands(call, op)
+        elif name == "tl.copy":
+            call.values["target"] = self.region(arguments(statement)[1])
         return call
+
+    def region(self, region: Any) -> tuple[str, list[tuple[Expression, Expression]]] | None:
+        """The tensor of a region with the start and length along each axis; None for an on-chip buffer."""
+        if scope_of(region.source) != "global":
+            return None
+        parts = [(self.expression(part.min), self.expression(part.extent)) for part in region.region]
+        return str(region.source.name), parts
 
     def operands(self, call: Call, op: Op) -> None:
         wanted: tuple[Operand, ...] = op.operands
@@ -206,6 +223,22 @@ _SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
 _ON_DST = frozenset(
     name for name, op in OPS.items() if name.startswith("tt.tile_regs_") or any(o.kind == "dst" for o in op.operands)
 )
+
+
+def calls(body: list[Statement]) -> list[Call]:
+    """The operations in a body, in order."""
+    found: list[Call] = []
+    for statement in body:
+        match statement:
+            case Call():
+                found.append(statement)
+            case Loop():
+                found += calls(statement.body)
+            case Branch():
+                found += calls(statement.then) + calls(statement.otherwise)
+            case Bind():
+                pass
+    return found
 
 
 def core_values(body: list[Statement]) -> list[str]:

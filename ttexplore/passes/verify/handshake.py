@@ -1,0 +1,174 @@
+"""Deadlocks: the kernels of a core never wait for each other in a circle.
+
+Kernels that only block on circular buffers do the same in whatever order they are run, so one order shows whether they
+ever get stuck: each is run as far as it gets, in turn, through two work items of a core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ttexplore.errors import VerifyError
+from ttexplore.passes.verify.expression import Range, Variable, decided, value_range
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.plan import CoreWork, Plan
+
+_PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
+# Work items of a core that are followed, and events beyond which long loops are shortened.
+_ITEMS = 2
+_MOST_EVENTS = 20_000
+
+
+def check_handshake(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+    """Run the reserves, pushes, waits and pops of the three kernels. Raises VerifyError for a deadlock."""
+    core = max(plan.partition.cores, key=lambda one: one.items) if plan.partition is not None else None
+    # What a kernel fills and empties itself it waits for itself: that is looked at where its own protocol is.
+    shared = {buffer.name for buffer in plan.buffers if buffer.producer != buffer.consumer}
+    events = {role: _Events(shared, core).of(skeleton) for role, skeleton in skeletons.items()}
+    if sum(map(len, events.values())) > _MOST_EVENTS:
+        limit = 2 * max(buffer.stages for buffer in plan.buffers) + 2
+        common = _common_loops(skeletons)
+        shorter = {role: _Events(shared, core, common, limit).of(one) for role, one in skeletons.items()}
+        if _balanced(shorter):
+            events = shorter
+    _run(events, plan)
+
+
+def _common_loops(skeletons: Mapping[str, Skeleton]) -> frozenset[Variable]:
+    """The loops that several kernels have: those of the kernel that was split."""
+    seen: dict[Variable, int] = {}
+
+    def visit(body: list[Statement]) -> None:
+        for statement in body:
+            if isinstance(statement, Loop):
+                seen[statement.variable] = seen.get(statement.variable, 0) + 1
+                visit(statement.body)
+            elif isinstance(statement, Branch):
+                visit([*statement.then, *statement.otherwise])
+
+    for skeleton in skeletons.values():
+        visit(skeleton.body)
+    return frozenset(one for one, count in seen.items() if count > 1)
+
+
+def _balanced(events: Mapping[str, list[Call]]) -> bool:
+    left: dict[str, int] = {}
+    for calls in events.values():
+        for call in calls:
+            sign = {"tt.cb_push_back": 1, "tt.cb_pop_front": -1}.get(call.name, 0)
+            name = call.values["cb"]
+            left[name] = left.get(name, 0) + sign * call.values["count"]
+    return not any(left.values())
+
+
+class _Events:
+    """The protocol operations of one kernel on one core, one after another."""
+
+    def __init__(
+        self, shared: set[str], core: CoreWork | None, shortened: frozenset[Variable] = frozenset(), limit: int = 0
+    ) -> None:
+        self.shared, self.core, self.shortened, self.limit = shared, core, shortened, limit
+        self.known: dict[Any, Range] = {}
+        for name, value in (core.values if core is not None else {}).items():
+            self.known["core", name] = (value, value)
+
+    def of(self, skeleton: Skeleton) -> list[Call]:
+        return self.body(skeleton.body)
+
+    def body(self, body: list[Statement]) -> list[Call]:
+        made: list[Call] = []
+        for statement in body:
+            match statement:
+                case Call():
+                    if statement.name in _PROTOCOL and statement.values["cb"] in self.shared:
+                        made.append(statement)
+                case Bind():
+                    self.bind(statement)
+                case Loop():
+                    if statement.names & _PROTOCOL:
+                        made += self.loop(statement)
+                case Branch():
+                    # A condition that nothing decides has arms that balance.
+                    holds = decided(statement.condition, self.known)
+                    made += self.body(statement.otherwise if holds is False else statement.then)
+        return made
+
+    def bind(self, bind: Bind) -> None:
+        value = bind.value
+        if isinstance(value, tuple) and value[0] == "item" and self.core is not None:
+            at = value_range(value[2], self.known)
+            if at is not None and int(at[0]) < len(self.core.listed):
+                listed = self.core.listed[int(at[0])]
+                self.known[bind.variable] = (listed, listed)
+            return
+        found = value_range(value, self.known)
+        if found is not None:
+            self.known[bind.variable] = found
+
+    def loop(self, loop: Loop) -> list[Call]:
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        turns = int(np.max(extent[1])) if extent is not None else _ITEMS
+        if loop.turns is None:
+            turns = min(turns, _ITEMS)
+        elif loop.variable in self.shortened:
+            turns = min(turns, self.limit)
+        first = int(low[0]) if low is not None else 0
+        if loop.turns is not None and loop.variable not in loop.tested:
+            self.known[loop.variable] = (first, first + turns - 1)
+            return self.body(loop.body) * turns
+        made: list[Call] = []
+        for turn in range(first, first + turns):
+            self.known[loop.variable] = (turn, turn)
+            made += self.body(loop.body)
+        return made
+
+
+def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
+    pages = {buffer.name: buffer.pages for buffer in plan.buffers}
+    filled = dict.fromkeys(pages, 0)
+    place = dict.fromkeys(events, 0)
+    moved = True
+    while moved:
+        moved = False
+        for role, calls in events.items():
+            at, end = place[role], len(calls)
+            while at < end:
+                call = calls[at]
+                name, count = call.values["cb"], call.values["count"]
+                match call.name:
+                    case "tt.cb_reserve_back":
+                        if filled[name] + count > pages[name]:
+                            break
+                    case "tt.cb_wait_front":
+                        if filled[name] < count:
+                            break
+                    case "tt.cb_push_back":
+                        filled[name] += count
+                    case _:
+                        filled[name] -= count
+                at += 1
+            moved = moved or at != place[role]
+            place[role] = at
+    stuck = {role: calls[place[role]] for role, calls in events.items() if place[role] < len(calls)}
+    if stuck:
+        raise _deadlock(stuck, filled, pages)
+
+
+def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mapping[str, int]) -> VerifyError:
+    lines: list[str] = []
+    for role, call in stuck.items():
+        name, count = call.values["cb"], call.values["count"]
+        where = f" (line {call.span.line})" if call.span is not None else ""
+        if call.name == "tt.cb_reserve_back":
+            lines.append(f"  the {role} waits for room for {count} tiles in {name}, which has {filled[name]} of "
+                         f"{pages[name]}{where}")  # fmt: skip
+        else:
+            lines.append(f"  the {role} waits for {count} tiles of {name}, which has {filled[name]}{where}")
+    full = next((call for call in stuck.values() if call.name == "tt.cb_reserve_back"), None)
+    first = full or next(iter(stuck.values()))
+    name = first.values["cb"]
+    hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} before"
+    return VerifyError("the kernels of a core wait for each other:\n" + "\n".join(lines), hint=hint, span=first.span)

@@ -1,0 +1,368 @@
+"""Pages of tensors: all transfers stay inside, every page that the kernel stores is written, no two cores write one.
+
+The index expressions are evaluated for the work items of all cores at once. What a loop of constant length adds is
+bounded for reads and followed turn by turn for writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.errors import VerifyError
+from ttexplore.passes.verify.expression import Expression, Range, Variable, narrowed, show, value_range
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan
+
+Rows = NDArray[np.int64]
+# Which pages of a tensor: one truth value for each.
+Pages = NDArray[np.bool_]
+# More turns than this are bounded instead of followed.
+_MOST_ROWS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One transfer operation as it runs: for each row the core (its position in the partition) and the page's range."""
+
+    call: Call
+    tensor: str
+    writes: bool
+    core: Rows
+    page: Range
+
+
+def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[str, Pages]) -> None:
+    """`stored` are the pages that the kernel stores to, by tensor, where that is known. Raises VerifyError."""
+    assert plan.partition is not None
+    writers: dict[str, NDArray[np.int64]] = {}
+    last: dict[str, Call] = {}
+    written = _written_tensors(skeletons)
+    for skeleton in skeletons.values():
+        if not _moves(skeleton.names):
+            continue
+        for transfer in _Walk(plan.partition, follow=written).transfers(skeleton):
+            accessor = plan.accessor(transfer.tensor)
+            _inside(transfer, accessor, skeleton.role)
+            if transfer.writes:
+                last[transfer.tensor] = transfer.call
+                _claim(transfer, accessor, writers, plan.partition)
+    _not_read_elsewhere(skeletons, plan, writers)
+    for tensor, pages in stored.items():
+        done = writers.get(tensor, np.full(plan.accessor(tensor).pages, -1))
+        _same_pages(tensor, pages, done >= 0, last.get(tensor))
+
+
+def _moves(names: frozenset[str]) -> bool:
+    return any(name.startswith("tt.noc_") for name in names)
+
+
+def _written_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
+    found: set[str] = set()
+    for skeleton in skeletons.values():
+        for call in calls(skeleton.body):
+            found |= {tensor for tensor, _, writes in _moved(call) if writes}
+    return frozenset(found)
+
+
+def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
+    """The tensors that an operation reads or writes a page of, with the page."""
+    if call.op is None or call.phase or call.op.engine != "noc":
+        return []
+    access = {operand.name: operand.access for operand in call.op.operands}
+    return [
+        (call.values[o.of], call.values[o.name], access[o.of] == "write") for o in call.op.operands if o.kind == "page"
+    ]
+
+
+def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
+    low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
+    if low < 0 or high >= accessor.pages:
+        raise VerifyError(
+            f"the {role} {'writes' if transfer.writes else 'reads'} page {low if low < 0 else high} of "
+            f"{transfer.tensor}, which has {accessor.pages}",
+            hint="correct the page index, or leave out what lies outside of the tensor",
+            span=transfer.call.span,
+        )
+
+
+def _claim(transfer: Transfer, accessor: Accessor, writers: dict[str, NDArray[np.int64]], partition: Partition) -> None:
+    """Note which core writes which page. Raises VerifyError where it is not the first."""
+    owner = writers.setdefault(transfer.tensor, np.full(accessor.pages, -1))
+    pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
+    for page, core in _clashes(owner, pages, transfer.core):
+        places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[page]], partition.cores[core])]
+        raise VerifyError(
+            f"page {page} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
+            hint="let one core do all work items that write a page: which one comes last is not defined",
+            span=transfer.call.span,
+        )
+
+
+def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
+    # Of several assignments to one page the last counts; whoever then finds another name there clashes.
+    before = owner[pages]
+    other = np.flatnonzero((before >= 0) & (before != cores))
+    if not other.size:
+        owner[pages] = cores
+        other = np.flatnonzero(owner[pages] != cores)
+    for row in other[:1]:
+        yield int(pages[row]), int(cores[row])
+
+
+def _not_read_elsewhere(
+    skeletons: Mapping[str, Skeleton], plan: Plan, writers: Mapping[str, NDArray[np.int64]]
+) -> None:
+    """A page that one core writes is read by that core alone."""
+    assert plan.partition is not None
+    for skeleton in skeletons.values():
+        if not _moves(skeleton.names) or not set(skeleton.tensors) & writers.keys():
+            continue
+        for transfer in _Walk(plan.partition, follow=frozenset(writers)).transfers(skeleton):
+            if transfer.writes or transfer.tensor not in writers:
+                continue
+            pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
+            owner = writers[transfer.tensor][pages]
+            for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
+                one, two = (plan.partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
+                raise VerifyError(
+                    f"core ({one.x}, {one.y}) reads page {int(pages[row])} of {transfer.tensor}, which core "
+                    f"({two.x}, {two.y}) writes",
+                    hint="write to another tensor, or let one core do both work items",
+                    span=transfer.call.span,
+                )
+
+
+def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> None:
+    span = call.span if call is not None else None
+    missing, strange = np.flatnonzero(wanted & ~given), np.flatnonzero(given & ~wanted)
+    if missing.size:
+        raise VerifyError(
+            f"page {missing[0]} of {tensor} is never written: of the {np.count_nonzero(wanted)} pages that the kernel "
+            f"stores to {missing.size} are left out",
+            hint="let the cores do every work item, and each write its whole block",
+            span=span,
+        )
+    if strange.size:
+        raise VerifyError(
+            f"page {strange[0]} of {tensor} is written, where the kernel stores nothing",
+            hint="correct the page index",
+            span=span,
+        )
+
+
+# Evaluating
+
+
+class _Walk:
+    """Runs through a kernel with the values of all cores and work items side by side."""
+
+    def __init__(self, partition: Partition, follow: frozenset[str]) -> None:
+        self.partition, self.follow = partition, follow
+        self.core: Rows = np.arange(len(partition.cores))
+        self.known: dict[Any, Range] = {}
+        names = {name for core in partition.cores for name in core.values}
+        for name in names:
+            values = np.array([core.values.get(name, 0) for core in partition.cores])
+            self.known["core", name] = (values, values)
+
+    def transfers(self, skeleton: Skeleton) -> list[Transfer]:
+        """Every transfer of a kernel. Raises VerifyError for a page that has no bound."""
+        self.role = skeleton.role
+        self.found: list[Transfer] = []
+        self.body(skeleton.body)
+        return self.found
+
+    def body(self, body: list[Statement]) -> None:
+        for statement in body:
+            if not self.core.size:
+                return
+            match statement:
+                case Call():
+                    for tensor, page, writes in _moved(statement):
+                        self.moved(statement, tensor, page, writes)
+                case Bind():
+                    self.bind(statement)
+                case Loop():
+                    if _moves(statement.names):
+                        self.loop(statement)
+                case Branch():
+                    self.branch(statement)
+
+    def moved(self, call: Call, tensor: str, page: Expression, writes: bool) -> None:
+        found = value_range(page, self.known)
+        if found is None:
+            raise VerifyError(
+                f"the {self.role}: page {show(page)} of {tensor} has no bound",
+                hint="index with loop variables, and with values that the cores know",
+                span=call.span,
+            )
+        if tensor in self.follow and found[0] is not found[1]:
+            raise VerifyError(
+                f"the {self.role}: which pages of {tensor} are touched is not known: {show(page)}",
+                hint="use smaller blocks, or simpler indices",
+                span=call.span,
+            )
+        self.found.append(Transfer(call, tensor, writes, self.core, found))
+
+    def bind(self, bind: Bind) -> None:
+        match bind.value:
+            case ("item", _, position):
+                at = value_range(position, self.known)
+                if at is None:
+                    return
+                longest = max(len(core.listed) for core in self.partition.cores)
+                table = np.array([[*core.listed, *[0] * (longest - len(core.listed))] for core in self.partition.cores])
+                values = table[self.core, at[0]]
+                self.known[bind.variable] = (values, values)
+            case value:
+                found = value_range(value, self.known)
+                if found is not None:
+                    self.known[bind.variable] = found
+
+    def loop(self, loop: Loop) -> None:
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        if low is None or extent is None:
+            raise VerifyError(
+                f"the {self.role}: a loop of {show(loop.extent)} turns moves pages, and its length has no bound",
+                hint="use a constant, or a value that the cores know",
+                span=None,
+            )
+        exact = low[0] is low[1] and extent[0] is extent[1]
+        follow = any(tensor in self.follow for tensor in _tensors(loop.body))
+        rows = math.prod((self.core.size, max(int(np.max(extent[1])), 1)))
+        if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
+            self.expanded(loop, low[0], extent[0])
+            return
+        kept = self.core, self.known
+        runs = np.broadcast_to(extent[1] > 0, self.core.shape)
+        self.keep(runs)
+        self.known[loop.variable] = self.at_rows((low[0], low[1] + extent[1] - 1), runs)
+        self.body(loop.body)
+        self.core, self.known = kept
+
+    def expanded(self, loop: Loop, low: Any, extent: Any) -> None:
+        kept = self.core, self.known
+        turns = np.maximum(np.broadcast_to(extent, self.core.shape), 0)
+        rows = np.repeat(np.arange(self.core.size), turns)
+        first = np.cumsum(turns) - turns
+        turn = np.arange(rows.size) - first[rows] + np.broadcast_to(low, self.core.shape)[rows]
+        self.keep(rows)
+        self.known[loop.variable] = (turn, turn)
+        self.body(loop.body)
+        self.core, self.known = kept
+
+    def branch(self, branch: Branch) -> None:
+        kept = self.core, self.known
+        found = value_range(branch.condition, self.known)
+        for arm, holds in ((branch.then, True), (branch.otherwise, False)):
+            if not arm:
+                continue
+            runs = np.ones(self.core.shape, bool)
+            if found is not None:
+                low, high = found
+                possible = ((low != 0) | (high != 0)) if holds else ((low <= 0) & (high >= 0))
+                runs = np.broadcast_to(possible, self.core.shape)
+            self.known = narrowed(branch.condition, self.known, holds=holds)
+            self.keep(runs)
+            self.body(arm)
+            self.core, self.known = kept
+
+    def keep(self, rows: Any) -> None:
+        """Go on with some rows only, or with rows repeated."""
+        self.known = {one: self.at_rows(known, rows) for one, known in self.known.items()}
+        self.core = self.core[rows]
+
+    @staticmethod
+    def at_rows(known: Range, rows: Any) -> Range:
+        low, high = known
+        if low is high:
+            made = low[rows] if isinstance(low, np.ndarray) and low.ndim else low
+            return made, made
+        return tuple(one[rows] if isinstance(one, np.ndarray) and one.ndim else one for one in known)  # pyright: ignore
+
+
+def _tensors(body: list[Statement]) -> set[str]:
+    return {tensor for call in calls(body) for tensor, _, _ in _moved(call)}
+
+
+# What the kernel stores
+
+
+def stored_pages(kernel: Skeleton, plan: Plan) -> dict[str, Pages]:
+    """The pages of each tensor that a kernel, before its grid is replaced, stores to with T.copy.
+
+    A tensor whose stores have no known place is left out.
+    """
+    found: dict[str, Pages] = {}
+    unknown: set[str] = set()
+    _Stores(plan, found, unknown).body(kernel.body)
+    return {tensor: pages for tensor, pages in found.items() if tensor not in unknown}
+
+
+class _Stores:
+    def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str]) -> None:
+        self.plan, self.found, self.unknown = plan, found, unknown
+        self.known: dict[Any, Range] = {}
+        self.axes: list[Variable] = []
+
+    def body(self, body: list[Statement]) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    if statement.name == "tl.copy" and statement.values["target"]:
+                        self.store(*statement.values["target"])
+                    elif statement.name == "store":
+                        self.unknown.add(statement.values["target"][0])
+                case Bind():
+                    value = value_range(statement.value, self.known)
+                    if value is not None:
+                        self.known[statement.variable] = value
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    for call in calls([statement]):
+                        if call.name in ("tl.copy", "store") and call.values["target"]:
+                            self.unknown.add(call.values["target"][0])
+
+    def loop(self, loop: Loop) -> None:
+        if loop.turns is None or not isinstance(loop.low, int):
+            return
+        # Each loop is an axis of its own, so that values of any two combine by broadcasting.
+        values = np.arange(loop.low, loop.low + loop.turns).reshape(-1, *[1] * len(self.axes))
+        self.known[loop.variable] = (values, values)
+        self.axes.append(loop.variable)
+        self.body(loop.body)
+        self.axes.pop()
+        del self.known[loop.variable]
+
+    def store(self, tensor: str, parts: list[tuple[Expression, Expression]]) -> None:
+        layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
+        rank = len(layout.shape)
+        tiles = (*[1] * (rank - 2), TILE_ROWS, TILE_COLUMNS)[-rank:]
+        pages: Any = np.zeros([1] * rank, np.int64)
+        for axis, ((low, extent), length) in enumerate(zip(parts, layout.shape, strict=True)):
+            start = value_range(low, self.known)
+            if start is None or start[0] is not start[1] or not isinstance(extent, int):
+                self.unknown.add(tensor)
+                return
+            tile, stride = tiles[axis], accessor.page_strides[axis - rank]
+            begin = np.asarray(start[0])[(..., *[None] * rank)]
+            # The tiles from the first to the last that the region touches inside of the tensor.
+            first = np.maximum(begin, 0) // tile
+            last = (np.minimum(begin + extent, length) - 1) // tile
+            places = first + np.arange(-(-extent // tile) + 1).reshape([-1 if a == axis else 1 for a in range(rank)])
+            pages = pages + np.where(places <= last, places * stride, _NOWHERE)
+            if pages.size > _MOST_ROWS:
+                self.unknown.add(tensor)
+                return
+        self.found.setdefault(tensor, np.zeros(accessor.pages, bool))[pages[pages >= 0]] = True
+
+
+# Added to a page number, it stays below zero.
+_NOWHERE = -(1 << 40)
