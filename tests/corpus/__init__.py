@@ -6,9 +6,10 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 from __future__ import annotations
 
 from tests.corpus.case import Case
+from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

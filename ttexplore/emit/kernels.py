@@ -12,9 +12,10 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, constant, op_name, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.listing import origins_of
-from ttexplore.ir.nodes import AllocBuffer, Bind, Call, Cast, Evaluate, For, IfThenElse, uses
+from ttexplore.ir.nodes import AllocBuffer, Bind, Call, Cast, Evaluate, FloatImm, For, IfThenElse, uses
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
+from ttexplore.ops.functions import FUNCTIONS
 from ttexplore.ops.op import Op, Operand
 from ttexplore.plan import CircularBuffer, KernelRole, KernelSignature, Plan
 from ttexplore.record import Line, Listing, Origin
@@ -32,7 +33,7 @@ _RESERVED_WORDS = """
     operator or private protected public register return short signed sizeof static struct switch template this throw
     true try typedef typeid typename union unsigned using virtual void volatile while xor noc kernel_main dst
     uint32_t uint16_t uint8_t int32_t TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK
-    APPROX CB my_x my_y main
+    APPROX CB my_x my_y main float_bits write_index_tile
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
@@ -152,6 +153,23 @@ class _Emitter:
             self.text(f'#include "{header}"')
         self.text("")
 
+        needed = {name for statement in self.found for name in self._functions(statement)}
+        for name, text in FUNCTIONS.items():
+            if name in needed:
+                for line in text.splitlines():
+                    self.text(line)
+                self.text("")
+
+    def _functions(self, statement: Any) -> tuple[str, ...]:
+        """The functions of our own that the text of an operation calls."""
+        known = OPS.get(op_name(statement))
+        if known is None:
+            return ()
+        # Scalars come last, so that what DST operands take two of does not matter.
+        scalars = sum(operand.kind == "float" for operand in known.operands)
+        computed = any(not isinstance(value, FloatImm) for value in arguments(statement)[-scalars:] if scalars)
+        return (*known.functions, "float_bits") if computed else known.functions
+
     def _known(self, statement: Any) -> Op | None:
         name = op_name(statement)
         if name in OPS:
@@ -267,12 +285,18 @@ class _Emitter:
                 case "tensor":
                     texts[operand.name] = self.tensors[str(value.name)]
                 case "float":
-                    texts[operand.name] = _bits(value)
+                    texts[operand.name] = self._bits(value)
                 case "slot":
                     texts[operand.name] = self._offset(value, texts[operand.of].page_bytes)
                 case "tile" | "page" | "int" | "flag":
                     texts[operand.name] = self._expression(value)
         return texts
+
+    def _bits(self, value: Any) -> str:
+        """The bits of a float32 as the SDK wants scalars; a whole number that is no constant is converted."""
+        if not isinstance(value, FloatImm):
+            return f"float_bits({self._expression(value)})"
+        return f"0x{int(np.float32(value.value).view(np.uint32)):08x}u"
 
     def _offset(self, slot: Any, page_bytes: str) -> str:
         match constant(slot):
@@ -282,11 +306,6 @@ class _Emitter:
                 return page_bytes
             case _:
                 return f"{self._expression(slot, 6)} * {page_bytes}"
-
-
-def _bits(value: Any) -> str:
-    """The bits of a float32 as the SDK wants scalars."""
-    return f"0x{int(np.float32(value.value).view(np.uint32)):08x}u"
 
 
 def _wrapped(text: str) -> list[str]:

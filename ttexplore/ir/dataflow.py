@@ -15,14 +15,16 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
+from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]
 
 
 @dataclass(frozen=True)
 class Access:
-    """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``,
-    ``element`` (same index as the loop), ``row`` (broadcast along rows)."""
+    """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``, and
+    in a T.Parallel over (i, j) ``element`` (read at [i, j]), ``row`` ([j] or [0, j], the same for all rows), ``column``
+    ([i] or [i, 0]), ``scalar`` ([0] or [0, 0]), ``transposed`` ([j, i])."""
 
     buffer: Any
     kind: AccessKind
@@ -157,7 +159,7 @@ def _unsupported(statement: Any) -> Unsupported:
 def _parallel_accesses(statement: Any) -> list[Access]:
     loops, body = parallel_nest(statement)
     variables = [loop.loop_var for loop in loops]
-    found: dict[Any, Access] = {}
+    found: dict[tuple[Any, str], Access] = {}
     for store in body:
         if not isinstance(store, tirx.BufferStore):
             raise _unsupported(store)
@@ -174,16 +176,9 @@ def _parallel_accesses(statement: Any) -> list[Access]:
                     hint="T.copy the block into an on-chip buffer first",
                     span=span_of(store),
                 )
-            role = _load_role(load, variables, store)
-            before = found.get(load.source)
-            if before is None:
-                found[load.source] = Access(load.source, "read", role)
-            elif before.kind == "read" and before.role != role:
-                raise Unsupported(
-                    f"{load.source.name} is read both element by element and as a row",
-                    hint="use two buffers",
-                    span=span_of(store),
-                )
+            role = load_role(load, variables, span_of(store))
+            _check_extents(load, loops, span_of(store))
+            found.setdefault((load.source, role), Access(load.source, "read", role))
         if not same_indices(store.indices, variables):
             raise Unsupported(
                 f"T.Parallel stores to {store.buffer.name} at other indices than its loop variables in order",
@@ -197,9 +192,17 @@ def _parallel_accesses(statement: Any) -> list[Access]:
                 hint="cover the whole buffer",
                 span=span_of(store),
             )
-        before = found.get(store.buffer)
+        before = found.get((store.buffer, "element"))
         kind: AccessKind = "update" if before is not None and before.kind != "write" else "write"
-        found[store.buffer] = Access(store.buffer, kind, "element")
+        found[store.buffer, "element"] = Access(store.buffer, kind, "element")
+    written = {access.buffer for access in found.values() if access.kind != "read"}
+    for access in found.values():
+        if access.kind == "read" and access.buffer in written:
+            raise Unsupported(
+                f"{access.buffer.name} is stored to and read at other elements in one T.Parallel",
+                hint="store to a second buffer, or use two T.Parallel nests",
+                span=span_of(statement),
+            )
     return list(found.values())
 
 
@@ -209,17 +212,45 @@ def same_indices(indices: Any, variables: list[Any]) -> bool:
     )
 
 
-def _load_role(load: Any, variables: list[Any], store: Any) -> str:
-    if same_indices(load.indices, variables):
+def load_role(load: Any, variables: list[Any], span: Span | None = None) -> str:
+    """The role (see :class:`Access`) of a load in a T.Parallel over `variables`. Raises Unsupported at `span` for
+    other indices."""
+    indices = list(load.indices)
+    if same_indices(indices, variables):
         return "element"
-    if len(variables) == 2 and len(load.indices) == 1 and load.indices[0].same_as(variables[1]):
-        return "row"
+    if all(constant(index) == 0 for index in indices):
+        return "scalar"
+    if len(variables) == 2:
+        row, column = variables
+        for role, known in (("row", [column]), ("column", [row]), ("transposed", [column, row])):
+            if same_indices(indices, known):
+                return role
+        if len(indices) == 2:
+            if constant(indices[0]) == 0 and indices[1].same_as(column):
+                return "row"
+            if constant(indices[1]) == 0 and indices[0].same_as(row):
+                return "column"
     raise Unsupported(
-        f"{load.source.name}[{', '.join(str(index) for index in load.indices)}] in a T.Parallel over "
+        f"{load.source.name}[{', '.join(str(index) for index in indices)}] in a T.Parallel over "
         f"({', '.join(str(variable.name) for variable in variables)})",
-        hint="read [i, j], or [j] to broadcast a vector along the rows",
-        span=span_of(store),
+        hint="read [i, j], a vector at [j] or [i], one element at [0], or a block transposed at [j, i]; "
+        "for a part of a block, T.copy it to a buffer of its own",
+        span=span,
     )
+
+
+def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
+    """Raise KernelError where the loop variables leave the buffer."""
+    for axis, (index, extent) in enumerate(zip(load.indices, shape_of(load.source), strict=True)):
+        for loop in loops:
+            length = constant(loop.extent)
+            if index.same_as(loop.loop_var) and length is not None and length > extent:
+                raise KernelError(
+                    f"{load.source.name} has {extent} elements along axis {axis}, and {loop.loop_var.name} reaches "
+                    f"{length - 1}",
+                    hint="make the buffer as large as the loop",
+                    span=span,
+                )
 
 
 @dataclass

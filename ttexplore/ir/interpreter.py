@@ -7,6 +7,7 @@ checked as they run. Values are float32, rounded where they are stored to the fo
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -29,9 +30,39 @@ from ttexplore.plan import FORMAT_OF_DTYPE, CoreWork, Plan
 Array = NDArray[np.float32]
 
 _PYTHON_FUNCTIONS: dict[str, str] = {
-    "exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2", "sqrt": "np.sqrt", "tanh": "np.tanh",
-    "sin": "np.sin", "cos": "np.cos", "fabs": "np.abs", "abs": "np.abs", "floor": "np.floor", "ceil": "np.ceil",
-    "pow": "np.power", "if_then_else": "np.where",
+    "exp": "np.exp", "exp2": "np.exp2", "exp10": "exp10", "log": "np.log", "log2": "np.log2", "log10": "np.log10",
+    "log1p": "np.log1p", "sqrt": "np.sqrt", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "np.tanh", "erf": "erf",
+    "sin": "np.sin", "cos": "np.cos", "tan": "np.tan", "sinh": "np.sinh", "cosh": "np.cosh", "hypot": "np.hypot",
+    "pow": "np.power", "fabs": "np.abs", "abs": "np.abs", "floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc",
+    "round": "round_half_away", "nearbyint": "np.rint", "if_then_else": "np.where",
+}  # fmt: skip
+
+
+def _exp10(x: Any) -> Any:
+    return np.power(np.float32(10), x)
+
+
+def _rsqrt(x: Any) -> Any:
+    return np.float32(1) / np.sqrt(x)
+
+
+def _sigmoid(x: Any) -> Any:
+    return np.float32(1) / (np.float32(1) + np.exp(-x))
+
+
+def _erf(x: Any) -> Any:
+    values = np.asarray(x, np.float32)
+    return np.fromiter((math.erf(one) for one in values.flat), np.float32, values.size).reshape(values.shape)
+
+
+def _round_half_away(x: Any) -> Any:
+    """To the nearest whole number, ties away from zero, as C's round and a GPU's do."""
+    whole = np.trunc(x)
+    return whole + np.trunc(np.float32(2) * (x - whole))
+
+
+_OWN_FUNCTIONS: dict[str, Any] = {
+    "exp10": _exp10, "rsqrt": _rsqrt, "sigmoid": _sigmoid, "erf": _erf, "round_half_away": _round_half_away,
 }  # fmt: skip
 
 
@@ -90,7 +121,9 @@ def interpret(
     )
     for core in cores:
         machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed)
-        machine.run(programs)
+        # Infinities and NaN are results like any other.
+        with np.errstate(all="ignore"):
+            machine.run(programs)
     outputs: list[NDArray[Any]] = []
     for name in names:
         if roles[name] in ("output", "inout"):
@@ -207,6 +240,9 @@ class _Writer:
                 return f"rounded({inner}, '{dtype}')" if "float" in dtype else f"np.asarray({inner}).astype('{dtype}')"
             case tirx.Not():
                 return f"np.logical_not({self.expression(e.a)})"
+            case tirx.Select():
+                parts = (e.condition, e.true_value, e.false_value)
+                return f"np.where({', '.join(self.expression(part) for part in parts)})"
             case ir.TensorLoad():
                 indices = ", ".join(self.expression(index) for index in e.indices)
                 return f"m.load('{e.source.name}', ({indices},))"
@@ -296,6 +332,7 @@ class _Writer:
             "send_block",
             "read_block",
             "write_block",
+            "index_block",
         ):
             self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
             self.emit(depth + 1, "yield")
@@ -308,7 +345,7 @@ def _translate(role: str, function: Any) -> _Translated:
     writer = _Writer(role)
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
-    scope: dict[str, Any] = {"np": np, "rounded": rounded}
+    scope: dict[str, Any] = {"np": np, "rounded": rounded, **_OWN_FUNCTIONS}
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
     exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
     return _Translated(role, scope["kernel"])
@@ -508,6 +545,10 @@ class _Machine:
     def copy(self, source: Any, target: Any, flags: dict[str, int]) -> None:
         values, into = self._view(source), self._view(target)
         if flags["transpose"]:
+            if values.ndim == 1:
+                # A vector as a column: nothing else of the tiles is ever read.
+                into[:, 0] = rounded(values, self.dtypes[target[0]])
+                return
             values = values.T
         into[...] = rounded(values, self.dtypes[target[0]]).reshape(into.shape)
 
@@ -553,6 +594,21 @@ class _Machine:
             for c in range(columns):
                 self._set_page(tensor, page + r * stride + c, block[r * columns + c])
         return True
+
+    def index_block(self, role: str, cb: str, axis: int) -> bool:
+        """A tile of the row or column numbers of its elements."""
+        tile = _index_tile(axis)
+        if self.mode == "channels":
+            if len(self.blocks[cb]) >= self.plan.buffer(cb).stages:
+                return self._wait(role, cb, "reserve", 1)
+            self.blocks[cb].append(tile[None].copy())
+            self.moved += 1
+        else:
+            self.arrays[cb][0] = tile
+        return True
+
+    def write_index_tile(self, cb: str, slot: int, axis: int) -> None:
+        self._put(cb, slot, _index_tile(axis))
 
     def receive_block(self, role: str, cb: str, count: int) -> bool:
         if not self.blocks[cb]:
@@ -851,6 +907,11 @@ class _Machine:
                 raise self.fault(
                     f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it"
                 )
+
+
+def _index_tile(axis: int) -> Array:
+    numbers = np.arange(32, dtype=np.float32).reshape((-1, 1) if axis == 0 else (1, -1))
+    return np.broadcast_to(numbers, (32, 32))
 
 
 def _operand_values(op: Op, values: tuple[Any, ...]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ Bind: Any = tirx.Bind
 Call: Any = ir.Call
 Cast: Any = tirx.Cast
 Evaluate: Any = tirx.Evaluate
+FloatImm: Any = tirx.FloatImm
 For: Any = tirx.For
 IfThenElse: Any = tirx.IfThenElse
 

@@ -60,7 +60,8 @@ class Op:
     output format, between what the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
     Blackhole) give for one call on finite normal inputs, in every data format and DST width that the operation is right
     in on the chip. 0 says bit-equal, zeros of either sign counting as equal. tests/device/test_numerics.py measures it
-    and writes docs/numerics.md.
+    and writes docs/numerics.md. `functions` are the names of the C++ functions of our own (ops/functions.py) that
+    `cpp` calls.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Op:
     wrong_in: tuple[tuple[str, int], ...] = ()
     note: str = ""
     emulator_ulp: int = 0
+    functions: tuple[str, ...] = ()
 
     @property
     def ir_name(self) -> str:

@@ -42,6 +42,16 @@ NOC_READ_BARRIER = Op("noc_read_barrier", (), "noc.async_read_barrier()", "api/d
 NOC_WRITES_FLUSHED = Op("noc_writes_flushed", (), "noc.async_writes_flushed()", "api/dataflow/noc.h", "noc")
 NOC_WRITE_BARRIER = Op("noc_write_barrier", (), "noc.async_write_barrier()", "api/dataflow/noc.h", "noc")
 
+WRITE_INDEX_TILE = Op(
+    "write_index_tile",
+    (circular_buffer("cb", "write"), slot("slot", "cb"), integer("axis")),
+    "write_index_tile({cb.buffer}.get_write_ptr() + {slot}, {axis})",
+    _DATAFLOW_BUFFER,
+    "noc",
+    note="a bfloat16 tile of the row (axis 0) or column (axis 1) of each of its elements, which bfloat16 holds exactly",
+    functions=("float_bits", "write_index_tile"),
+)
+
 TILE_REGS_ACQUIRE = Op("tile_regs_acquire", (), "tile_regs_acquire()", _REGISTERS, "sync")
 TILE_REGS_COMMIT = Op("tile_regs_commit", (), "tile_regs_commit()", _REGISTERS, "sync")
 TILE_REGS_WAIT = Op("tile_regs_wait", (), "tile_regs_wait()", _REGISTERS, "sync")
@@ -98,6 +108,7 @@ PROTOCOL_OPS = (
     NOC_READ_BARRIER,
     NOC_WRITES_FLUSHED,
     NOC_WRITE_BARRIER,
+    WRITE_INDEX_TILE,
     TILE_REGS_ACQUIRE,
     TILE_REGS_COMMIT,
     TILE_REGS_WAIT,

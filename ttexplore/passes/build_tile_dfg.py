@@ -76,6 +76,8 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
                 tiles = times * int(parts[3].value) * int(parts[4].value)
                 flow(str(parts[0].name), "writer", tiles)
                 flow("writer", str(parts[1].name), tiles)
+            elif name == "tt.index_block":
+                flow("reader", str(parts[0].name), 1)
 
     visit(statements(program.kernel.body), 1)
     for buffer in buffers:

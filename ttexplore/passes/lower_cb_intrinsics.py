@@ -66,6 +66,11 @@ def _reader(body: list[Any]) -> list[Any]:
             group.append(statement)
             continue
         flush()
+        if op_name(statement) == "tt.index_block":
+            cb, axis = arguments(statement)
+            parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
+            made += [_stamped(part, statement) for part in parts]
+            continue
         made.append(
             with_body(statement, _reader(statements(statement.body))) if isinstance(statement, tirx.For) else statement
         )

@@ -9,7 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
 from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_body, with_function_body
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_nest
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_nest
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite_body
 from ttexplore.passes.staging import Staging, plan_staging
@@ -88,13 +88,22 @@ def _operation(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any
 def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
     """The nest with each load and store renamed; a load of what the nest itself writes sees the new buffer."""
     writes = {buffer: name for (writer, buffer), name in staging.writes.items() if writer.same_as(statement)}
-    reads = {buffer: name for (reader, buffer, _), name in staging.reads.items() if reader.same_as(statement)}
+    reads = {
+        (buffer, role): name for (reader, buffer, role), name in staging.reads.items() if reader.same_as(statement)
+    }
+    loops, body = parallel_nest(statement)
+    variables = [one.loop_var for one in loops]
 
     def load(expression: Any) -> Any:
-        name = reads.get(expression.source) or writes.get(expression.source)
-        if not name:
-            return expression
-        made = tirx.BufferLoad(buffers[name], list(expression.indices), expression.span)
+        role = load_role(expression, variables)
+        name = reads.get((expression.source, role)) or writes[expression.source]
+        indices = list(expression.indices)
+        if role == "transposed":
+            indices = variables
+        elif role == "column" and len(indices) == 1:
+            # A column of tiles, transposed from the vector's row of tiles.
+            indices = [*indices, tirx.const(0, "int32")]
+        made = tirx.BufferLoad(buffers[name], indices, expression.span)
         return made if made.ty == expression.ty else tirx.Cast(expression.ty, made)
 
     def store(one: Any) -> Any:
@@ -106,8 +115,7 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
         value = tvm_ffi.structural_map(one.value, (ir.TensorLoad, load), order="post")
         return store(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
 
-    loops, body = parallel_nest(statement)
-    made = [stored(one) for one in body]
+    made: Any = [stored(one) for one in body]
     for one in reversed(loops):
         made = [with_body(one, made)]
     return made[0]

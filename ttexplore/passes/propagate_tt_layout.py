@@ -9,12 +9,13 @@ from tvm import ir, tirx
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, dtype_of, op_name, statements
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_nest
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_nest
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
+from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.regions import Bounds, check_on_chip, page_region
-from ttexplore.passes.staging import StagingBuffer, plan_staging, storage_dtype
+from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig
 from ttexplore.target import Target
 
@@ -48,7 +49,7 @@ def propagate_tt_layout(
     staging = plan_staging(program.kernel, stages)
     buffers = tuple(circular_buffer(one) for one in staging.buffers.values() if one.kind == "cb")
     check_l1(buffers, target)
-    wide, reasons = _wide_dst(program.kernel)
+    wide, reasons = _wide_dst(program, staging)
     compute = ComputeConfig(
         math_fidelity, wide, False, False, target.dst_tiles(wide), accumulate, tuple(reasons)
     )  # fmt: skip
@@ -105,6 +106,8 @@ def check_regions(program: Program) -> None:
 
 
 def _check_statement(statement: Any, bounds: Bounds, program: Program) -> None:
+    if is_parallel(statement):
+        check_indices(statement, bounds)
     if not op_name(statement).startswith("tl."):
         return
     for region in arguments(statement):
@@ -129,8 +132,9 @@ def _tensor_operand(name: str, region: Any) -> TTExploreError:
     )
 
 
-def _wide_dst(function: Any) -> tuple[bool, list[str]]:
+def _wide_dst(program: Program, staging: Staging) -> tuple[bool, list[str]]:
     """Whether DST is to hold 32-bit values, and why."""
+    function = program.kernel
     found = walk(function.body)
     wide = [str(s.buffer.name) for s in found if isinstance(s, tirx.AllocBuffer) and dtype_of(s.buffer) == "float32"]
     wide += [str(p.name) for p in function.params if storage_dtype(dtype_of(p)) == "float32"]
@@ -138,14 +142,32 @@ def _wide_dst(function: Any) -> tuple[bool, list[str]]:
         return True, [f"32-bit DST: {', '.join(wide)} hold float32"]
     if any(op_name(statement) == "tl.gemm" for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
+    engine = program.plan.options.get("eltwise", "auto")
+    inner: list[Any] = []
     for statement in found:
-        if is_parallel(statement) and not all(_one_fpu_operation(store) for store in parallel_nest(statement)[1]):
+        if not is_parallel(statement) or any(statement.same_as(one) for one in inner):
+            continue
+        inner += parallel_nest(statement)[0]
+        if not all(_one_fpu_operation(store, statement, staging, engine) for store in parallel_nest(statement)[1]):
             return True, ["32-bit DST: SFPU operations cut 16-bit results"]
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
 
 
-def _one_fpu_operation(store: Any) -> bool:
+def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: str) -> bool:
+    """Whether a store is a copy, or a sum or difference that the FPU computes from circular buffers."""
+    variables = [loop.loop_var for loop in parallel_nest(nest)[0]]
+
+    def role(load: Any) -> str:
+        if not isinstance(load, ir.TensorLoad):
+            return ""
+        known = load_role(load, variables)
+        name = staging.reads.get((nest, load.source, known))
+        return known if name is not None and staging.buffers[name].kind == "cb" else ""
+
     value = store.value
-    if isinstance(value, tirx.Add | tirx.Sub):
-        return isinstance(value.a, ir.TensorLoad) and isinstance(value.b, ir.TensorLoad)
-    return isinstance(value, ir.TensorLoad) or not isinstance(store, tirx.BufferStore)
+    if not isinstance(value, tirx.Add | tirx.Sub):
+        return bool(role(value))
+    left, right = role(value.a), role(value.b)
+    if isinstance(value, tirx.Add) and left != "element":
+        left, right = right, left
+    return left == "element" and bool(right) and engine != "sfpu"

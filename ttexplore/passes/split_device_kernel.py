@@ -42,7 +42,7 @@ def split_device_kernel(program: Program, target: Target) -> Program:
 def role_of(statement: Any) -> KernelRole:
     """The kernel that runs an operation."""
     match op_name(statement):
-        case "tt.read_block":
+        case "tt.read_block" | "tt.index_block":
             return "reader"
         case "tt.write_block":
             return "writer"
@@ -66,8 +66,8 @@ def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
                 made += _sent(statement, plan)
         elif role_of(statement) == role:
             made.append(statement)
-        elif role == "compute" and op_name(statement) == "tt.read_block":
-            cb = arguments(statement)[1]
+        elif role == "compute" and op_name(statement) in ("tt.read_block", "tt.index_block"):
+            cb = arguments(statement)[1 if op_name(statement) == "tt.read_block" else 0]
             if plan.buffer(str(cb.name)).consumer == "compute":
                 made.append(_marker("receive_block", cb, plan, statement))
     return made

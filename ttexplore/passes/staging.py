@@ -20,6 +20,9 @@ from ttexplore.record import Span
 
 TileOrder = Literal["row_major", "column_major"]
 
+# Roles of what only operations on circular buffers read.
+_FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
+
 
 @dataclass(frozen=True)
 class StagingBuffer:
@@ -177,7 +180,7 @@ class _Web:
         return not narrower
 
     def _is_plain_operand(self) -> bool:
-        return self._plain_write() and any(role in ("A", "B", "row") for _, role in self.uses)
+        return self._plain_write() and any(role in _FROM_CIRCULAR_BUFFERS for _, role in self.uses)
 
     # Placing it
 
@@ -246,22 +249,31 @@ class _Web:
         home = self.staging.buffers[name]
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
-            if role == "A" and attribute(read, "transpose_A"):
+            if self._is_turned(read, role):
                 if home.kind == "dst":
                     operand = self._add(f"{self.name}_operand", "cb", exact=False)
                     self._copy_before(read, name, operand, transpose=False)
                 else:
                     operand = name
-                turned = self._add(f"{self.name}_transposed", "cb", shape=self.shape[::-1], exact=False)
+                turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=False)
                 self._copy_before(read, operand, turned, transpose=True)
                 self.staging.reads[key] = turned
-            elif role in ("A", "B", "row") and (home.kind == "dst" or not self._order_fits(home, read, role)):
+            elif role in _FROM_CIRCULAR_BUFFERS and (home.kind == "dst" or not self._order_fits(home, read, role)):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
-                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=role == "row")
+                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=role in ("row", "scalar"))
                 self._copy_before(read, name, operand, transpose=False)
                 self.staging.reads[key] = operand
             else:
                 self.staging.reads[key] = name
+
+    def _is_turned(self, read: Any, role: str) -> bool:
+        """Whether a use wants the transposed block. A vector is a row of tiles, so as a column it is transposed."""
+        if role == "A":
+            return bool(attribute(read, "transpose_A"))
+        return role == "transposed" or (role == "column" and len(self.shape) == 1)
+
+    def _turned_shape(self) -> tuple[int, ...]:
+        return self.shape[::-1] if len(self.shape) == 2 else (self.shape[0], TILE_COLUMNS)
 
     def _copy_before(self, statement: Any, source: str, target: str, *, transpose: bool) -> None:
         self.staging.before.setdefault(statement, []).append((source, target, transpose))
@@ -271,7 +283,9 @@ class _Web:
         return (home.order == "column_major") == _is_transposed_b(read, role)
 
     def _exact(self) -> bool:
-        return all(role in ("element", "source", "row") for _, role in self.uses)
+        if any(self._is_turned(read, role) for read, role in self.uses):
+            return False
+        return all(role in ("element", "source", "row", "column", "scalar") for _, role in self.uses)
 
 
 def _is_transposed_b(read: Any, role: str) -> bool:

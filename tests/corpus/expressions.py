@@ -1,0 +1,261 @@
+"""Expressions of T.Parallel: every function and operator, broadcasts, masks, casts, several values and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ttexplore.language as T
+from tests.corpus.case import Case
+
+
+def unary(function: Callable[[Any], Any], dtype: str = "float32", out: str = "") -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), dtype), B: T.Tensor((64, 64), out or dtype)):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), dtype)
+            b = T.alloc_fragment((32, 64), out or dtype)
+            T.copy(A[by * 32, bx * 64], a)
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = function(a[i, j])
+            T.copy(b, B[by * 32, bx * 64])
+
+    return kernel
+
+
+def binary(function: Callable[[Any, Any], Any], dtype: str = "float32", out: str = "") -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), dtype), B: T.Tensor((64, 64), dtype), C: T.Tensor((64, 64), out or dtype)):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), dtype)
+            b = T.alloc_shared((32, 64), dtype)
+            c = T.alloc_fragment((32, 64), out or dtype)
+            T.copy(A[by * 32, bx * 64], a)
+            T.copy(B[by * 32, bx * 64], b)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = function(a[i, j], b[i, j])
+            T.copy(c, C[by * 32, bx * 64])
+
+    return kernel
+
+
+def with_vector(function: Callable[..., Any], axis: int, dtype: str = "bfloat16") -> Any:
+    """A vector along one axis of a block."""
+    extent = (64, 128)[axis]
+    block = (32, 64)[axis]
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 128), dtype), V: T.Tensor((extent,), dtype), C: T.Tensor((64, 128), dtype)):
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), dtype)
+            v = T.alloc_shared((block,), dtype)
+            c = T.alloc_fragment((32, 64), dtype)
+            T.copy(A[by * 32, bx * 64], a)
+            if axis:
+                T.copy(V[bx * 64], v)
+            else:
+                T.copy(V[by * 32], v)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = function(a[i, j], v[j] if axis else v[i])
+            T.copy(c, C[by * 32, bx * 64])
+
+    return kernel
+
+
+def masked(function: Callable[..., Any], dtype: str = "float32") -> Any:
+    """An expression of the element, its indices in the tensor and the block's."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 128), dtype), B: T.Tensor((128, 128), dtype)):
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((64, 64), dtype)
+            b = T.alloc_fragment((64, 64), dtype)
+            T.copy(A[by * 64, bx * 64], a)
+            for i, j in T.Parallel(64, 64):
+                b[i, j] = function(a[i, j], by * 64 + i, bx * 64 + j, bx, by)
+            T.copy(b, B[by * 64, bx * 64])
+
+    return kernel
+
+
+def outer_sum() -> Any:
+    """A vector as a column and as a row, and its first element."""
+
+    @T.prim_func
+    def kernel(V: T.Tensor((64,), "bfloat16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1) as bx:
+            v = T.alloc_shared((64,), "bfloat16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(V, v)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = (v[i] - v[j]) * v[0]
+            T.copy(c, C)
+
+    return kernel
+
+
+def symmetric() -> Any:
+    """A block and itself transposed."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            c = T.alloc_fragment((64, 64), "bfloat16")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = a[i, j] + a[j, i]
+            T.copy(c, C)
+
+    return kernel
+
+
+def swapped() -> Any:
+    """Two blocks that are exchanged, computed with in place and used after they were stored to."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32"), C: T.Tensor((32, 64), "float32"),
+        D: T.Tensor((32, 64), "float32"), E: T.Tensor((32, 64), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a = T.alloc_fragment((32, 64), "float32")
+            b = T.alloc_fragment((32, 64), "float32")
+            t = T.alloc_fragment((32, 64), "float32")
+            e = T.alloc_fragment((32, 64), "bfloat16")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 64):
+                t[i, j] = a[i, j]
+                a[i, j] = b[i, j] * 2.0
+                b[i, j] = t[i, j] + a[i, j]
+                e[i, j] = T.exp(b[i, j]) + 1.0
+            for i, j in T.Parallel(32, 64):
+                a[i, j] = a[i, j] + e[i, j]
+            T.copy(a, C)
+            T.copy(b, D)
+            T.copy(e, E)
+
+    return kernel
+
+
+def common_parts() -> Any:
+    """The same product, root and sum several times."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32"), C: T.Tensor((32, 64), "float32"),
+        D: T.Tensor((32, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            b = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            d = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = T.exp(a[i, j] * b[i, j]) + T.sqrt(T.abs(b[i, j] * a[i, j]))
+                d[i, j] = T.exp(a[i, j] * b[i, j]) - T.sqrt(T.abs(a[i, j] * b[i, j]))
+            T.copy(c, C)
+            T.copy(d, D)
+
+    return kernel
+
+
+def _causal(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
+    return T.if_then_else(row >= column, x, -1.0)
+
+
+def _indices(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
+    inside = T.logical_and(row < 100, T.logical_or(column % 8 < 5, row // 3 != 7))
+    return T.if_then_else(inside, x * T.cast(row - 2 * column, "float32") * 0.01, T.cast(T.max(row, column), "float32"))
+
+
+def _blocks(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
+    return T.if_then_else(bx > by, T.cast(bx - 3 * by, "float32") + x, x * T.cast(by, "float32"))
+
+
+def _fast_gelu(x: Any) -> Any:
+    return 0.5 * x * (1.0 + T.erf(x * 0.7071067811865476))
+
+
+def _positive(x: Any) -> Any:
+    return T.abs(x) + 0.1
+
+
+EXPRESSIONS: tuple[Case, ...] = (
+    Case("elements_exp2_log", lambda: unary(lambda x: T.exp2(x) + T.log(_positive(x)))),
+    Case(
+        "elements_roots",
+        lambda: unary(lambda x: T.sqrt(_positive(x)) + T.rsqrt(_positive(x)), "bfloat16"),
+        on_chip=False,
+    ),
+    Case(
+        "elements_logarithms",
+        lambda: unary(lambda x: T.log2(_positive(x)) + T.log10(_positive(x)) + T.log1p(_positive(x))),
+        on_chip=False,
+    ),
+    Case(
+        "elements_quotients",
+        lambda: binary(lambda x, y: x / _positive(y) + 2.0 / _positive(x) + y / 3.0 - 1.0 / T.sqrt(_positive(x))),
+        on_chip=False,
+    ),
+    Case(
+        "elements_activations",
+        lambda: unary(lambda x: x * T.sigmoid(x) + T.tanh(x) * T.sigmoid(x), "bfloat16"),
+        on_chip=False,
+    ),
+    Case("elements_gelu", lambda: unary(_fast_gelu, "bfloat16"), on_chip=False),
+    Case("elements_erf", lambda: unary(lambda x: T.erf(x)), on_chip=False),
+    Case("elements_trigonometry", lambda: unary(lambda x: T.sin(x) * T.cos(x) + T.sinh(x) - T.cosh(x)), on_chip=False),
+    Case(
+        "elements_powers",
+        lambda: binary(lambda x, y: T.pow(_positive(x), y) + T.pow(_positive(x), 2.5) + T.pow(x, 3.0)),
+        on_chip=False,
+    ),
+    Case(
+        "elements_rounding",
+        lambda: unary(lambda x: T.floor(x * 2.0) + T.ceil(x) + T.trunc(x) + T.nearbyint(x * 3.0)),
+        on_chip=False,
+    ),
+    Case("elements_round_ties", lambda: unary(lambda x: T.round(T.floor(x * 4.0) * 0.5)), on_chip=False),
+    Case(
+        "elements_comparisons",
+        lambda: binary(
+            lambda x, y: T.if_then_else(x > y, x, y * 2.0) + T.cast(x <= 0.5, "float32") + T.cast(x != y, "float32")
+        ),
+    ),
+    Case(
+        "elements_logic",
+        lambda: binary(
+            lambda x, y: T.if_then_else(T.logical_and(x > 0, T.logical_or(y > 0, T.logical_not(x < y))), x, y),
+            "bfloat16",
+        ),
+        on_chip=False,
+    ),
+    Case(
+        "elements_clamp",
+        lambda: unary(lambda x: T.clamp(x, -0.5, 0.75) + T.min(x, 1.0) - T.max(-x, 0.25), "bfloat16"),
+        on_chip=False,
+    ),
+    Case(
+        "elements_narrow_casts",
+        lambda: unary(lambda x: T.floor(T.cast(T.cast(x * 1.7, "bfloat16"), "float32") * 64.0) * 0.125),
+        on_chip=False,
+    ),
+    Case(
+        "elements_int_casts", lambda: unary(lambda x: T.cast(T.cast(x * 5.0, "int32"), "float32") + 0.5), on_chip=False
+    ),
+    Case("elements_column_bf16", lambda: with_vector(lambda x, v: x * v, 0)),
+    Case("elements_column_fp32", lambda: with_vector(lambda x, v: T.exp(x) + v, 0, "float32"), on_chip=False),
+    Case("elements_row_difference", lambda: with_vector(lambda x, v: v - x, 1), on_chip=False),
+    Case("elements_outer_sum", outer_sum, on_chip=False),
+    Case("elements_transposed", symmetric, on_chip=False),
+    Case("elements_causal_mask", lambda: masked(_causal)),
+    Case("elements_causal_mask_bf16", lambda: masked(_causal, "bfloat16"), on_chip=False),
+    Case("elements_indices", lambda: masked(_indices), on_chip=False),
+    Case("elements_blocks", lambda: masked(_blocks), on_chip=False),
+    Case("elements_swapped", swapped, on_chip=False),
+    Case("elements_common_parts", common_parts, on_chip=False),
+)

@@ -1,0 +1,28 @@
+"""The C++ functions of our own that emitted kernels contain, where they call them."""
+
+from __future__ import annotations
+
+FLOAT_BITS = """\
+// The bits of the float32 of a whole number, exact up to 2^24: a compute kernel has no floating-point unit to ask.
+static uint32_t float_bits(int32_t number) {
+    if (number == 0) return 0;
+    uint32_t magnitude = number < 0 ? 0u - static_cast<uint32_t>(number) : static_cast<uint32_t>(number);
+    uint32_t exponent = 127 + 23;
+    for (; magnitude >= 1u << 24; magnitude >>= 1) ++exponent;
+    for (; magnitude < 1u << 23; magnitude <<= 1) --exponent;
+    return (number < 0 ? 1u << 31 : 0u) | exponent << 23 | (magnitude & ((1u << 23) - 1));
+}"""
+
+WRITE_INDEX_TILE = """\
+// Fills a bfloat16 tile with the row (axis 0) or column (axis 1) of each of its elements.
+static void write_index_tile(uint32_t address, uint32_t axis) {
+    volatile tt_l1_ptr uint16_t* tile = reinterpret_cast<volatile tt_l1_ptr uint16_t*>(address);
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < 32; ++column) {
+            const uint32_t place = (row / 16 * 2 + column / 16) * 256 + row % 16 * 16 + column % 16;
+            tile[place] = static_cast<uint16_t>(float_bits(static_cast<int32_t>(axis == 0 ? row : column)) >> 16);
+        }
+    }
+}"""
+
+FUNCTIONS: dict[str, str] = {"float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE}

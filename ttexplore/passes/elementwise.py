@@ -1,0 +1,405 @@
+"""Element-wise blocks as operations on tiles: one loop over the tiles of a block for each value.
+
+Values stand in `tile_values`, the way from expressions to them in `expressions`; here they get an engine, an order and
+a place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from ttexplore.errors import TTExploreError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
+from ttexplore.ir.dataflow import parallel_nest
+from ttexplore.ir.rewrite import stamp
+from ttexplore.ops import OPS
+from ttexplore.passes.expressions import Reader
+from ttexplore.passes.staging import tile_grid
+from ttexplore.passes.tile_storage import TileStorage
+from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
+
+Engine = Literal["auto", "fpu", "sfpu"]
+ENGINES = ("auto", "fpu", "sfpu")
+
+_FPU = ("add", "sub", "mul")
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
+
+# The SFPU's operations where they are not called `<name>_binary_tile` and `<name>_unary_tile`.
+_BINARY_NAMES = {"max": "binary_max", "min": "binary_min", "pow": "power_binary"}
+_SCALAR_NAMES = {"max": "unary_max", "min": "unary_min", "pow": "power", **{c: f"unary_{c}" for c in COMPARISONS}}
+_UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16"}
+_BROADCASTS = {"row": "rows", "column": "cols", "scalar": "scalar"}
+
+
+def lower_parallel(
+    statement: Any, storage: TileStorage, engine: Engine, rounded: set[Any]
+) -> tuple[list[Any], list[str]]:
+    """The tile loops of a T.Parallel nest, and the reasons of the choices made.
+
+    `rounded` are the blocks in DST that must hold what their dtype holds, as something other than a packer reads them.
+    """
+    lowering = _Nest(statement, storage, engine, rounded)
+    return lowering.lower(), lowering.reasons
+
+
+@dataclass(frozen=True)
+class _Store:
+    statement: Any
+    value: int
+
+
+class _Nest:
+    """The values of one nest while they are read, chosen and placed."""
+
+    def __init__(self, statement: Any, storage: TileStorage, engine: Engine, rounded: set[Any]) -> None:
+        self.storage, self.engine, self.rounded = storage, engine, rounded
+        loops, self.body = parallel_nest(statement)
+        variables = [one.loop_var for one in loops]
+        self.rows, self.columns = tile_grid(shape_of(self.body[0].buffer))
+        self.like = storage.tiles[self.body[0].buffer]
+        self.graph = ValueGraph()
+        self.reader = Reader(
+            self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
+            variable("tile_column"), sym.Analyzer(),
+        )  # fmt: skip
+        self.stores: list[_Store] = []
+        self.uses: dict[int, int] = {}
+        self.jumped: set[int] = set()
+        # Where values are: `places` by value; `holders` says which value an array of DST holds.
+        self.places: dict[int, Any] = {}
+        self.holders: dict[Any, int] = {}
+        self.temporaries: set[Any] = set()
+        self.reasons: list[str] = []
+        self.made: list[Any] = []
+        self.span: Any = None
+
+    def lower(self) -> list[Any]:
+        for store in self.body:
+            try:
+                self.read(store)
+            except TTExploreError as error:
+                raise error.at(span_of(store)) from None
+        self.count()
+        made: list[Any] = []
+        for store in self.stores:
+            self.made, self.span = [], store.statement.span
+            self.write(store)
+            for one in self.made:
+                stamp(one, self.span)
+            made += self.made
+        return made
+
+    # Reading
+
+    def read(self, store: Any) -> None:
+        buffer, reader = store.buffer, self.reader
+        value = reader.value(store.value)
+        if dtype_of(buffer) == "bfloat16" and self.storage.is_wide:
+            value = self.graph.make("to_bfloat16", value)
+        # A later load sees the value as the buffer holds it.
+        reader.stored[buffer] = value
+        if self._is_rounded_later(buffer):
+            value = self._without_rounding(value)
+        self.stores.append(_Store(store, value))
+        reader.versions[buffer] = reader.versions.get(buffer, 0) + 1
+
+    def _is_rounded_later(self, buffer: Any) -> bool:
+        """Whether the packer rounds what is stored to a block."""
+        return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == "tt.cb" or buffer not in self.rounded)
+
+    def _without_rounding(self, value: int) -> int:
+        known = self.graph[value]
+        return known.operands[0] if known.op == "to_bfloat16" else value
+
+    def count(self) -> None:
+        """Count the uses of each value that a store needs, and find what a jumping operation depends on."""
+        waiting = [store.value for store in self.stores]
+        for value in waiting:
+            self.uses[value] = self.uses.get(value, 0) + 1
+        seen: set[int] = set()
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            for operand in self.graph[value].operands:
+                self.uses[operand] = self.uses.get(operand, 0) + 1
+                waiting.append(operand)
+        for value in sorted(seen, reverse=True):
+            known = self.graph[value]
+            if known.op in JUMPING or value in self.jumped:
+                self.jumped.update(known.operands)
+            if known.op == "load":
+                array = self.storage.tiles[known.detail[0]]
+                if scope_of(array) == "tt.dst":
+                    self.places[value] = array
+                    self.holders[array] = value
+
+    # Writing
+
+    def write(self, store: _Store) -> None:
+        target = self.storage.tiles[store.statement.buffer]
+        if scope_of(target) != "tt.dst":
+            array = self.place(store.value, None)
+            self.done(store.value)
+            self.made += self.storage.pack(array, target, store.statement.buffer)
+            return
+        array = self.place(store.value, target)
+        self.done(store.value)
+        if array.same_as(target):
+            self.holders[target] = store.value
+            return
+        old = self.holders.get(target)
+        if old is not None and self.uses.get(old, 0):
+            saved = self.new(None)
+            self.move(target, saved)
+            self.keep(old, saved)
+        self.move(array, target)
+        self.holders.pop(target, None)
+
+    def place(self, value: int, want: Any) -> Any:
+        """The array of DST that holds a value. A new one is `want` where nothing needs any more what that holds."""
+        if value in self.places:
+            return self.places[value]
+        known = self.graph[value]
+        match known.op:
+            case "number":
+                return self.filled(known.detail, want)
+            case "scalar":
+                return self.filled(self.graph.scalars[known.detail], want)
+            case "axis":
+                out, numbers = self.new(want), self.storage.index_tile(known.detail, self.span)
+                self.each(lambda t: op("copy_tile", numbers, 0, out, t))
+                return out
+            case "load":
+                return self.loaded(known, want)
+            case _:
+                out = self.computed(value, known, want)
+                self.keep(value, out)
+                return out
+
+    def filled(self, number: Any, want: Any) -> Any:
+        out = self.new(want)
+        self.each(lambda t: op("fill_tile", out, t, self._scalar(number, t)))
+        return out
+
+    def loaded(self, known: Value, want: Any) -> Any:
+        """A tile from its circular buffer: once for each use, which costs less than a tile of DST kept until then."""
+        buffer, role, _, _ = known.detail
+        source, out = self.storage.tiles[buffer], self.new(want)
+        if role == "element":
+            self.each(lambda t: op("copy_tile", source, t, out, t))
+        elif role == "row" and dtype_of(source) == "bfloat16":
+            # unary_bcast of a row is wrong on the chip for bfloat16 with 32-bit DST.
+            zeros = self.storage.zero_tile(self.span)
+            self.each(lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(known, t), out, t))
+        else:
+            name = {"row": "unary_bcast_row", "column": "unary_bcast_col", "scalar": "unary_bcast_scalar"}[role]
+            self.each(lambda t: op(name, source, self._tile(known, t), out, t))
+        return out
+
+    def computed(self, value: int, known: Value, want: Any) -> Any:
+        fpu = self.fpu_form(value, known)
+        if fpu is not None:
+            return self.on_fpu(known, *fpu, want)
+        scalars = [one for one in known.operands if self.graph.is_scalar(one)]
+        if len(scalars) == len(known.operands):
+            scalars = scalars[1:]
+        operands = [one for one in known.operands if one not in scalars]
+        if len(operands) == 1 and self._has_scalar_form(known, operands[0]):
+            return self.in_place(known, operands[0], scalars, want)
+        return self.on_several(known, want)
+
+    @staticmethod
+    def _has_scalar_form(known: Value, operand: int) -> bool:
+        if known.op in ("where", "div"):
+            return False
+        return known.op != "pow" or known.operands[0] == operand
+
+    def in_place(self, known: Value, operand: int, scalars: list[int], want: Any) -> Any:
+        """An operation that replaces its operand by its result."""
+        out = self.changeable(operand, want)
+        name = self._name(known, operand, scalars)
+        numbers = [self._number(one) for one in scalars]
+        for one in scalars:
+            self.done(one)
+        self.each(lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
+        return out
+
+    def on_several(self, known: Value, want: Any) -> Any:
+        """An operation of two or three tiles of DST with a place for its result."""
+        operands = list(dict.fromkeys(known.operands))
+        if known.op == "mul" and len(operands) == 1:
+            out = self.changeable(operands[0], want, twice=True)
+            self.each(lambda t: op("square_tile", out, t))
+            return out
+        # What needs most of DST goes first, while it is empty.
+        first = max(operands, key=self._need)
+        arrays = {first: self.place(first, want)}
+        for one in operands:
+            if one != first:
+                arrays[one] = self.place(one, None)
+        for one in known.operands:
+            self.done(one)
+        out = self._result(operands, arrays, want)
+        name = "where_tile" if known.op == "where" else f"{_BINARY_NAMES.get(known.op, f'{known.op}_binary')}_tile"
+        self.each(lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
+        return out
+
+    def _result(self, operands: list[int], arrays: dict[int, Any], want: Any) -> Any:
+        if want is not None and not self._is_needed(want):
+            return want
+        for one in operands:
+            if self._may_change(one, arrays[one], None):
+                return arrays[one]
+        return self.new(None)
+
+    def on_fpu(self, known: Value, first: int, second: int, role: str, want: Any) -> Any:
+        for one in known.operands:
+            self.done(one)
+        # A product adds to DST, so it goes to a place that nothing else has used.
+        out = self.new(None if known.op == "mul" else want)
+        in0, in1 = (self.storage.tiles[self.graph[one].detail[0]] for one in (first, second))
+        name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
+        tile = self.graph[second]
+        self.each(lambda t: op(name, in0, in1, t, t if role == "element" else self._tile(tile, t), out, t))
+        return out
+
+    # The engine
+
+    def fpu_form(self, value: int, known: Value) -> tuple[int, int, str] | None:
+        """The two loads and the role of the second where the FPU is to do an operation, else None."""
+        if known.op not in _FPU or self.engine == "sfpu":
+            return None
+        a, b = known.operands
+        if known.op != "sub" and self._role(a) in _BROADCASTS:
+            a, b = b, a
+        if self._role(a) != "element" or self._role(b) not in ("element", *_BROADCASTS):
+            return None
+        what = f"{self._load_name(a)} {_SYMBOLS[known.op]} {self._load_name(b)}"
+        formats = {dtype_of(self.storage.tiles[self.graph[one].detail[0]]) for one in (a, b)}
+        if formats != {"bfloat16"}:
+            self.because(f"{what}: SFPU, which keeps float32 whole; the FPU would cut it to 10 bits of fraction")
+            return None
+        if value in self.jumped and self.engine == "auto" and self.storage.is_wide:
+            self.because(f"{what}: SFPU, because the result is compared or rounded and the FPU's last bits are off")
+            return None
+        role = self._role(b)
+        name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
+        cycles, other = OPS[f"tt.{name}"].cycles, OPS[f"tt.{known.op}_binary_tile"].cycles
+        self.because(
+            f"{what}: FPU, both are bfloat16 circular buffers ({cycles} cycles a tile; "
+            f"the SFPU would take {other} and two copies)"
+        )
+        return a, b, role
+
+    def because(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def _role(self, value: int) -> str:
+        known = self.graph[value]
+        if known.op != "load" or value in self.places:
+            return ""
+        return str(known.detail[1])
+
+    def _load_name(self, value: int) -> str:
+        buffer, role, _, _ = self.graph[value].detail
+        return f"{buffer.name}" if role == "element" else f"{buffer.name} ({role})"
+
+    def _name(self, known: Value, operand: int, scalars: list[int]) -> str:
+        if len(known.operands) == 1:
+            return f"{_UNARY_NAMES.get(known.op, known.op)}_tile"
+        if known.op == "clamp":
+            return "clamp_tile"
+        if known.op == "sub" and known.operands[0] != operand:
+            return "rsub_unary_tile"
+        return f"{_SCALAR_NAMES.get(known.op, f'{known.op}_unary')}_tile"
+
+    # Places
+
+    def new(self, want: Any) -> Any:
+        if want is not None and not self._is_needed(want):
+            self.holders.pop(want, None)
+            return want
+        made = self.storage.temporary(self.like)
+        self.temporaries.add(made)
+        return made
+
+    def keep(self, value: int, array: Any) -> None:
+        self.places[value] = array
+        self.holders[array] = value
+
+    def done(self, value: int) -> None:
+        self.uses[value] -= 1
+
+    def _is_needed(self, array: Any) -> bool:
+        held = self.holders.get(array)
+        return held is not None and self.uses.get(held, 0) > 0
+
+    def _may_change(self, value: int, array: Any, want: Any) -> bool:
+        """Whether an operation may replace what an array holds, after the use of `value` was counted."""
+        if not (array in self.temporaries or (want is not None and array.same_as(want))):
+            return False
+        return value not in self.places or not self.uses[value]
+
+    def changeable(self, value: int, want: Any, *, twice: bool = False) -> Any:
+        """An array with a value that may be replaced."""
+        array = self.place(value, want)
+        for _ in range(1 + twice):
+            self.done(value)
+        if self._may_change(value, array, want):
+            return array
+        out = self.new(want)
+        self.move(array, out)
+        return out
+
+    def move(self, source: Any, target: Any) -> None:
+        if not source.same_as(target):
+            self.each(lambda t: op("binary_max_tile", source, t, source, t, target, t))
+
+    def _need(self, value: int) -> int:
+        """The tiles of DST that computing a value takes (Sethi and Ullman's numbers)."""
+        known = self.graph[value]
+        if value in self.places or self.graph.is_scalar(value) or known.op == "load":
+            return 0 if value in self.places else 1
+        needs = sorted((self._need(one) for one in set(known.operands) if not self.graph.is_scalar(one)), reverse=True)
+        return max((need + place for place, need in enumerate(needs)), default=1)
+
+    # Tiles
+
+    def each(self, make: Any) -> None:
+        self.made.append(self.storage.each(self.rows * self.columns, make))
+
+    def _tile(self, known: Value, t: Any) -> Any:
+        """The tile of a broadcast operand for tile t of the block."""
+        buffer, role, _, _ = known.detail
+        if role == "row":
+            return self._tile_column(t)
+        if role == "column":
+            across = tile_grid(shape_of(buffer))[1]
+            row = self._tile_row(t)
+            return row if across == 1 else row * across
+        return 0
+
+    def _tile_row(self, t: Any) -> Any:
+        return t if self.columns == 1 else tirx.floordiv(t, self.columns)
+
+    def _tile_column(self, t: Any) -> Any:
+        return t if self.rows == 1 else tirx.floormod(t, self.columns)
+
+    def _number(self, value: int) -> Any:
+        known = self.graph[value]
+        return known.detail if known.op == "number" else self.graph.scalars[known.detail]
+
+    def _scalar(self, number: Any, t: Any) -> Any:
+        """A scalar operand for tile t: a number, or an expression of whole numbers."""
+        if isinstance(number, float):
+            return number
+        places = {self.reader.tile_row: self._tile_row(t), self.reader.tile_column: self._tile_column(t)}
+        return tvm_ffi.structural_map(number, (ir.Var, lambda one: places.get(one, one)), order="post")

@@ -1,0 +1,328 @@
+"""From the expressions of a T.Parallel nest to its values.
+
+A value of a floating-point dtype is a float32 number, as in the reference. What is made of loop variables and block
+indices alone is a whole number: its part in the loop variables comes from tiles of row and column numbers, the rest is
+computed by the kernel itself. Float32 holds whole numbers exactly up to 2^24; `check_indices` proves that they stay
+below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.errors import TTExploreError, Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import constant, dtype_of
+from ttexplore.ir.dataflow import load_role, loads_of, parallel_nest
+from ttexplore.passes.regions import Bounds
+from ttexplore.passes.tile_values import ValueGraph
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+
+LARGEST_INDEX = 2**23
+
+_ARITHMETIC: dict[type, str] = {
+    tirx.Add: "add", tirx.Sub: "sub", tirx.Mul: "mul", tirx.Div: "div", tirx.Max: "max", tirx.Min: "min",
+}  # fmt: skip
+_COMPARISONS: dict[type, str] = {
+    tirx.GT: "gt", tirx.GE: "ge", tirx.LT: "lt", tirx.LE: "le", tirx.EQ: "eq", tirx.NE: "ne",
+}  # fmt: skip
+_LOGIC: dict[type, str] = {tirx.And: "and", tirx.Or: "or", tirx.Not: "not"}
+
+# Functions of the kernel language by their TIR names, without "tirx." or "prim.". T.round rounds ties away from zero
+# as on a GPU, T.nearbyint to even.
+_FUNCTIONS: dict[str, str] = {
+    "exp": "exp", "exp2": "exp2", "exp10": "exp10", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
+    "sqrt": "sqrt", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos",
+    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "hypot": "hypot", "pow": "pow", "fabs": "abs", "abs": "abs",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round_half_away", "nearbyint": "round",
+}  # fmt: skip
+
+_NAMED = ", ".join(f"T.{name}" for name in sorted({*_FUNCTIONS} - {"fabs"}))
+_HINT_FUNCTIONS = f"lowered are + - * /, comparisons, T.if_then_else, T.min, T.max, T.clamp, casts and {_NAMED}"
+
+
+def is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
+
+
+def is_index(expression: Any) -> bool:
+    """Whether an expression is a whole number made of variables alone."""
+    dtype = str(expression.ty.dtype)
+    return dtype.startswith(("int", "uint")) and not _has_float(expression) and not loads_of(expression)
+
+
+def _has_float(expression: Any) -> bool:
+    return is_float(str(expression.ty.dtype)) or any(_has_float(part) for part in _parts(expression))
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``row * i + column * j + rest`` with i, j the loop variables of the block's rows and columns."""
+
+    row: int
+    column: int
+    rest: Any
+
+
+@dataclass
+class Reader:
+    """Makes values of the expressions of one nest. `row` and `column` are its loop variables; a block of one axis has
+    only a column. `tile_row` and `tile_column` stand for the tile that is being worked on."""
+
+    graph: ValueGraph
+    row: Any
+    column: Any
+    tile_row: Any
+    tile_column: Any
+    analyzer: Any
+    stored: dict[Any, int] = field(default_factory=dict[Any, int])
+    versions: dict[Any, int] = field(default_factory=dict[Any, int])
+
+    # Values
+
+    def value(self, e: Any) -> int:
+        """The value of an expression. Raises Unsupported for what has no operation on tiles."""
+        make = self.graph.make
+        if isinstance(e, tirx.FloatImm | tirx.IntImm):
+            return self.graph.number(float(e.value))
+        if is_index(e):
+            return self.whole(e)
+        kind = type(e)
+        if isinstance(e, ir.TensorLoad):
+            return self.load(e)
+        if isinstance(e, tirx.Cast):
+            return self.cast(e)
+        if kind in _ARITHMETIC:
+            self._check_whole(e)
+            return make(_ARITHMETIC[kind], self.value(e.a), self.value(e.b))
+        if kind in _COMPARISONS:
+            return self.compare(_COMPARISONS[kind], e.a, e.b)
+        if kind in _LOGIC:
+            parts = [e.a] if isinstance(e, tirx.Not) else [e.a, e.b]
+            return make(_LOGIC[kind], *map(self.value, parts))
+        if isinstance(e, tirx.Select):
+            return self.choice(e.condition, e.true_value, e.false_value)
+        if isinstance(e, ir.Call):
+            name = str(e.op.name).rpartition(".")[2]
+            if name == "if_then_else":
+                return self.choice(*e.args)
+            if name in _FUNCTIONS:
+                return make(_FUNCTIONS[name], *map(self.value, e.args))
+            raise Unsupported(f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
+        raise Unsupported(f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
+
+    def choice(self, test: Any, then: Any, otherwise: Any) -> int:
+        values = [self.value(one) for one in (test, then, otherwise)]
+        return self.graph.make("where", self.graph.make("truth", values[0]), *values[1:])
+
+    def load(self, e: Any) -> int:
+        buffer = e.source
+        variables = [one for one in (self.row, self.column) if one is not None]
+        role = load_role(e, variables)
+        if role == "element" and buffer in self.stored:
+            return self.stored[buffer]
+        return self.graph.load(buffer, role, self.versions.get(buffer, 0), dtype_of(buffer))
+
+    def cast(self, e: Any) -> int:
+        inner, target, source = self.value(e.value), str(e.ty.dtype), str(e.value.ty.dtype)
+        if target in ("bfloat16", "float16"):
+            # float16 is held as bfloat16.
+            return self.graph.make("to_bfloat16", inner)
+        if target == "float32":
+            return inner
+        if target == "bool":
+            return self.graph.make("truth", inner)
+        if target in ("int32", "int64"):
+            return self.graph.make("trunc", inner) if is_float(source) else inner
+        if target in ("int8", "uint8", "int16", "uint16", "uint32", "uint64") and source == "bool":
+            return inner
+        raise Unsupported(
+            f"a cast from {source} to {target} inside T.Parallel",
+            hint="cast to float32, bfloat16, int32 or bool",
+        )
+
+    def _check_whole(self, e: Any) -> None:
+        """Refuse arithmetic of whole numbers that come from elements: they can be larger than float32 holds exactly."""
+        if not is_float(str(e.ty.dtype)) and not isinstance(e, tirx.Max | tirx.Min):
+            raise Unsupported(
+                f"arithmetic in {e.ty.dtype} on elements",
+                hint='cast the elements to float32 first: T.cast(x, "float32")',
+            )
+
+    def compare(self, name: str, a: Any, b: Any) -> int:
+        if is_index(a) and is_index(b):
+            difference = self.affine(a - b)
+            if difference is not None:
+                # The side without loop variables becomes the scalar that the tile is compared with.
+                offset = self._offset(difference)
+                return self.graph.make(name, self._linear(difference), self._scalar(0 - offset))
+        return self.graph.make(name, self.value(a), self.value(b))
+
+    # Whole numbers
+
+    def whole(self, e: Any) -> int:
+        """The value of an expression of variables alone."""
+        affine = self.affine(e)
+        if affine is not None:
+            return self.graph.make("add", self._linear(affine), self._scalar(self._offset(affine)))
+        make = self.graph.make
+        kind = type(e)
+        if kind in (tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min):
+            return make(_ARITHMETIC[kind], self.whole(e.a), self.whole(e.b))
+        if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
+            divisor = constant(e.b)
+            if divisor is None or divisor < 1:
+                raise Unsupported(f"a division of loop variables by {e.b}", hint="divide by a positive constant")
+            quotient = self._quotient(self.whole(e.a), divisor)
+            if isinstance(e, tirx.FloorDiv):
+                return quotient
+            return make("sub", self.whole(e.a), make("mul", quotient, self.graph.number(divisor)))
+        if isinstance(e, tirx.Select):
+            return self.choice(e.condition, e.true_value, e.false_value)
+        if isinstance(e, tirx.Cast):
+            return self.value(e.value)
+        if isinstance(e, ir.Call) and str(e.op.name).rpartition(".")[2] == "if_then_else":
+            return self.choice(*e.args)
+        what = str(e.op.name).rpartition(".")[2] if isinstance(e, ir.Call) else kind.__name__
+        raise Unsupported(
+            f"no rule lowers {what} of loop variables inside T.Parallel",
+            hint="lowered are + - *, // and % by positive constants, T.min, T.max and T.if_then_else",
+        )
+
+    def _quotient(self, dividend: int, divisor: int) -> int:
+        """floor((a + 1/2) / c): exact for |a| below 2^21, where rounding cannot reach the next whole number."""
+        half = self.graph.make("add", dividend, self.graph.number(0.5))
+        return self.graph.make("floor", self.graph.make("mul", half, self.graph.number(1.0 / divisor)))
+
+    def affine(self, e: Any) -> Affine | None:
+        """An expression of variables alone as an affine one of the loop variables, None where it is none."""
+        zero = tirx.const(0, "int32")
+        if self.row is not None and isinstance(e, ir.Var) and e.same_as(self.row):
+            return Affine(1, 0, zero)
+        if isinstance(e, ir.Var) and e.same_as(self.column):
+            return Affine(0, 1, zero)
+        if not self._uses_loops(e):
+            return Affine(0, 0, _without_casts(e)) if _has_text(e) else None
+        if isinstance(e, tirx.Cast):
+            return self.affine(e.value)
+        if isinstance(e, tirx.Add | tirx.Sub):
+            left, right = self.affine(e.a), self.affine(e.b)
+            if left is None or right is None:
+                return None
+            sign = 1 if isinstance(e, tirx.Add) else -1
+            rest = left.rest + right.rest if sign > 0 else left.rest - right.rest
+            return Affine(left.row + sign * right.row, left.column + sign * right.column, rest)
+        if isinstance(e, tirx.Mul):
+            left, right = self.affine(e.a), self.affine(e.b)
+            for one, other in ((left, right), (right, left)):
+                if one is None or other is None or one.row or one.column:
+                    continue
+                factor = constant(self.analyzer.simplify(one.rest))
+                if factor is not None:
+                    return Affine(other.row * factor, other.column * factor, other.rest * factor)
+        return None
+
+    def _uses_loops(self, e: Any) -> bool:
+        if isinstance(e, ir.Var):
+            return bool(e.same_as(self.column)) or (self.row is not None and bool(e.same_as(self.row)))
+        return any(self._uses_loops(part) for part in _parts(e))
+
+    def _linear(self, affine: Affine) -> int:
+        made: int = self.graph.number(0.0)
+        for axis, factor in ((0, affine.row), (1, affine.column)):
+            if factor:
+                part = self.graph.make("mul", self.graph.axis(axis), self.graph.number(factor))
+                made = self.graph.make("add", made, part)
+        return made
+
+    def _offset(self, affine: Affine) -> Any:
+        """What is the same for all elements of a tile."""
+        offset = affine.rest
+        for factor, tile, size in (
+            (affine.row, self.tile_row, TILE_ROWS), (affine.column, self.tile_column, TILE_COLUMNS),
+        ):  # fmt: skip
+            if factor:
+                offset = offset + tile * (factor * size)
+        return offset
+
+    def _scalar(self, expression: Any) -> int:
+        simple = self.analyzer.simplify(expression)
+        known = constant(simple)
+        return self.graph.scalar(simple) if known is None else self.graph.number(known)
+
+
+def _has_text(e: Any) -> bool:
+    """Whether the kernel can compute an expression as an unsigned number whose differences may wrap around."""
+    if isinstance(e, ir.Var | tirx.IntImm):
+        return True
+    known = tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod | tirx.Cast
+    return isinstance(e, known) and all(_has_text(part) for part in _parts(e))
+
+
+def _without_casts(e: Any) -> Any:
+    """A whole number as int32."""
+    return tvm_ffi.structural_map(e, (tirx.Cast, lambda cast: cast.value), order="post")
+
+
+# What is proved before the grid becomes a loop, while the ranges of the block indices are known
+
+
+def check_indices(statement: Any, bounds: Bounds) -> None:
+    """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
+    unsigned division. Raises Unsupported with the store's line."""
+    loops, body = parallel_nest(statement)
+    for one in loops:
+        bounds.enter(one)
+    for store in body:
+        if not isinstance(store, tirx.BufferStore):
+            continue
+        try:
+            _check_expression(store.value, bounds, inside=False)
+        except TTExploreError as error:
+            raise error.at(span_of(store)) from None
+
+
+def _check_expression(e: Any, bounds: Bounds, *, inside: bool) -> None:
+    index = not isinstance(e, tirx.IntImm) and is_index(e)
+    if index and not inside:
+        _check_size(e, bounds)
+    if type(e) in _COMPARISONS and is_index(e.a) and is_index(e.b):
+        _check_size(e.a - e.b, bounds)
+    if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
+        known = bounds.proofs.const_int_bound(e.a)
+        if bounds.proofs.const_int_bound(e.b).min_value < 1:
+            raise Unsupported(f"{e} divides by {e.b}, which can be 0 or less", hint="divide by a positive number")
+        if known.min_value < 0 or known.max_value >= LARGEST_INDEX // 4:
+            raise Unsupported(
+                f"{e} divides a number between {known.min_value} and {known.max_value}",
+                hint=f"divide numbers from 0 to {LARGEST_INDEX // 4}",
+            )
+    for part in _parts(e):
+        _check_expression(part, bounds, inside=index)
+
+
+def _check_size(e: Any, bounds: Bounds) -> None:
+    known = bounds.proofs.const_int_bound(e)
+    if known.min_value < -LARGEST_INDEX or known.max_value > LARGEST_INDEX:
+        raise Unsupported(
+            f"{e} is between {known.min_value} and {known.max_value}",
+            hint=f"keep numbers made of indices within {LARGEST_INDEX}, which float32 holds exactly",
+        )
+
+
+def _parts(e: Any) -> list[Any]:
+    if isinstance(e, tirx.Cast):
+        return [e.value]
+    if isinstance(e, tirx.Select):
+        return [e.condition, e.true_value, e.false_value]
+    if isinstance(e, tirx.Not):
+        return [e.a]
+    if isinstance(e, ir.Call):
+        return list(e.args)
+    if hasattr(e, "a") and hasattr(e, "b"):
+        return [e.a, e.b]
+    return []

@@ -1,0 +1,109 @@
+"""The tile buffers of a kernel while its blocks become operations on tiles: its own, and those that C2 adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variable
+from ttexplore.ir.rewrite import stamp
+from ttexplore.passes.staging import tile_grid
+from ttexplore.plan import CircularBuffer, Plan
+
+
+class TileStorage:
+    """Buffers of tiles, by the block buffer that they stand for.
+
+    `made` are the allocations, `prologue` the statements that fill constant tiles before the work starts, `extra` the
+    circular buffers of those. `dst_dtype` is what a tile of DST holds.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        assert plan.compute is not None
+        self.dst_dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
+        self.tiles: dict[Any, Any] = {}
+        self.made: list[Any] = []
+        self.prologue: list[Any] = []
+        self.extra: list[CircularBuffer] = []
+        self.names: set[str] = set()
+        self.orders: dict[str, str] = {buffer.name: buffer.tile_order for buffer in plan.buffers}
+        self.constants: dict[str, Any] = {}
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether DST holds float32."""
+        return self.dst_dtype == "float32"
+
+    def allocate(self, name: str, tiles: int, dtype: str, scope: str, span: Any) -> Any:
+        unique, number = name, 1
+        while unique in self.names:
+            number += 1
+            unique = f"{name}_{number}"
+        self.names.add(unique)
+        statement = allocation(unique, (tiles, 32, 32), dtype, scope, span)
+        self.made.append(statement)
+        return statement.buffer
+
+    def add(self, block: Any, dtype: str, span: Any) -> None:
+        """Allocate the tiles of a block buffer."""
+        rows, columns = tile_grid(shape_of(block))
+        tiles = self.allocate(str(block.name), rows * columns, dtype, scope_of(block), span)
+        self.tiles[block] = tiles
+
+    def temporary(self, like: Any) -> Any:
+        """A DST array with a tile for each tile of `like`."""
+        return self.allocate(f"{like.name}_value", self.count(like), self.dst_dtype, "tt.dst", None)
+
+    def count(self, buffer: Any) -> int:
+        return int(buffer.ty.shape[0])
+
+    def each(self, tiles: int, make: Callable[[Any], Any]) -> Any:
+        """A loop over the tiles of a block with one operation in it."""
+        t = variable("t")
+        return loop(t, tiles, [make(t)])
+
+    def pack(self, value: Any, target: Any, target_block: Any) -> list[Any]:
+        rows, columns = tile_grid(shape_of(target_block))
+        if self.orders[str(target.name)] == "row_major":
+            return [self.each(self.count(target), lambda t: op("pack_tile", value, t, target, t))]
+        return [
+            self.each(rows * columns, lambda t: op(
+                "pack_tile", value, t, target, tirx.floormod(t, columns) * rows + tirx.floordiv(t, columns)
+            ))
+        ]  # fmt: skip
+
+    # Constant tiles
+
+    def zero_tile(self, span: Any) -> Any:
+        """A circular buffer with one tile of zeros that the compute kernel fills once; `span` is its first use."""
+        if "zeros" not in self.constants:
+            value = self.allocate("zeros_value", 1, self.dst_dtype, "tt.dst", None)
+            zeros = self._constant("zeros", "compute", "a row is broadcast by adding zeros")
+            self._before([
+                self.each(1, lambda t: op("fill_tile", value, t, 0.0)),
+                self.each(1, lambda t: op("pack_tile", value, t, zeros, t)),
+            ], span)  # fmt: skip
+        return self.constants["zeros"]
+
+    def index_tile(self, axis: int, span: Any) -> Any:
+        """A circular buffer with one tile of the row numbers (axis 0) or column numbers (axis 1) of its elements,
+        0 to 31, which bfloat16 holds exactly. The reader writes it once; `span` is its first use."""
+        name = ("row_numbers", "column_numbers")[axis]
+        if name not in self.constants:
+            numbers = self._constant(name, "reader", f"expressions of the index along axis {axis}")
+            self._before([op("index_block", numbers, axis)], span)
+        return self.constants[name]
+
+    def _constant(self, name: str, producer: Any, reason: str) -> Any:
+        made = self.allocate(name, 1, "bfloat16", "tt.cb", None)
+        self.orders[str(made.name)] = "row_major"
+        self.extra.append(CircularBuffer(str(made.name), 1, 1, "Float16_b", producer, "compute", reason=reason))
+        self.constants[name] = made
+        return made
+
+    def _before(self, statements: list[Any], span: Any) -> None:
+        for one in statements:
+            stamp(one, span)
+        self.prologue += statements

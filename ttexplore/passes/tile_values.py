@@ -1,0 +1,344 @@
+"""The values of an element-wise block as a graph: each value once, constants folded, compositions made.
+
+A value is what one operation gives for all elements of a block. What has no operation of its own is made of others by
+`COMPOSITIONS`, the one table of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tvm_ffi
+
+COMMUTING = frozenset(["add", "mul", "max", "min"])
+MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
+COMPARISONS = frozenset(MIRRORED)
+
+# What jumps: an error in the last place of an operand can become an error of the whole result.
+JUMPING = COMPARISONS | {"floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)}
+
+# Results that bfloat16 holds exactly if it holds the operands.
+_KEEPS_BFLOAT16 = frozenset(
+    ["abs", "negative", "relu", "max", "min", "where", "clamp", "floor", "ceil", "trunc", "round"]
+)
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
+    "pow": np.power, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal,
+    "ne": np.not_equal, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
+    "recip": np.reciprocal, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
+    "trunc": np.trunc, "round": np.rint, "abs": np.abs, "negative": np.negative, "sign": np.sign,
+    "square": np.square,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value: the operation, its operands (numbers of other values), and for leaves what they are.
+
+    Leaves: ``number`` (detail: a float32), ``scalar`` (a whole number that the kernel computes when it runs; detail:
+    its place in `ValueGraph.scalars`), ``load`` (detail: buffer, role, version), ``axis`` (0: the row of an element in
+    its tile, 1: its column).
+    """
+
+    op: str
+    operands: tuple[int, ...] = ()
+    detail: Any = None
+
+
+@dataclass
+class ValueGraph:
+    """All values of a block, numbered in the order in which they were first met."""
+
+    values: list[Value] = field(default_factory=list[Value])
+    numbers: dict[Value, int] = field(default_factory=dict[Value, int])
+    scalars: list[Any] = field(default_factory=list[Any])
+
+    def __getitem__(self, number: int) -> Value:
+        return self.values[number]
+
+    def _add(self, value: Value) -> int:
+        if value not in self.numbers:
+            self.numbers[value] = len(self.values)
+            self.values.append(value)
+        return self.numbers[value]
+
+    # Leaves
+
+    def number(self, value: Any) -> int:
+        return self._add(Value("number", detail=float(np.float32(value))))
+
+    def scalar(self, expression: Any) -> int:
+        """An int32 expression of variables that do not change within a tile."""
+        for place, known in enumerate(self.scalars):
+            if tvm_ffi.structural_equal(known, expression):
+                return self._add(Value("scalar", detail=place))
+        self.scalars.append(expression)
+        return self._add(Value("scalar", detail=len(self.scalars) - 1))
+
+    def load(self, buffer: Any, role: str, version: int, dtype: str) -> int:
+        return self._add(Value("load", detail=(buffer, role, version, dtype)))
+
+    def axis(self, axis: int) -> int:
+        return self._add(Value("axis", detail=axis))
+
+    # What is known of a value
+
+    def is_number(self, value: int, wanted: float | None = None) -> bool:
+        known = self[value]
+        return known.op == "number" and (wanted is None or known.detail == wanted)
+
+    def is_scalar(self, value: int) -> bool:
+        """Whether it is the same for all elements of a tile, and known without DST."""
+        return self[value].op in ("number", "scalar")
+
+    def is_boolean(self, value: int) -> bool:
+        """Whether it is 1.0 or 0.0."""
+        known = self[value]
+        if known.op == "number":
+            return known.detail in (0.0, 1.0)
+        if known.op in ("max", "min", "mul"):
+            return all(self.is_boolean(operand) for operand in known.operands)
+        return known.op in COMPARISONS or known.op in ("not", *(f"{name}z" for name in MIRRORED))
+
+    def is_bfloat16(self, value: int) -> bool:
+        """Whether bfloat16 holds it exactly."""
+        known = self[value]
+        if known.op == "number":
+            return float(ml_dtypes.bfloat16(known.detail)) == known.detail or math.isnan(known.detail)
+        if known.op == "load":
+            return known.detail[3] == "bfloat16"
+        if known.op in _KEEPS_BFLOAT16:
+            return all(self.is_bfloat16(operand) for operand in known.operands[known.op == "where" :])
+        return known.op in ("axis", "to_bfloat16", "sign") or self.is_boolean(value)
+
+    # Operations
+
+    def make(self, op: str, *operands: int) -> int:
+        """The number of a value: of one that there is, of a simpler one that equals it, or of a new one."""
+        if op in _FOLDED and all(self.is_number(operand) for operand in operands):
+            with np.errstate(all="ignore"):
+                return self.number(_FOLDED[op](*(np.float32(self[operand].detail) for operand in operands)))
+        if op in COMPOSITIONS:
+            made = COMPOSITIONS[op](self, *operands)
+            if made is not None:
+                return made
+        if op in COMMUTING:
+            first, second = operands
+            if self.is_scalar(first) or (not self.is_scalar(second) and second < first):
+                operands = (second, first)
+        if op in COMPARISONS and self.is_scalar(operands[0]) and not self.is_scalar(operands[1]):
+            op, operands = MIRRORED[op], operands[::-1]
+        return self._add(Value(op, operands))
+
+
+def _add(graph: ValueGraph, a: int, b: int) -> int | None:
+    if graph.is_number(b, 0.0):
+        return a
+    return b if graph.is_number(a, 0.0) else None
+
+
+def _subtract(graph: ValueGraph, a: int, b: int) -> int | None:
+    if graph.is_number(b, 0.0):
+        return a
+    return graph.make("negative", b) if graph.is_number(a, 0.0) else None
+
+
+def _multiply(graph: ValueGraph, a: int, b: int) -> int | None:
+    for one, other in ((a, b), (b, a)):
+        if graph.is_number(one, 1.0):
+            return other
+        if graph.is_number(one, -1.0):
+            return graph.make("negative", other)
+        if graph[one].op == "sigmoid" and graph[one].operands[0] == other:
+            return graph.make("silu", other)
+    return None
+
+
+def _divide(graph: ValueGraph, a: int, b: int) -> int | None:
+    if graph.is_number(b) and graph[b].detail:
+        inverse = np.float32(1) / np.float32(graph[b].detail)
+        if np.abs(inverse) >= np.finfo(np.float32).tiny:
+            return graph.make("mul", a, graph.number(inverse))
+    if graph.is_number(a):
+        return graph.make("mul", graph.make("recip", b), a)
+    return None
+
+
+def _reciprocal(graph: ValueGraph, a: int) -> int | None:
+    return graph.make("rsqrt", graph[a].operands[0]) if graph[a].op == "sqrt" else None
+
+
+def _maximum(graph: ValueGraph, a: int, b: int) -> int | None:
+    if a == b:
+        return a
+    if graph.is_number(a):
+        a, b = b, a
+    if graph.is_number(b, 0.0):
+        return graph.make("relu", a)
+    return _clamped(graph, a, b, "min")
+
+
+def _minimum(graph: ValueGraph, a: int, b: int) -> int | None:
+    if a == b:
+        return a
+    if graph.is_number(a):
+        a, b = b, a
+    return _clamped(graph, a, b, "max")
+
+
+def _clamped(graph: ValueGraph, inner: int, bound: int, other: str) -> int | None:
+    """``min(max(x, low), high)`` or the other way round, for numbers low <= high."""
+    if not graph.is_number(bound):
+        return None
+    if other == "max" and graph[inner].op == "relu":
+        x, second = graph[inner].operands[0], graph.number(0.0)
+    elif graph[inner].op == other and graph.is_number(graph[inner].operands[1]):
+        x, second = graph[inner].operands
+    else:
+        return None
+    low, high = (second, bound) if other == "max" else (bound, second)
+    return graph.make("clamp", x, low, high) if graph[low].detail <= graph[high].detail else None
+
+
+def _power(graph: ValueGraph, a: int, b: int) -> int | None:
+    if not graph.is_number(b):
+        return None
+    match graph[b].detail:
+        case 0.0:
+            return graph.number(1.0)
+        case 1.0:
+            return a
+        case 2.0:
+            return graph.make("mul", a, a)
+        case 3.0:
+            return graph.make("mul", graph.make("mul", a, a), a)
+        case 0.5:
+            return graph.make("sqrt", a)
+        case -0.5:
+            return graph.make("rsqrt", a)
+        case -1.0:
+            return graph.make("recip", a)
+        case _:
+            return None
+
+
+def _where(graph: ValueGraph, test: int, a: int, b: int) -> int | None:
+    if graph.is_number(test):
+        return a if graph[test].detail else b
+    if a == b:
+        return a
+    return test if graph.is_boolean(test) and graph.is_number(a, 1.0) and graph.is_number(b, 0.0) else None
+
+
+def _truth(graph: ValueGraph, a: int) -> int:
+    """1.0 where a value is not 0, else 0.0."""
+    return a if graph.is_boolean(a) else graph.make("ne", a, graph.number(0.0))
+
+
+def _and(graph: ValueGraph, a: int, b: int) -> int:
+    a, b = _truth(graph, a), _truth(graph, b)
+    for one, other in ((a, b), (b, a)):
+        if graph.is_number(one):
+            return other if graph[one].detail else one
+    return graph.make("min", a, b)
+
+
+def _or(graph: ValueGraph, a: int, b: int) -> int:
+    a, b = _truth(graph, a), _truth(graph, b)
+    for one, other in ((a, b), (b, a)):
+        if graph.is_number(one):
+            return one if graph[one].detail else other
+    return graph.make("max", a, b)
+
+
+def _not(graph: ValueGraph, a: int) -> int:
+    return graph.make("eq", a, graph.number(0.0))
+
+
+def _compared(name: str) -> Callable[[ValueGraph, int, int], int | None]:
+    def composed(graph: ValueGraph, a: int, b: int) -> int | None:
+        if graph.is_number(b, 0.0) and not graph.is_scalar(a):
+            return graph.make(f"{name}z", a)
+        if graph.is_number(a, 0.0) and not graph.is_scalar(b):
+            return graph.make(f"{MIRRORED[name]}z", b)
+        return None
+
+    return composed
+
+
+def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
+    if graph.is_number(a):
+        return graph.number(float(ml_dtypes.bfloat16(graph[a].detail)))
+    return a if graph.is_bfloat16(a) else None
+
+
+def _round_half_away(graph: ValueGraph, a: int) -> int:
+    """t + trunc(2 (x - t)) with t = trunc(x): exact, other than trunc(x + 0.5)."""
+    if graph.is_number(a):
+        whole = math.trunc(graph[a].detail)
+        return graph.number(whole + math.trunc(2 * (graph[a].detail - whole)))
+    whole = graph.make("trunc", a)
+    rest = graph.make("sub", a, whole)
+    return graph.make("add", whole, graph.make("trunc", graph.make("mul", rest, graph.number(2.0))))
+
+
+# Abramowitz and Stegun 7.1.26, largest error 1.5e-7; the highest power first.
+_ERF_SCALE = 0.3275911
+_ERF_POWERS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+
+
+def _erf(graph: ValueGraph, a: int) -> int:
+    """sign(x) (1 - p(t) exp(-x x)) with t = 1 / (1 + 0.3275911 |x|) and p of degree 5 without a constant."""
+    if graph.is_number(a):
+        return graph.number(math.erf(graph[a].detail))
+    inner = graph.make("add", graph.make("mul", graph.make("abs", a), graph.number(_ERF_SCALE)), graph.number(1.0))
+    t = graph.make("recip", inner)
+    polynomial = graph.number(_ERF_POWERS[0])
+    for factor in _ERF_POWERS[1:]:
+        polynomial = graph.make("add", graph.make("mul", polynomial, t), graph.number(factor))
+    polynomial = graph.make("mul", polynomial, t)
+    decay = graph.make("exp", graph.make("negative", graph.make("mul", a, a)))
+    size = graph.make("sub", graph.number(1.0), graph.make("mul", polynomial, decay))
+    return graph.make("mul", size, graph.make("sign", a))
+
+
+def _scaled(outer: str, factor: float) -> Callable[[ValueGraph, int], int]:
+    return lambda graph, a: graph.make("mul", graph.make(outer, a), graph.number(factor))
+
+
+def _of_scaled(outer: str, factor: float) -> Callable[[ValueGraph, int], int]:
+    return lambda graph, a: graph.make(outer, graph.make("mul", a, graph.number(factor)))
+
+
+def _two_exponentials(op: str) -> Callable[[ValueGraph, int], int]:
+    def composed(graph: ValueGraph, a: int) -> int:
+        both = graph.make(op, graph.make("exp", a), graph.make("exp", graph.make("negative", a)))
+        return graph.make("mul", both, graph.number(0.5))
+
+    return composed
+
+
+def _tangent(graph: ValueGraph, a: int) -> int:
+    return graph.make("div", graph.make("sin", a), graph.make("cos", a))
+
+
+def _hypotenuse(graph: ValueGraph, a: int, b: int) -> int:
+    return graph.make("sqrt", graph.make("add", graph.make("mul", a, a), graph.make("mul", b, b)))
+
+
+# Every operation that is made of others, or simpler than it looks; None leaves it as it is.
+COMPOSITIONS: dict[str, Callable[..., int | None]] = {
+    "add": _add, "sub": _subtract, "mul": _multiply, "div": _divide, "recip": _reciprocal, "max": _maximum,
+    "min": _minimum, "pow": _power, "where": _where, "and": _and, "or": _or, "not": _not, "truth": _truth,
+    "to_bfloat16": _to_bfloat16, "round_half_away": _round_half_away, "erf": _erf,
+    "log1p": lambda graph, a: graph.make("log", graph.make("add", a, graph.number(1.0))),
+    "log10": _scaled("log2", math.log10(2)), "exp10": _of_scaled("exp2", math.log2(10)),
+    "sinh": _two_exponentials("sub"), "cosh": _two_exponentials("add"), "tan": _tangent, "hypot": _hypotenuse,
+    **{name: _compared(name) for name in MIRRORED},
+}  # fmt: skip
