@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Tile = NDArray[np.float32]
 
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
-Engine = Literal["fpu", "sfpu", "pack", "sync", "noc", "config"]
+Engine = Literal["fpu", "sfpu", "pack", "sync", "noc", "riscv", "config"]
 
 
 @dataclass(frozen=True, slots=True)

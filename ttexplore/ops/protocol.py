@@ -47,7 +47,7 @@ WRITE_INDEX_TILE = Op(
     (circular_buffer("cb", "write"), slot("slot", "cb"), integer("axis")),
     "write_index_tile({cb.buffer}.get_write_ptr() + {slot}, {axis})",
     _DATAFLOW_BUFFER,
-    "noc",
+    "riscv",
     note="a bfloat16 tile of the row (axis 0) or column (axis 1) of each of its elements, which bfloat16 holds exactly",
     functions=("float_bits", "write_index_tile"),
 )
