@@ -367,6 +367,11 @@ CASES: dict[str, Case] = {
         "copy_init after unary_bcast without unary_bcast_uninit",
         "unary_bcast_uninit",
     ),
+    "broadcast not undone at the end": Case(
+        copy_program("unary_bcast_init<BroadcastType::COL>(0); unary_bcast<BroadcastType::COL>(0, t, 0);"),
+        "the kernel ends after unary_bcast without unary_bcast_uninit",
+        "unary_bcast_uninit",
+    ),
     "row broadcast of bfloat16 into a 32-bit DST": Case(
         copy_program("unary_bcast_init<BroadcastType::ROW>(0); unary_bcast<BroadcastType::ROW>(0, t, 0);"),
         "unary_bcast<BroadcastType::ROW> of circular buffer 0 (cb0) (Float16_b) into a 32-bit DST",

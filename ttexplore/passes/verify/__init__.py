@@ -20,7 +20,7 @@ from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
-from ttexplore.passes.verify.skeleton import Reader, Skeleton
+from ttexplore.passes.verify.skeleton import Reader, Skeleton, kernel_name
 from ttexplore.plan import CircularBuffer, Partition
 from ttexplore.target import Target
 
@@ -95,7 +95,7 @@ def _spans(role: str, function: Any) -> None:
             isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
         ):
             raise VerifyError(
-                f"a statement of the {role} has no kernel line: {statement}",
+                f"a statement of {kernel_name(role)} has no kernel line: {statement}",
                 hint="stamp new statements with the span of what they replace",
             )
 

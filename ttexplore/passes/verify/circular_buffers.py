@@ -26,7 +26,7 @@ from ttexplore.passes.verify.expression import (
     value_range,
     variables,
 )
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -46,7 +46,7 @@ def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                 used.add(name)
                 if name not in known:
                     raise VerifyError(
-                        f"the {role} uses the circular buffer {name}, which the plan does not have",
+                        f"{kernel_name(role)} uses the circular buffer {name}, which the plan does not have",
                         hint="add it to the plan where it is allocated",
                         span=call.span,
                     )
@@ -59,7 +59,7 @@ def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                 what = {"tt.cb_reserve_back": "reserves room in", "tt.cb_push_back": "pushes",
                         "tt.cb_wait_front": "waits for", "tt.cb_pop_front": "pops"}[call.name]  # fmt: skip
                 raise VerifyError(
-                    f"the {role} {what} {buffer.name}, which the {wanted} should",
+                    f"{kernel_name(role)} {what} {buffer.name}, which {kernel_name(wanted)} should",
                     hint="a circular buffer has one producer and one consumer: move it there, or name another buffer",
                     span=call.span,
                 )
@@ -96,8 +96,8 @@ def check_balance(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
         if given != taken:
             more = "pop what is pushed" if _number(given) > _number(taken) else "push what is popped"
             raise VerifyError(
-                f"{buffer.name}: the {buffer.producer} pushes {_shown(given)}, "
-                f"the {buffer.consumer} pops {_shown(taken)}",
+                f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
+                f"{kernel_name(buffer.consumer)} pops {_shown(taken)}",
                 hint=f"{more}: the same number on every path",
                 span=_first_span(skeletons, buffer, given, taken),
             )
@@ -246,6 +246,7 @@ def check_protocol(skeleton: Skeleton, plan: Plan) -> None:
 class _Protocol:
     def __init__(self, skeleton: Skeleton, plan: Plan) -> None:
         self.skeleton, self.role, self.plan = skeleton, skeleton.role, plan
+        self.who = kernel_name(skeleton.role)
         self.ends = {
             buffer.name: _End(
                 buffer, buffer.producer == buffer.consumer,
@@ -267,22 +268,20 @@ class _Protocol:
         span = last.span if last else None
         if self.unwritten is not None:
             raise VerifyError(
-                f"the {self.role} ends before its writes have arrived",
+                f"{self.who} ends before its writes have arrived",
                 hint="end it with noc_write_barrier",
                 span=self.unwritten.span,
             )
         for name, end in self.ends.items():
             if end.unread:
-                raise self.fault(
-                    f"the {self.role} ends with reads into {name} under way", "put a noc_read_barrier", span
-                )
+                raise self.fault(f"{self.who} ends with reads into {name} under way", "put a noc_read_barrier", span)
             if end.reserved:
                 raise self.fault(
-                    f"the {self.role} ends with {end.reserved} tiles of {name} reserved", "push what is reserved", span
+                    f"{self.who} ends with {end.reserved} tiles of {name} reserved", "push what is reserved", span
                 )
             if end.own and end.filled:
                 raise self.fault(
-                    f"the {self.role} ends with {end.filled} tiles left in {name}, which it fills and empties itself",
+                    f"{self.who} ends with {end.filled} tiles left in {name}, which it fills and empties itself",
                     "pop as many tiles as are pushed",
                     span,
                 )
@@ -385,9 +384,12 @@ class _Protocol:
                     if end.reserved != old.reserved
                     else ("waited for", old.waited, end.waited)
                 )
+                end_with = "cb_push_back" if what == "reserved" else "cb_pop_front"
                 raise self.fault(
-                    f"the {self.role}: a turn of the loop starts with {was} tiles of {name} {what} and ends with {now}",
-                    "push what is reserved and pop what is waited for in the same turn",
+                    f"{self.who}: a turn of the loop starts with {was} tiles of {name} {what} and ends with {now}",
+                    f"put {end_with}({name}, {now - was}) at the end of what uses them, in the same turn"
+                    if now > was
+                    else "reserve and wait in the turn that pushes and pops",
                     self.line(loop),
                 )
 
@@ -419,7 +421,7 @@ class _Protocol:
             ):  # fmt: skip
                 if one != two:
                     raise self.fault(
-                        f"the {self.role}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
+                        f"{self.who}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
                         f"else {two}",
                         "reserve, push, wait and pop the same in both arms",
                         self.line(branch),
@@ -465,7 +467,7 @@ class _Protocol:
         count = call.values["count"]
         if not isinstance(count, int) or count < 1:
             raise self.fault(
-                f"the {self.role}: {call.name[3:]} of {show(count)} tiles of {call.values['cb']}",
+                f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.values['cb']}",
                 "give a constant of at least 1",
                 call,
             )
@@ -475,7 +477,7 @@ class _Protocol:
         name, pages = end.buffer.name, end.buffer.pages
         if count > pages:
             raise self.fault(
-                f"the {self.role}: {call.name[3:]} of {count} tiles of {name}, which holds {pages}",
+                f"{self.who}: {call.name[3:]} of {count} tiles of {name}, which holds {pages}",
                 f"give {name} more pages (stages), or move smaller blocks",
                 call,
             )
@@ -483,8 +485,7 @@ class _Protocol:
         highest = pages - modulus + value if modulus else value
         if highest + count > pages:
             raise self.fault(
-                f"the {self.role}: {count} tiles from position {highest} of {name} straddle its end: "
-                f"it holds {pages} pages",
+                f"{self.who}: {count} tiles from position {highest} of {name} straddle its end: it holds {pages} pages",
                 f"make the size of {name} a multiple of every block that is pushed and popped",
                 call,
             )
@@ -493,7 +494,7 @@ class _Protocol:
         self.fits(call, end, end.back, count)
         if end.own and end.filled + count > end.buffer.pages:
             raise self.fault(
-                f"the {self.role} waits for room for {count} tiles in {end.buffer.name}, which holds "
+                f"{self.who} waits for room for {count} tiles in {end.buffer.name}, which holds "
                 f"{end.buffer.pages} and has {end.filled}: it waits for itself",
                 "pop before reserving again, or give it more pages",
                 call,
@@ -507,13 +508,13 @@ class _Protocol:
         name = end.buffer.name
         if count > end.reserved:
             raise self.fault(
-                f"the {self.role} pushes {count} tiles of {name}, {end.reserved} are reserved",
+                f"{self.who} pushes {count} tiles of {name}, {end.reserved} are reserved",
                 f"put cb_reserve_back({name}, {count}) before what writes them",
                 call,
             )
         if end.unread:
             raise self.fault(
-                f"the {self.role} pushes {name} before the reads into it have arrived",
+                f"{self.who} pushes {name} before the reads into it have arrived",
                 "put noc_read_barrier before the push",
                 call,
             )
@@ -521,7 +522,7 @@ class _Protocol:
             missing = next((tile for tile in range(count) if tile not in end.written), None)
             if missing is not None:
                 raise self.fault(
-                    f"the {self.role} pushes {count} tiles of {name}; nothing is written to tile {missing} of them",
+                    f"{self.who} pushes {count} tiles of {name}; nothing is written to tile {missing} of them",
                     "write every tile of a block before it is pushed",
                     call,
                 )
@@ -535,7 +536,7 @@ class _Protocol:
         self.fits(call, end, end.front, count)
         if end.own and end.filled < count:
             raise self.fault(
-                f"the {self.role} waits for {count} tiles of {end.buffer.name}, which has {end.filled}, and which only "
+                f"{self.who} waits for {count} tiles of {end.buffer.name}, which has {end.filled}, and which only "
                 f"itself fills: it waits for ever",
                 f"push {count} tiles before",
                 call,
@@ -546,13 +547,13 @@ class _Protocol:
         name = end.buffer.name
         if count > end.waited:
             raise self.fault(
-                f"the {self.role} pops {count} tiles of {name}, {end.waited} were waited for",
+                f"{self.who} pops {count} tiles of {name}, {end.waited} were waited for",
                 f"put cb_wait_front({name}, {count}) before what reads them",
                 call,
             )
         if end.unsent:
             raise self.fault(
-                f"the {self.role} pops {name} while it is still written from",
+                f"{self.who} pops {name} while it is still written from",
                 "put noc_writes_flushed before the pop",
                 call,
             )
@@ -572,8 +573,8 @@ class _Protocol:
             if end is None:
                 buffer = self.plan.buffer(name)
                 raise self.fault(
-                    f"the {self.role}: {op.name} touches {name}, which goes from the {buffer.producer} to the "
-                    f"{buffer.consumer}",
+                    f"{self.who}: {op.name} touches {name}, which goes from {kernel_name(buffer.producer)} to "
+                    f"{kernel_name(buffer.consumer)}",
                     "name a buffer that this kernel fills or empties",
                     call,
                 )
@@ -600,7 +601,7 @@ class _Protocol:
         found = value_range(index, self.known)
         if found is None:
             raise self.fault(
-                f"the {self.role}: {call.op.name} at tile {show(index)} of {name}: no bound is known",
+                f"{self.who}: {call.op.name} at tile {show(index)} of {name}: no bound is known",
                 "index with loop variables of constant range",
                 call,
             )
@@ -608,7 +609,7 @@ class _Protocol:
         room, what = (end.waited, "waited for") if reads else (end.reserved, "reserved")
         if low < 0 or high >= room:
             raise self.fault(
-                f"the {self.role}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
+                f"{self.who}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
                 f"{name}, {room} are {what}",
                 (f"put cb_wait_front({name}, ...) before it, of enough tiles"
                  if reads else f"put cb_reserve_back({name}, ...) before it, of enough tiles")

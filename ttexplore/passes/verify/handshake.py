@@ -13,7 +13,7 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Range, Variable, decided, value_range
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, kernel_name
 from ttexplore.plan import CoreWork, Plan
 
 _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
@@ -163,10 +163,10 @@ def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mappi
         name, count = call.values["cb"], call.values["count"]
         where = f" (line {call.span.line})" if call.span is not None else ""
         if call.name == "tt.cb_reserve_back":
-            lines.append(f"  the {role} waits for room for {count} tiles in {name}, which has {filled[name]} of "
-                         f"{pages[name]}{where}")  # fmt: skip
+            room = f"which has {filled[name]} of {pages[name]}"
+            lines.append(f"  {kernel_name(role)} waits for room for {count} tiles in {name}, {room}{where}")
         else:
-            lines.append(f"  the {role} waits for {count} tiles of {name}, which has {filled[name]}{where}")
+            lines.append(f"  {kernel_name(role)} waits for {count} tiles of {name}, which has {filled[name]}{where}")
     full = next((call for call in stuck.values() if call.name == "tt.cb_reserve_back"), None)
     first = full or next(iter(stuck.values()))
     name = first.values["cb"]

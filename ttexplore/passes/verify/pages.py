@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Expression, Range, Variable, narrowed, show, value_range
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan
 
 Rows = NDArray[np.int64]
@@ -84,7 +84,7 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
     low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
     if low < 0 or high >= accessor.pages:
         raise VerifyError(
-            f"the {role} {'writes' if transfer.writes else 'reads'} page {low if low < 0 else high} of "
+            f"{kernel_name(role)} {'writes' if transfer.writes else 'reads'} page {low if low < 0 else high} of "
             f"{transfer.tensor}, which has {accessor.pages}",
             hint="correct the page index, or leave out what lies outside of the tensor",
             span=transfer.call.span,
@@ -173,7 +173,7 @@ class _Walk:
 
     def transfers(self, skeleton: Skeleton) -> list[Transfer]:
         """Every transfer of a kernel. Raises VerifyError for a page that has no bound."""
-        self.role = skeleton.role
+        self.who = kernel_name(skeleton.role)
         self.found: list[Transfer] = []
         self.body(skeleton.body)
         return self.found
@@ -198,13 +198,13 @@ class _Walk:
         found = value_range(page, self.known)
         if found is None:
             raise VerifyError(
-                f"the {self.role}: page {show(page)} of {tensor} has no bound",
+                f"{self.who}: page {show(page)} of {tensor} has no bound",
                 hint="index with loop variables, and with values that the cores know",
                 span=call.span,
             )
         if tensor in self.follow and found[0] is not found[1]:
             raise VerifyError(
-                f"the {self.role}: which pages of {tensor} are touched is not known: {show(page)}",
+                f"{self.who}: which pages of {tensor} are touched is not known: {show(page)}",
                 hint="use smaller blocks, or simpler indices",
                 span=call.span,
             )
@@ -229,7 +229,7 @@ class _Walk:
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         if low is None or extent is None:
             raise VerifyError(
-                f"the {self.role}: a loop of {show(loop.extent)} turns moves pages, and its length has no bound",
+                f"{self.who}: a loop of {show(loop.extent)} turns moves pages, and its length has no bound",
                 hint="use a constant, or a value that the cores know",
                 span=None,
             )

@@ -9,7 +9,7 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of
 from ttexplore.passes.layout_aware_work_partition import items_of
 from ttexplore.passes.propagate_tt_layout import check_l1
-from ttexplore.passes.verify.skeleton import Skeleton
+from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
 
@@ -124,7 +124,8 @@ def check_formats(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
             given = FORMAT_OF_DTYPE.get(dtype_of(buffer))
             if name in formats and formats[name].data_format != given:
                 raise VerifyError(
-                    f"the {role} holds {dtype_of(buffer)} in {name}; the plan says {formats[name].data_format}",
+                    f"{kernel_name(role)} holds {dtype_of(buffer)} in {name}; "
+                    f"the plan says {formats[name].data_format}",
                     hint="let both say the same format: the page size follows from it",
                     span=span_of(buffer) or formats[name].origin,
                 )
@@ -138,14 +139,15 @@ def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                 for core in plan.partition.cores:
                     if name not in core.values and not (name == "work_items" and core.listed):
                         raise VerifyError(
-                            f"the {role} reads the core value {name}, which core ({core.x}, {core.y}) does not have",
+                            f"{kernel_name(role)} reads the core value {name}, "
+                            f"which core ({core.x}, {core.y}) does not have",
                             hint="give it to every core in the partition",
                         )
         if not plan.signature:
             continue
         signature = next((one for one in plan.signature if one.kernel == role), None)
         if signature is None:
-            raise VerifyError(f"the {role} has no signature", hint="give every kernel one")
+            raise VerifyError(f"{kernel_name(role)} has no signature", hint="give every kernel one")
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
         words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
         values = [argument.of for argument in signature.runtime if argument.source in ("core_value", "core_list")]
@@ -155,22 +157,26 @@ def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
         ):  # fmt: skip
             if missing := [name for name in read if name not in given]:
                 raise VerifyError(
-                    f"the {role} reads {missing[0]}, which is not among {what} of its signature ({', '.join(given)})",
+                    f"{kernel_name(role)} reads {missing[0]}, "
+                    f"which is not among {what} of its signature ({', '.join(given)})",
                     hint="add it to the signature",
                 )
             if strange := [name for name in given if name not in read]:
                 raise VerifyError(
-                    f"{what} of the {role} have {strange[0]}, which it does not read", hint="leave it out"
+                    f"{what} of {kernel_name(role)} have {strange[0]}, which it does not read", hint="leave it out"
                 )
             if len(set(given)) != len(given):
-                raise VerifyError(f"{what} of the {role} name one twice: {', '.join(given)}", hint="name each once")
+                raise VerifyError(
+                    f"{what} of {kernel_name(role)} name one twice: {', '.join(given)}", hint="name each once"
+                )
         if words != addresses:
             raise VerifyError(
-                f"the {role} gets the accessors of {', '.join(words)} and the addresses of {', '.join(addresses)}",
+                f"{kernel_name(role)} gets the accessors of {', '.join(words)} and the addresses of "
+                f"{', '.join(addresses)}",
                 hint="keep both in one order",
             )
         if any(argument.source == "core_list" for argument in signature.runtime[:-1]):
             raise VerifyError(
-                f"the {role} has arguments after its list of work items, whose length differs by core",
+                f"{kernel_name(role)} has arguments after its list of work items, whose length differs by core",
                 hint="put the list last",
             )

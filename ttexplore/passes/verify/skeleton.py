@@ -75,6 +75,11 @@ class Branch:
 Statement = Call | Bind | Loop | Branch
 
 
+def kernel_name(role: str) -> str:
+    """A kernel in a message."""
+    return "the compute kernel" if role == "compute" else f"the {role}"
+
+
 @dataclass(slots=True)
 class Skeleton:
     """A kernel: its statements, the buffers that it names in operations, its tensors, and the core values it reads."""
@@ -103,7 +108,7 @@ class Reader:
 
     def function(self, role: str, function: Any) -> Skeleton:
         """Raises VerifyError for an operand of the wrong kind."""
-        self.role = role
+        self.who = kernel_name(role)
         self.buffers: dict[str, Any] = {}
         body, names, _ = self.body(function.body)
         tensors = tuple(str(one.name) for one in function.params if is_buffer(one))
@@ -184,7 +189,7 @@ class Reader:
         arity = sum(2 if operand.kind == "dst" else 1 for operand in wanted)
         if len(given) != arity:
             raise VerifyError(
-                f"the {self.role}: {call.name} has {len(given)} arguments, it takes {arity}",
+                f"{self.who}: {call.name} has {len(given)} arguments, it takes {arity}",
                 hint=f"its operands are {', '.join(operand.name for operand in wanted)}",
                 span=call.span,
             )
@@ -196,7 +201,7 @@ class Reader:
             if scope is not None:
                 if not (is_buffer(value) and scope_of(value) == scope):
                     raise VerifyError(
-                        f"the {self.role}: {op.name} wants a {operand.kind} as {operand.name}, not {value}",
+                        f"{self.who}: {op.name} wants a {operand.kind} as {operand.name}, not {value}",
                         hint="give the operands in the order of the operation table",
                         span=call.span,
                     )
@@ -212,7 +217,7 @@ class Reader:
             else:
                 if is_buffer(value):
                     raise VerifyError(
-                        f"the {self.role}: {op.name} wants a number as {operand.name}, not the buffer {value.name}",
+                        f"{self.who}: {op.name} wants a number as {operand.name}, not the buffer {value.name}",
                         hint="give the operands in the order of the operation table",
                         span=call.span,
                     )

@@ -350,8 +350,15 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
                          "check the order of the address arguments, or declare the tensor an output");
         }
         check_alignment(target->offset, from, WRITE_ALIGNMENT_BYTES);
+        uint16_t& owner = tensor->written[target->page];
+        if (owner && owner != core->index + 1 && bytes == tensor->page_bytes) {
+            const Core& other = machine.cores[owner - 1];
+            kernel_fault(format_text("page %u of tensor %s is written, which core (%u, %u) has written already",
+                                     target->page, tensor->name.c_str(), other.x, other.y),
+                         "let one core do all work that writes a page: which write comes last is not defined");
+        }
         memcpy(to, from, bytes);
-        tensor->written[target->page] = 1;
+        owner = static_cast<uint16_t>(core->index + 1);
         object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
     } else {
         const bool remote = target->kind == NocLocation::Remote;

@@ -25,7 +25,7 @@ struct Tensor {
     bool output;
     std::string input_file, output_file;
     uint8_t* memory = nullptr;
-    std::vector<uint8_t> written;
+    std::vector<uint16_t> written;  // of each page: the last core that wrote it, counted from 1; 0 for none
 };
 
 struct BufferConfig {

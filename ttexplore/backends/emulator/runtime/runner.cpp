@@ -200,6 +200,11 @@ static void check_finished(const Kernel& kernel) {
         kernel_fault(format_text("the kernel ends with DST in use (since line %u)", compute.section_line),
                      "end the section: commit, wait, pack, tile_regs_release()");
     }
+    if (kernel.role == COMPUTE && compute.bcast_pending) {
+        kernel_fault("the kernel ends after unary_bcast without unary_bcast_uninit: the next program on the core would "
+                     "run with its settings",
+                     "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
+    }
 }
 
 static void kernel_fiber() {
@@ -510,7 +515,7 @@ int main(int count, char** arguments) {
     for (const Tensor& tensor : machine.tensors) {
         if (tensor.output) {
             uint32_t missing = 0;
-            for (uint8_t written : tensor.written) {
+            for (uint16_t written : tensor.written) {
                 missing += !written;
             }
             unwritten += format_text("%s%s %u", unwritten.empty() ? "" : "\n", tensor.name.c_str(), missing);

@@ -1,0 +1,340 @@
+"""The faults: what is planted, where, and who is expected to find it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tests.faults.kernels import biased, difference, product
+from tests.faults.plant import (
+    Edit,
+    buffer,
+    doubled,
+    dropped,
+    edited,
+    exchanged,
+    given,
+    inserted,
+    one_of,
+    planned,
+    renamed,
+    swapped,
+)
+from ttexplore.ir.build import arguments, bind, loop, op, op_name, statements, when, with_body
+from ttexplore.ir.nodes import Bind, For, IfThenElse
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import rewrite, walk
+
+Finder = Literal["verifier", "interpreter", "emulator"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a sound program. `step` is the pass after which it is planted; the passes after it are run."""
+
+    name: str
+    kernel: Callable[[], Any]
+    edit: Edit
+    finder: Finder = "verifier"
+    step: str = "E1"
+
+
+@dataclass(frozen=True)
+class TextFault:
+    """A fault in the emitted C++ of one kernel: `old` is replaced by `new` where it stands first."""
+
+    name: str
+    kernel: Callable[[], Any]
+    role: str
+    old: str
+    new: str
+
+
+def both(*edits: Edit) -> Edit:
+    def edit(program: Program) -> Program:
+        for one in edits:
+            program = one(program)
+        return program
+
+    return edit
+
+
+def loop_around(role: str, operation: str, turns: int) -> Edit:
+    """Another length for the loop that directly holds an operation."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            inner = statements(statement.body) if isinstance(statement, For) else []
+            if any(op_name(one) == f"tt.{operation}" for one in inner):
+                return [loop(statement.loop_var, turns, inner, span=statement.span)]
+            return None
+
+        functions = {**program.functions, role: rewrite(program.functions[role], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def bound(name: str, value: int) -> Edit:
+    """Another value for a name of the kernel, before the split."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            if isinstance(statement, Bind) and str(statement.var.name) == name:
+                return [bind(statement.var, value, statement.span)]
+            return None
+
+        return program.with_kernel(rewrite(program.kernel, rule))
+
+    return edit
+
+
+def branches(change: Callable[[Any], list[Any]]) -> Edit:
+    """The branches of the compute kernel replaced."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            return change(statement) if isinstance(statement, IfThenElse) else None
+
+        functions = {**program.functions, "compute": rewrite(program.functions["compute"], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def always(branch: Any) -> list[Any]:
+    """The branch taken in the first turn, too."""
+    return [when(branch.condition.a >= 0, statements(branch.then_case), branch.span)]
+
+
+def one_operand_first(program: Program) -> Program:
+    """The reader loads all of A before it loads B."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        if not (isinstance(statement, For) and any(op_name(s) == "tt.noc_read_barrier" for s in walk(statement.body))):
+            return None
+        inner = statements(statement.body)
+        if not any(op_name(one) == "tt.noc_read_barrier" for one in inner):
+            return None
+        barrier = next(one for one in inner if op_name(one) == "tt.noc_read_barrier")
+        parts: list[list[Any]] = [[], []]
+        for one in inner:
+            if one.same_as(barrier):
+                continue
+            name = next(str(arguments(s)[-2 if "noc" in op_name(s) else 0].name) for s in walk(one) if op_name(s))
+            parts[name == "b"].append(one)
+        return [with_body(statement, [*part[:-1], barrier, part[-1]]) for part in parts]
+
+    reader = rewrite(program.functions["reader"], rule)
+    return dataclasses.replace(program, functions={**program.functions, "reader": reader})
+
+
+def work(core: int, **values: int) -> Callable[[Any], Any]:
+    """Other values for one core of the partition."""
+
+    def change(partition: Any) -> Any:
+        cores = list(partition.cores)
+        cores[core] = dataclasses.replace(cores[core], values={**cores[core].values, **values})
+        return dataclasses.replace(partition, cores=tuple(cores))
+
+    return change
+
+
+def without_value(partition: Any) -> Any:
+    values = {"work_start": partition.cores[1].values["work_start"]}
+    return dataclasses.replace(
+        partition, cores=(partition.cores[0], dataclasses.replace(partition.cores[1], values=values))
+    )
+
+
+def reader_arguments(**changes: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Edit:
+    def change(signature: Any) -> Any:
+        return tuple(
+            dataclasses.replace(one, **{name: made(getattr(one, name)) for name, made in changes.items()})
+            if one.kernel == "reader"
+            else one
+            for one in signature
+        )
+
+    return planned(signature=change)
+
+
+def call(name: str, *values: Any) -> Callable[[Program], Any]:
+    """A new operation of the compute kernel; texts are the names of its buffers."""
+    return lambda program: op(name, *[buffer(program, "compute", v) if isinstance(v, str) else v for v in values])
+
+
+def followed_by(name: str, *values: Any) -> Callable[[Any], list[Any]]:
+    """The statement and then a call whose operands are those of the statement, in this order."""
+    return lambda s: [s, op(name, *[arguments(s)[v] for v in values], span=s.span)]
+
+
+def row_broadcast(name: str, *values: int) -> Callable[[Any], list[Any]]:
+    """A row broadcast, or its init, with some of the statement's operands."""
+    return lambda s: [op(name, *[arguments(s)[v] for v in values], span=s.span)]
+
+
+def instead(name: str) -> Callable[[Any], list[Any]]:
+    return lambda s: [op(name, *arguments(s), span=s.span)]
+
+
+FAULTS: tuple[Fault, ...] = (
+    # circular buffers
+    Fault("a pop is dropped", difference, dropped("compute", "cb_pop_front")),
+    Fault("a pop is doubled", difference, doubled("writer", "cb_pop_front")),
+    Fault("a push is dropped", difference, dropped("reader", "cb_push_back")),
+    Fault("a push is doubled", difference, doubled("reader", "cb_push_back")),
+    Fault("a push of one tile too few", difference, given("reader", "cb_push_back", 1, 1)),
+    Fault("a wait is dropped", difference, dropped("compute", "cb_wait_front")),
+    Fault("a wait for one tile too few", difference, given("compute", "cb_wait_front", 1, 1)),
+    Fault("a reserve is dropped", difference, dropped("compute", "cb_reserve_back")),
+    Fault("a reserve of no tiles", difference, given("compute", "cb_reserve_back", 1, 0)),
+    Fault("A is read into the buffer of B", difference, renamed("reader", "noc_read_tile", 2, "b")),
+    Fault(
+        "A and B are read into each other's buffers", difference,
+        both(renamed("reader", "noc_read_tile", 2, "b"), renamed("reader", "noc_read_tile", 2, "a", 1)), "interpreter",
+    ),
+    Fault("partial sums get half of their pages", product, planned(buffers=one_of("c_partials", block_pages=3))),
+    Fault("a depth that blocks straddle", difference, planned(buffers=one_of("a", block_pages=3, stages=1))),
+    Fault("a block larger than its buffer", difference, planned(buffers=one_of("a", block_pages=1, stages=1))),
+    Fault("one operand is loaded ahead of the other", product, one_operand_first),
+    Fault(
+        "a second producer", difference,
+        inserted("compute", "tile_regs_commit", call("cb_reserve_back", "a", 2)),
+    ),
+    Fault("the consumer is another kernel than planned", difference, planned(buffers=one_of("c", consumer="compute"))),
+    Fault("a tile beyond what is reserved is packed", difference, given("compute", "pack_tile", 3, lambda i: i + 1)),
+    Fault("a tile beyond what was waited for is sent", difference,
+          given("writer", "noc_write_tile", 1, lambda i: i + 1)),
+    Fault("a pack is dropped", difference, dropped("compute", "pack_tile")),
+    Fault("a read is dropped", difference, dropped("reader", "noc_read_tile")),
+    Fault("a loop over the tiles of a block ends early", difference, loop_around("reader", "noc_read_tile", 1)),
+    Fault("the loop over K ends early in one kernel", product, loop_around("reader", "noc_read_barrier", 2)),
+    Fault("a spill is not reloaded", product, branches(lambda _: [])),
+    Fault("partial sums are loaded before there are any", product, branches(always)),
+    Fault("two buffers have one number", difference, planned(buffers=one_of("b", index=0))),
+    Fault("a number that the chip does not have", difference, planned(buffers=one_of("b", index=77))),
+    # NoC
+    Fault("the read barrier is missing", difference, dropped("reader", "noc_read_barrier")),
+    Fault("the write flush is missing", difference, dropped("writer", "noc_writes_flushed")),
+    Fault("the final write barrier is missing", difference, dropped("writer", "noc_write_barrier")),
+    Fault("a page outside of the tensor", difference, given("reader", "noc_read_tile", 1, lambda p: p + 1)),
+    Fault("a page below zero", difference, given("reader", "noc_read_tile", 1, lambda p: p - 1)),
+    Fault("a wrong page stride", difference, given("writer", "noc_write_tile", 3, lambda p: p // 2 * 2)),
+    Fault("a wrong first page", difference, given("writer", "noc_write_tile", 3, lambda p: (p + 2) % 16 % 8),
+          "interpreter"),
+    Fault("cores write the same pages", difference, given("writer", "noc_write_tile", 3, lambda p: p % 4)),
+    Fault(
+        "the reader takes the other tensor", difference,
+        lambda program: given("reader", "noc_read_tile", 0, program.functions["reader"].params[1])(program),
+        "interpreter",
+    ),
+    # work
+    Fault("two cores do one work item", difference, planned(partition=work(1, work_start=1)), step="B1"),
+    Fault("a work item is missing", difference, planned(partition=work(1, work_count=1)), step="B1"),
+    Fault("the work of a core is off by one", difference, planned(partition=work(1, work_start=3)), step="B1"),
+    Fault("a core is given no count", difference, planned(partition=without_value), step="B1"),
+    Fault("a core outside of the chip", difference,
+          planned(partition=lambda p: dataclasses.replace(p, cores=tuple(dataclasses.replace(c, x=c.x + 8)
+                                                                         for c in p.cores))), step="B1"),
+    Fault("a block index is not recovered", difference, bound("bx", 0), step="B2"),
+    Fault("an operand is not loaded", difference, dropped("kernel", "read_block"), step="C2"),
+    Fault("operands are swapped before the split", difference, exchanged("kernel", "sub_tiles", 0, 1), "interpreter",
+          "C2"),
+    Fault("a block is stored twice", difference, doubled("kernel", "write_block"), step="C2"),
+    # arguments
+    Fault("addresses in another order than accessors", difference,
+          reader_arguments(common_runtime=lambda a: a[::-1])),
+    Fault("an argument is missing", difference, reader_arguments(runtime=lambda a: a[:1])),
+    Fault("an argument too many", difference, reader_arguments(common_runtime=lambda a: (*a, a[0]))),
+    Fault("operands in the wrong order", difference, exchanged("compute", "sub_tiles", 1, 2)),
+    # DST
+    Fault("no acquire", difference, dropped("compute", "tile_regs_acquire")),
+    Fault("commit and wait are swapped", difference, swapped("compute", "tile_regs_commit", "tile_regs_wait")),
+    Fault("no commit", difference, dropped("compute", "tile_regs_commit")),
+    Fault("DST is released twice", difference, doubled("compute", "tile_regs_release")),
+    Fault("DST is never released", difference, dropped("compute", "tile_regs_release")),
+    Fault("packed before the commit", difference,
+          both(dropped("compute", "tile_regs_commit"), dropped("compute", "tile_regs_wait"))),
+    Fault("a slot beyond DST", difference, given("compute", "sub_tiles", 5, lambda i: i + 7)),
+    Fault("a sub-block beyond DST", product, given("compute", "matmul_block", 5, 2)),
+    Fault("the packed slot was never written", difference, given("compute", "pack_tile", 1, lambda i: i + 2)),
+    Fault("the wrong slot is packed", biased, given("compute", "pack_tile", 1, lambda i: i + 2), "interpreter"),
+    Fault("a product is added to a used slot", difference,
+          edited("compute", "sub_tiles", followed_by("mul_tiles", *range(6)))),
+    Fault("an operand is not copied to DST", biased, dropped("compute", "copy_tile")),
+    # the engine
+    Fault("no init", difference, dropped("compute", "sub_tiles_init")),
+    Fault("the init of another operation", difference,
+          edited("compute", "sub_tiles_init", instead("add_tiles_init"))),
+    Fault("the init comes before the change of format", product,
+          swapped("compute", "set_source_a", "matmul_block_init")),
+    Fault("no init after another SFPU operation", biased, dropped("compute", "exp_tile_init")),
+    Fault("no init after the partial sums are loaded", product, dropped("compute", "matmul_block_init", 1)),
+    Fault("the data format of the packer is not changed", product, dropped("compute", "reconfig_pack")),
+    Fault("the data format of the unpacker is not changed back", product, dropped("compute", "reconfig_source_a", 1)),
+    Fault("a broadcast is not undone", biased, dropped("compute", "unary_bcast_row_uninit")),
+    Fault("no start-up", difference, dropped("compute", "compute_startup")),
+    Fault("two start-ups", difference, doubled("compute", "compute_startup")),
+    Fault("an init before the start-up", difference, swapped("compute", "compute_startup", "sub_tiles_init")),
+    Fault("only the call transposes", product, given("compute", "matmul_block", 6, 1)),
+    Fault(
+        "the product is transposed", product,
+        both(
+            given("compute", "matmul_block", 6, 1), given("compute", "matmul_block_init", 2, 1),
+            given("compute", "matmul_block_init", 2, 1, 1),
+        ), "interpreter",
+    ),
+    Fault(
+        "an operation that is wrong in this mode", difference,
+        both(
+            planned(compute=lambda c: dataclasses.replace(c, fp32_dest_acc_en=True, dst_tiles=4)),
+            edited("compute", "sub_tiles_init", row_broadcast("unary_bcast_row_init", 0)),
+            edited("compute", "sub_tiles", row_broadcast("unary_bcast_row", 0, 2, 4, 5)),
+        ),
+    ),
+    Fault("the packer never stops to add in L1", product,
+          inserted("compute", "cb_reserve_back", call("pack_l1_accumulate", 1), 1)),
+    # the plan
+    Fault("a wrong page size", difference, planned(accessors=one_of("A", page_bytes=1024)), step="A3"),
+    Fault("wrong strides of a tensor", difference, planned(accessors=one_of("A", page_strides=(2, 1))), step="A3"),
+    Fault("a wrong data format", biased, planned(buffers=one_of("a", data_format="Float16_b"))),
+    Fault("more L1 than there is", difference, planned(buffers=one_of("a", stages=2000)), step="A2"),
+    Fault("a buffer that nothing uses", difference, lambda program: program.with_plan(
+        buffers=(*program.plan.buffers, dataclasses.replace(program.plan.buffers[0], name="left_over", index=5)))),
+    Fault("more tiles of DST than there are", difference,
+          planned(compute=lambda c: dataclasses.replace(c, dst_tiles=16))),
+    # values
+    Fault("operands of a difference are swapped", difference, exchanged("compute", "sub_tiles", 0, 1), "interpreter"),
+    Fault("a wrong tile index", product, given("compute", "matmul_block", 3, 0), "interpreter"),
+    Fault("a wrong scalar", biased, given("compute", "mul_unary_tile", 2, 0.25), "interpreter"),
+    Fault("a product is computed twice", product, doubled("compute", "matmul_block"), "interpreter"),
+    Fault("partial sums are popped unread", product, dropped("compute", "copy_tile"), "interpreter"),
+    Fault("an operation is left out", biased, dropped("compute", "mul_unary_tile"), "interpreter"),
+)  # fmt: skip
+
+TEXT_FAULTS: tuple[TextFault, ...] = (
+    TextFault("a pop is dropped", difference, "compute", "a_buffer.pop_front(2);", ""),
+    TextFault("a wait is dropped", difference, "writer", "c_buffer.wait_front(2);", ""),
+    TextFault("the read barrier is missing", difference, "reader", "noc.async_read_barrier();", ""),
+    TextFault("swapped numbers of circular buffers", difference, "compute", "cb_a = 0", "cb_a = 1"),
+    TextFault("a page outside of the tensor", difference, "reader", "bx * 2 + c}", "bx * 2 + c + 1}"),
+    TextFault("cores write the same pages", difference, "writer", "{.page_id = by * 4", "{.page_id = 0 * by"),
+    TextFault("another page size", difference, "writer", "page_bytes = 2048", "page_bytes = 1024"),
+    TextFault("arguments in another order", difference, "writer", "get_arg_val<uint32_t>(0)",
+              "get_arg_val<uint32_t>(1)"),
+    TextFault("the address of another tensor", difference, "reader", "get_common_arg_val<uint32_t>(0)",
+              "get_common_arg_val<uint32_t>(1)"),
+    TextFault("no init", difference, "compute", "sub_init(cb_a, cb_b);", ""),
+    TextFault("no start-up", difference, "compute", "compute_kernel_hw_startup(cb_a, cb_b, cb_c);", ""),
+    TextFault("another operation under the init", difference, "compute", "sub_tiles(cb_a", "add_tiles(cb_a"),
+    TextFault("DST is never released", difference, "compute", "tile_regs_release();", ""),
+    TextFault("no reconfiguration of the packer", product, "compute",
+              "pack_reconfig_data_format(cb_c_partials, cb_c_out);", ""),
+    TextFault("the loop over K ends early", product, "compute", "k < 3", "k < 2"),
+    TextFault("partial sums are loaded before there are any", product, "compute", "k > 0", "k + 1 > 0"),
+    TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),
+    TextFault("a wrong scalar", biased, "compute", "0x3f000000u", "0x3e800000u"),
+)  # fmt: skip

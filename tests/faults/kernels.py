@@ -1,0 +1,68 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false
+"""The sound kernels that faults are planted into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ttexplore.language as T
+
+
+def difference() -> Any:
+    """Two inputs, two tiles a block, four work items."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 128), "bfloat16"), B: T.Tensor((64, 128), "bfloat16"), C: T.Tensor((64, 128), "bfloat16")
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((32, 64), "bfloat16")
+            T.copy(A[by * 32, bx * 64], a)
+            T.copy(B[by * 32, bx * 64], b)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = a[i, j] - b[i, j]
+            T.copy(c, C[by * 32, bx * 64])
+
+    return kernel
+
+
+def product() -> Any:
+    """A matrix product whose accumulator is larger than DST: partial sums go through a circular buffer."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((96, 96), "bfloat16"), B: T.Tensor((96, 128), "bfloat16"), C: T.Tensor((96, 128), "bfloat16")
+    ):  # fmt: skip
+        with T.Kernel(2, 1) as (bx, by):
+            a = T.alloc_shared((96, 32), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((96, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[by * 96, k * 32], a)
+                T.copy(B[k * 32, bx * 64], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 96, bx * 64])
+
+    return kernel
+
+
+def biased() -> Any:
+    """A row broadcast and functions of DST, in float32 and bfloat16 together."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), V: T.Tensor((64,), "float32"), C: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), "float32")
+            v = T.alloc_shared((64,), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.copy(A[by * 32, bx * 64], a)
+            T.copy(V, v)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = T.exp(a[i, j] * 0.5 + v[j])
+            T.copy(c, C[by * 32, bx * 64])
+
+    return kernel

@@ -1,0 +1,163 @@
+"""Planted faults: each is found by the verifier, the interpreter or the emulator, and told with line and remedy.
+
+docs/faults.md is the table of what they said; ``--update-golden`` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ttexplore as ttx
+from tests.conftest import compare_golden
+from tests.faults.faults import FAULTS, TEXT_FAULTS, Fault, TextFault
+from ttexplore.backends.base import KernelFault
+from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.compare import compare
+from ttexplore.backends.emulator import Emulator
+from ttexplore.errors import ResourceError, TTExploreError, VerifyError
+from ttexplore.exploration import Exploration
+from ttexplore.ir.interpreter import interpret
+from ttexplore.ir.program import Program
+from ttexplore.passes.pipeline import PIPELINE
+from ttexplore.passes.verify import Verifier
+
+TABLE = Path(__file__).parents[2] / "docs" / "faults.md"
+WRONG = "the result is wrong"
+_SOURCE = (Path(__file__).parent / "kernels.py").read_text(encoding="utf-8").splitlines()
+
+
+@functools.cache
+def sound(kernel: Callable[[], Any]) -> Exploration:
+    exploration = ttx.explore(kernel(), options={"cores": (2, 1)})
+    assert exploration.error is None, exploration.error
+    return exploration
+
+
+def verified(fault: Fault) -> Program:
+    """The faulty program, lowered to the end. Raises what the verifier finds."""
+    exploration = sound(fault.kernel)
+    verifier = Verifier(exploration.target)
+    position = next(i for i, step in enumerate(PIPELINE) if step.letter == fault.step)
+    for step in exploration.steps[:position]:
+        verifier.check(step.after)
+    program = fault.edit(exploration.steps[position].after)
+    verifier.check(program)
+    for step in PIPELINE[position + 1 :]:
+        options = {name: program.plan.options[name] for name in step.options}
+        program = step.function(program, exploration.target, **options)
+        verifier.check(program)
+    return program
+
+
+def found_by(fault: Fault) -> tuple[str, TTExploreError | None]:
+    """Who finds a fault, and what it says; no error stands for wrong numbers."""
+    exploration = sound(fault.kernel)
+    try:
+        program = verified(fault)
+    except (VerifyError, ResourceError) as error:
+        return "verifier", error
+    arrays = exploration._inputs(None, 0)
+    try:
+        result = interpret(program.functions, program.plan, arrays, exploration._roles, turn_limit=10_000)
+    except TTExploreError as error:
+        return "interpreter", error
+    if not compare(result.outputs, exploration.reference()).passed:
+        return "interpreter", None
+    return "nobody", None
+
+
+def found_in_text(fault: TextFault) -> TTExploreError | None:
+    """What the emulator says about a faulty text; None where its numbers are wrong."""
+    exploration = sound(fault.kernel)
+    texts = {role: exploration.code[role].text for role in ("reader", "compute", "writer")}
+    assert fault.old in texts[fault.role], texts[fault.role]
+    texts[fault.role] = texts[fault.role].replace(fault.old, fault.new, 1)
+    try:
+        run = Emulator().run(EmittedProgram(texts, exploration.plan), exploration._inputs(None, 0))
+    except KernelFault as error:
+        return error.at(exploration._kernel_line(error))
+    assert not compare(run.outputs, exploration.reference()).passed, "nobody finds it"
+    return None
+
+
+def line(error: TTExploreError) -> str:
+    """The text of the kernel's line that an error names."""
+    return _SOURCE[error.span.line - 1].strip() if error.span is not None else ""
+
+
+def cell(text: str) -> str:
+    return "<br>".join(text.replace("|", "\\|").splitlines())
+
+
+def row(name: str, where: str, finder: str, error: TTExploreError | None) -> str:
+    if error is None:
+        return f"| {name} | {where} | {finder} | {WRONG} | |"
+    told = cell(error.message) + (f"<br>at `{line(error)}`" if error.span is not None else "")
+    return f"| {name} | {where} | {finder} | {told} | {cell(error.hint)} |"
+
+
+def check_error(error: TTExploreError) -> None:
+    """A message names the line, unless it is about the plan or the numbers of cores; it always tells a remedy."""
+    assert error.hint, error
+    if error.span is not None:
+        assert error.span.file.endswith("kernels.py")
+        assert line(error)
+
+
+@functools.cache
+def row_of(index: int) -> str:
+    fault = FAULTS[index]
+    finder, error = found_by(fault)
+    assert finder == fault.finder, f"{fault.name}: found by {finder}: {error}"
+    if error is not None:
+        check_error(error)
+    return row(fault.name, f"IR after {fault.step}", finder, error)
+
+
+@functools.cache
+def text_row_of(index: int) -> str:
+    fault = TEXT_FAULTS[index]
+    error = found_in_text(fault)
+    if error is not None:
+        check_error(error)
+    return row(fault.name, f"C++ of the {fault.role}", "emulator", error)
+
+
+@pytest.mark.parametrize("index", range(len(FAULTS)), ids=[fault.name for fault in FAULTS])
+def test_planted_in_the_program(index: int) -> None:
+    assert row_of(index)
+
+
+@pytest.mark.parametrize("index", range(len(TEXT_FAULTS)), ids=[fault.name for fault in TEXT_FAULTS])
+def test_planted_in_the_text(index: int) -> None:
+    assert text_row_of(index)
+
+
+def test_the_sound_kernels_pass() -> None:
+    for kernel in {fault.kernel for fault in (*FAULTS, *TEXT_FAULTS)}:
+        assert sound(kernel).check()
+
+
+def test_the_table_of_faults(request: pytest.FixtureRequest) -> None:
+    """docs/faults.md tells each fault, who found it and what it said."""
+    rows = [row_of(index) for index in range(len(FAULTS))]
+    rows += [text_row_of(index) for index in range(len(TEXT_FAULTS))]
+    counts = {finder: sum(f"| {finder} |" in one for one in rows) for finder in ("verifier", "interpreter", "emulator")}
+    told = ", ".join(f"{count} by the {finder}" for finder, count in counts.items())
+    head = [
+        "# Planted faults",
+        "",
+        f"{len(rows)} faults, each planted into a sound program; every one is found: {told}.",
+        "The verifier looks at every step without running it, the interpreter runs the IR, the emulator the emitted",
+        "C++; each fault is shown to them in this order. Wrong results are found by comparing with the reference.",
+        "This table is written by `tests/faults` (`pytest --update-golden`).",
+        "",
+        "| fault | planted in | found by | message | remedy |",
+        "|---|---|---|---|---|",
+    ]
+    compare_golden(TABLE, "\n".join([*head, *rows]) + "\n", update=bool(request.config.getoption("--update-golden")))
