@@ -14,6 +14,8 @@ from ttexplore.record import Span
 
 TILE_ROWS = 32
 TILE_COLUMNS = 32
+# A tile is four faces of 16x16 elements, each contiguous (tt-metal tile layout).
+FACE = 16
 
 KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
@@ -50,7 +52,8 @@ class TensorLayout:
     """How a kernel parameter lies in memory (decided by A1).
 
     `position` is the parameter's index, `dtype` the kernel's own dtype, `padded_shape` counts elements with the last
-    two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n].
+    two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n]. `padding` says what lies
+    there: "zero" where the host fills it and kernels may lean on it, "any" where nobody may.
     """
 
     name: str
@@ -60,6 +63,7 @@ class TensorLayout:
     dtype: str
     data_format: str
     padded_shape: tuple[int, ...]
+    padding: Literal["none", "zero", "any"] = "none"
     memory: Literal["dram"] = "dram"
     arrangement: Literal["interleaved"] = "interleaved"
     tile_shape: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS)

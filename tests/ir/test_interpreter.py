@@ -119,10 +119,12 @@ def test_turn_limit() -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(64, 96), (3, 64, 32), (2, 2, 32, 32), (128,)])
+@pytest.mark.parametrize("shape", [(64, 96), (3, 64, 32), (2, 2, 32, 32), (128,), (33, 50), (2, 1, 31), (1,), (70,)])
 def test_tilize_and_back(shape: tuple[int, ...]) -> None:
     values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    np.testing.assert_array_equal(untilize(tilize(values), shape), values)
+    tiles = tilize(values, np.nan)
+    assert np.isnan(tiles).sum() == tiles.size - values.size
+    np.testing.assert_array_equal(untilize(tiles, shape), values)
 
 
 def test_fewer_pages_still_run() -> None:

@@ -214,9 +214,12 @@ class _Emitter:
         origins = origins_of(statement, around)
         if isinstance(statement, For):
             self._loop(statement, depth, origins)
-        elif isinstance(statement, IfThenElse) and statement.else_case is None:
+        elif isinstance(statement, IfThenElse):
             self.code(f"if ({self._expression(statement.condition)}) {{", depth, origins)
             self._body(statements(statement.then_case), depth + 1, origins)
+            if statement.else_case is not None:
+                self.text("} else {", depth, origins)
+                self._body(statements(statement.else_case), depth + 1, origins)
             self.text("}", depth, origins)
         elif isinstance(statement, Bind):
             self._bind(statement, depth, origins)

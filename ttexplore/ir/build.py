@@ -65,8 +65,8 @@ def with_body(statement: Any, body: Sequence[Any]) -> Any:
     )  # fmt: skip
 
 
-def when(test: Any, body: Sequence[Any], span: Any = None) -> Any:
-    return tirx.IfThenElse(test, sequence(body), None, span)
+def when(test: Any, body: Sequence[Any], span: Any = None, *, otherwise: Sequence[Any] | None = None) -> Any:
+    return tirx.IfThenElse(test, sequence(body), None if otherwise is None else sequence(otherwise), span)
 
 
 def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: Any = None) -> Any:

@@ -25,7 +25,7 @@ from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op
-from ttexplore.plan import FORMAT_OF_DTYPE, CoreWork, Plan
+from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
 Array = NDArray[np.float32]
 
@@ -110,7 +110,10 @@ def interpret(
             arrays[name] = np.full(shape, np.nan, np.float32)
     tiled = _is_tiled(functions)
     if tiled:
-        arrays = {name: tilize(array) for name, array in arrays.items()}
+        # Nobody may lean on what lies in the padding of an output.
+        arrays = {
+            name: tilize(array, 0.0 if roles[name] == "input" else np.nan) for name, array in arrays.items()
+        }  # fmt: skip
     programs = {role: _translate(role, function) for role, function in functions.items()}
     mode = _mode(functions)
     # From D5 on the values share one DST buffer, which is used in sections.
@@ -133,22 +136,21 @@ def interpret(
     return Interpretation(tuple(outputs), time.perf_counter() - start)
 
 
-def tilize(array: Array) -> Array:
-    """(..., H, W) as tiles (pages, 32, 32), row-major; a vector is the first row of one row of tiles."""
-    if array.ndim == 1:
-        tiles = np.zeros((array.size // 32, 32, 32), np.float32)
-        tiles[:, 0, :] = array.reshape(-1, 32)
-        return tiles
-    rows, columns = array.shape[-2] // 32, array.shape[-1] // 32
-    return np.ascontiguousarray(array.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32))
+def tilize(array: Array, padding: float) -> Array:
+    """(..., H, W) as tiles (pages, 32, 32), row-major, each matrix padded to whole tiles; a vector is one row."""
+    height, width = (1, *array.shape)[-2:]
+    rows, columns = -(-height // 32), -(-width // 32)
+    padded = np.full((array.size // (height * width), rows * 32, columns * 32), padding, np.float32)
+    padded[:, :height, :width] = array.reshape(-1, height, width)
+    return np.ascontiguousarray(padded.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32))
 
 
 def untilize(tiles: Array, shape: tuple[int, ...]) -> Array:
     """The tensor of `shape` that :func:`tilize` made the tiles from."""
-    if len(shape) == 1:
-        return tiles[:, 0, :].reshape(shape)
-    rows, columns = shape[-2] // 32, shape[-1] // 32
-    return tiles.reshape(-1, rows, columns, 32, 32).transpose(0, 1, 3, 2, 4).reshape(shape)
+    height, width = (1, *shape)[-2:]
+    rows, columns = -(-height // 32), -(-width // 32)
+    padded = tiles.reshape(-1, rows, columns, 32, 32).transpose(0, 1, 3, 2, 4).reshape(-1, rows * 32, columns * 32)
+    return padded[:, :height, :width].reshape(shape)
 
 
 def _tensors(functions: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -331,8 +333,10 @@ class _Writer:
             "receive_block",
             "send_block",
             "read_block",
+            "read_strips",
             "write_block",
             "index_block",
+            "write_strips",
         ):
             self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
             self.emit(depth + 1, "yield")
@@ -543,14 +547,41 @@ class _Machine:
     # Kernel-level operations
 
     def copy(self, source: Any, target: Any, flags: dict[str, int]) -> None:
-        values, into = self._view(source), self._view(target)
+        """Copy a block. What lies outside of a tensor reads as zero, and is not stored."""
+        values = self._padded(source) if source[0] in self.tensors else self._view(source)
         if flags["transpose"]:
             if values.ndim == 1:
                 # A vector as a column: nothing else of the tiles is ever read.
-                into[:, 0] = rounded(values, self.dtypes[target[0]])
+                self._view(target)[:, 0] = rounded(values, self.dtypes[target[0]])
                 return
             values = values.T
-        into[...] = rounded(values, self.dtypes[target[0]]).reshape(into.shape)
+        values = rounded(values, self.dtypes[target[0]])
+        if target[0] not in self.tensors:
+            into = self._view(target)
+            into[...] = values.reshape(into.shape)
+            return
+        array, inside, part = self._inside(target)
+        array[inside] = values.reshape([extent for _, extent in target[1]])[part]
+
+    def _inside(self, region: Any) -> tuple[Array, tuple[slice, ...], tuple[slice, ...]]:
+        """The part of a region inside of its tensor, as slices of the tensor and of the region."""
+        name, parts = region
+        array = self.tensors[name]
+        inside: list[slice] = []
+        part: list[slice] = []
+        for (low, extent), length in zip(parts, array.shape, strict=True):
+            first, end = min(max(low, 0), length), max(min(low + extent, length), 0)
+            inside.append(slice(first, max(first, end)))
+            part.append(slice(first - low, max(first, end) - low))
+        return array, tuple(inside), tuple(part)
+
+    def _padded(self, region: Any) -> Array:
+        array, inside, part = self._inside(region)
+        values = np.zeros([extent for _, extent in region[1]], np.float32)
+        values[part] = array[inside]
+        while values.ndim > 1 and values.shape[0] == 1:
+            values = values[0]
+        return values
 
     def fill(self, target: Any, value: Any, flags: dict[str, int]) -> None:
         self._view(target)[...] = rounded(value, self.dtypes[target[0]])
@@ -566,33 +597,60 @@ class _Machine:
 
     def read_block(
         self, role: str, tensor: str, cb: str, page: int, rows: int, columns: int, stride: int, column_slots: int,
-        row_slots: int,
+        row_slots: int, *guards: int,
     ) -> bool:  # fmt: skip
-        if self.mode == "channels":
-            if len(self.blocks[cb]) >= self.plan.buffer(cb).stages:
-                return self._wait(role, cb, "reserve", rows * columns)
-            block = np.full((rows * columns, 32, 32), np.nan, np.float32)
-        else:
-            block = self.arrays[cb]
-        for r in range(rows):
-            for c in range(columns):
-                block[r * row_slots + c * column_slots] = self._page(tensor, page + r * stride + c)
-        if self.mode == "channels":
-            self.blocks[cb].append(block)
-            self.moved += 1
+        exists = _existence(guards)
+
+        def fill(block: Array) -> None:
+            for r in range(rows):
+                for c in range(columns):
+                    tile = self._page(tensor, page + r * stride + c) if exists(r, c) else np.float32(0)
+                    block[r * row_slots + c * column_slots] = tile
+
+        return self._load_block(role, cb, fill)
+
+    def read_strips(
+        self, role: str, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, row: int, column: int,
+        rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+    ) -> bool:  # fmt: skip
+        exists = _existence(guards)
+
+        def fill(block: Array) -> None:
+            block[...] = 0.0
+            for r in range(0, rows, unit):
+                for c in range(0, columns, FACE):
+                    if exists(r, c):
+                        from_page, inside = _strip(page, stride, matrix_stride, row, column, r, c, unit)
+                        strip = self._page(tensor, from_page)[inside]
+                        into, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                        block[into][place] = strip
+
+        return self._load_block(role, cb, fill)
+
+    def _load_block(self, role: str, cb: str, fill: Callable[[Array], None]) -> bool:
+        plan = self.plan.buffer(cb)
+        if self.mode != "channels":
+            fill(self.arrays[cb])
+            return True
+        if len(self.blocks[cb]) >= plan.stages:
+            return self._wait(role, cb, "reserve", plan.block_pages)
+        block = np.full((plan.block_pages, 32, 32), np.nan, np.float32)
+        fill(block)
+        self.blocks[cb].append(block)
+        self.moved += 1
         return True
 
-    def write_block(self, role: str, cb: str, tensor: str, page: int, rows: int, columns: int, stride: int) -> bool:
-        if self.mode == "channels":
-            if not self.blocks[cb]:
-                return self._wait(role, cb, "receive", rows * columns)
-            block = self.blocks[cb].popleft()
-            self.moved += 1
-        else:
-            block = self.arrays[cb]
+    def write_block(
+        self, role: str, cb: str, tensor: str, page: int, rows: int, columns: int, stride: int, *guards: int
+    ) -> bool:
+        block = self._stored_block(role, cb)
+        if block is None:
+            return False
+        exists = _existence(guards)
         for r in range(rows):
             for c in range(columns):
-                self._set_page(tensor, page + r * stride + c, block[r * columns + c])
+                if exists(r, c):
+                    self._set_page(tensor, page + r * stride + c, block[r * columns + c])
         return True
 
     def index_block(self, role: str, cb: str, axis: int) -> bool:
@@ -609,6 +667,34 @@ class _Machine:
 
     def write_index_tile(self, cb: str, slot: int, axis: int) -> None:
         self._put(cb, slot, _index_tile(axis))
+
+    def write_strips(
+        self, role: str, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int,
+        rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+    ) -> bool:  # fmt: skip
+        block = self._stored_block(role, cb)
+        if block is None:
+            return False
+        exists = _existence(guards)
+        for r in range(0, rows, unit):
+            for c in range(0, columns, FACE):
+                if exists(r, c):
+                    to_page, inside = _strip(page, stride, matrix_stride, row, column, r, c, unit)
+                    tile = self._page(tensor, to_page).copy()
+                    source, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                    tile[inside] = block[source][place]
+                    self._set_page(tensor, to_page, tile)
+        return True
+
+    def _stored_block(self, role: str, cb: str) -> Array | None:
+        """The block that the writer stores next; None where it has to wait for it."""
+        if self.mode != "channels":
+            return self.arrays[cb]
+        if not self.blocks[cb]:
+            self._wait(role, cb, "receive", self.plan.buffer(cb).block_pages)
+            return None
+        self.moved += 1
+        return self.blocks[cb].popleft()
 
     def receive_block(self, role: str, cb: str, count: int) -> bool:
         if not self.blocks[cb]:
@@ -707,6 +793,48 @@ class _Machine:
         self._set_page(tensor, page, self._get(cb, slot))
         self.queues[cb].unsent = True
         self.unwritten = True
+
+    def noc_read_part(
+        self, tensor: str, page: int, offset: int, cb: str, slot: int, slot_offset: int, count: int
+    ) -> None:  # fmt: skip
+        element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
+        first, size = slot_offset // element, count // element
+        faces = _as_faces(self._tile_being_filled(cb, slot))
+        faces[first : first + size] = self._part(tensor, page, offset // element, size)
+        self._put(cb, slot, _from_faces(faces))
+        self.queues[cb].unread = True
+
+    def noc_write_part(
+        self, cb: str, slot: int, slot_offset: int, tensor: str, page: int, offset: int, count: int
+    ) -> None:  # fmt: skip
+        element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
+        first, size = slot_offset // element, count // element
+        self._part(tensor, page, offset // element, size)
+        faces = _as_faces(self.tensors[tensor][page])
+        faces[offset // element : offset // element + size] = _as_faces(self._get(cb, slot))[first : first + size]
+        self._set_page(tensor, page, _from_faces(faces))
+        self.queues[cb].unsent = True
+        self.unwritten = True
+
+    def _part(self, tensor: str, page: int, first: int, size: int) -> Array:
+        if first < 0 or first % 256 + size > 256 or first + size > 1024:
+            raise self.fault(
+                f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
+            )
+        return _as_faces(self._page(tensor, page))[first : first + size]
+
+    def _tile_being_filled(self, cb: str, slot: int) -> Array:
+        queue = self.queues[cb]
+        if not 0 <= slot < queue.reserved:
+            raise self.fault(f"tile {slot} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles")
+        return queue.tiles[(queue.back + slot) % queue.pages]
+
+    def noc_write_zeros(self, cb: str, slot: int) -> None:
+        self._put(cb, slot, np.zeros((32, 32), np.float32))
+        self.queues[cb].unread = True
+
+    def noc_zeros_barrier(self) -> None:
+        self.noc_read_barrier()
 
     def noc_read_barrier(self) -> None:
         for queue in self.queues.values():
@@ -912,6 +1040,34 @@ class _Machine:
 def _index_tile(axis: int) -> Array:
     numbers = np.arange(32, dtype=np.float32).reshape((-1, 1) if axis == 0 else (1, -1))
     return np.broadcast_to(numbers, (32, 32))
+
+
+def _existence(guards: tuple[int, ...]) -> Callable[[int, int], bool]:
+    """Whether a tile or strip of a block exists in the tensor, by its place in the block; see BlockRegion."""
+    if not guards:
+        return lambda r, c: True
+    row, row_end, column, column_end, *condition = guards
+    return lambda r, c: row + r < row_end and column + c < column_end and all(condition)
+
+
+def _strip(
+    page: int, stride: int, matrix_stride: int, row: int, column: int, r: int, c: int, unit: int, column_stride: int = 1
+) -> tuple[int, tuple[slice, slice]]:
+    """Page and place in it of the strip of a block that starts at its row r and column c."""
+    # With a stride from matrix to matrix, each row of the block is the same row of another one.
+    row_tile, first = divmod(row if matrix_stride else row + r, 32)
+    column_tile, left = divmod(column + c, 32)
+    number = page + r * matrix_stride + row_tile * stride + column_tile * column_stride
+    return number, (slice(first, first + unit), slice(left, left + FACE))
+
+
+def _as_faces(tile: Array) -> Array:
+    """The 1024 elements of a tile in the order of memory: four faces, each row by row."""
+    return tile.reshape(2, FACE, 2, FACE).transpose(0, 2, 1, 3).reshape(-1).copy()
+
+
+def _from_faces(elements: Array) -> Array:
+    return elements.reshape(2, 2, FACE, FACE).transpose(0, 2, 1, 3).reshape(32, 32)
 
 
 def _operand_values(op: Op, values: tuple[Any, ...]) -> dict[str, Any]:

@@ -38,6 +38,38 @@ NOC_WRITE_TILE = Op(
     "api/tensor/noc_traits.h",
     "noc",
 )
+NOC_READ_PART = Op(
+    "noc_read_part",
+    (
+        tensor("source", "read"), page("page", "source"), integer("page_offset_bytes"), circular_buffer("cb", "write"),
+        slot("slot", "cb"), integer("slot_offset_bytes"), integer("count_bytes"),
+    ),
+    "noc.async_read({source}, {cb.buffer}, {count_bytes}, {{.page_id = {page}, .offset_bytes = {page_offset_bytes}}}, "
+    "{{.offset_bytes = {slot} + {slot_offset_bytes}}})",
+    "api/tensor/noc_traits.h",
+    "noc",
+    note="a part of a face; both addresses must agree modulo the alignment of the memory that is read",
+)  # fmt: skip
+NOC_WRITE_PART = Op(
+    "noc_write_part",
+    (
+        circular_buffer("cb"), slot("slot", "cb"), integer("slot_offset_bytes"), tensor("target", "write"),
+        page("page", "target"), integer("page_offset_bytes"), integer("count_bytes"),
+    ),
+    "noc.async_write({cb.buffer}, {target}, {count_bytes}, {{.offset_bytes = {slot} + {slot_offset_bytes}}}, "
+    "{{.page_id = {page}, .offset_bytes = {page_offset_bytes}}})",
+    "api/tensor/noc_traits.h",
+    "noc",
+)  # fmt: skip
+NOC_WRITE_ZEROS = Op(
+    "noc_write_zeros",
+    (circular_buffer("cb", "write"), slot("slot", "cb")),
+    "noc.async_write_zeros({cb.buffer}, {cb.page_bytes}, {{.offset_bytes = {slot}}})",
+    "api/dataflow/noc.h",
+    "noc",
+    note="a tile of zeros, copied from where the firmware keeps some",
+)
+NOC_ZEROS_BARRIER = Op("noc_zeros_barrier", (), "noc.write_zeros_l1_barrier()", "api/dataflow/noc.h", "noc")
 NOC_READ_BARRIER = Op("noc_read_barrier", (), "noc.async_read_barrier()", "api/dataflow/noc.h", "noc")
 NOC_WRITES_FLUSHED = Op("noc_writes_flushed", (), "noc.async_writes_flushed()", "api/dataflow/noc.h", "noc")
 NOC_WRITE_BARRIER = Op("noc_write_barrier", (), "noc.async_write_barrier()", "api/dataflow/noc.h", "noc")
@@ -105,6 +137,10 @@ PROTOCOL_OPS = (
     CB_POP_FRONT,
     NOC_READ_TILE,
     NOC_WRITE_TILE,
+    NOC_READ_PART,
+    NOC_WRITE_PART,
+    NOC_WRITE_ZEROS,
+    NOC_ZEROS_BARRIER,
     NOC_READ_BARRIER,
     NOC_WRITES_FLUSHED,
     NOC_WRITE_BARRIER,

@@ -57,6 +57,7 @@ def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple
 def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGraph:
     """Tensors, kernels and circular buffers, with the tiles that flow between them for each work item."""
     edges: dict[tuple[str, str], int] = {}
+    pages = {buffer.name: buffer.block_pages for buffer in buffers}
 
     def flow(source: str, target: str, tiles: int) -> None:
         edges[(source, target)] = edges.get((source, target), 0) + tiles
@@ -68,12 +69,12 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
                 visit(statements(statement.body), times * (extent if extent is not None else 1))
                 continue
             name, parts = op_name(statement), arguments(statement) if op_name(statement) else []
-            if name == "tt.read_block":
-                tiles = times * int(parts[3].value) * int(parts[4].value)
+            if name in ("tt.read_block", "tt.read_strips"):
+                tiles = times * pages[str(parts[1].name)]
                 flow(str(parts[0].name), "reader", tiles)
                 flow("reader", str(parts[1].name), tiles)
-            elif name == "tt.write_block":
-                tiles = times * int(parts[3].value) * int(parts[4].value)
+            elif name in ("tt.write_block", "tt.write_strips"):
+                tiles = times * pages[str(parts[0].name)]
                 flow(str(parts[0].name), "writer", tiles)
                 flow("writer", str(parts[1].name), tiles)
             elif name == "tt.index_block":

@@ -11,6 +11,7 @@ from ttexplore.ir.build import bind, loop, statements, variable, with_function_b
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.layout_aware_work_partition import grid_loops
+from ttexplore.passes.regions import BLOCK_RANGES
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 
@@ -36,7 +37,9 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
     made = _rectangular(partition, blocks, body) if partition.form == "rectangle" else _linear(partition, blocks, body)
     for statement in made:
         stamp(statement, loops[0].span)
-    return program.with_kernel(with_function_body(program.kernel, made))
+    function = with_function_body(program.kernel, made)
+    ranges = dict(zip(blocks, partition.grid, strict=True))
+    return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges))
 
 
 def _core_value(name: str) -> tuple[Any, Any]:

@@ -13,6 +13,9 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
+# ttnn 0.81.1 makes tensors of up to 8 dimensions.
+MAX_RANK = 8
+
 
 def infer_tt_layout(program: Program, target: Target) -> Program:
     """Decide the layout of each tensor: format, tiles, padded shape, memory.
@@ -20,7 +23,8 @@ def infer_tt_layout(program: Program, target: Target) -> Program:
         A: T.Tensor((1024, 512), "float16")
     ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
 
-    A tensor is an input if the kernel reads it, an output if the kernel writes it.
+    A tensor is an input if the kernel reads it, an output if the kernel writes it. Each matrix of it is padded to
+    whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off.
     """
     roles = tensor_roles(program.kernel)
     layouts = tuple(_layout(parameter, index, roles) for index, parameter in enumerate(program.kernel.params))
@@ -65,8 +69,8 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
             hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
             span=span,
         )
-    if len(shape) > 4:
-        raise Unsupported(f"{name} has {len(shape)} dimensions", hint="use at most 4", span=span)
+    if len(shape) > MAX_RANK:
+        raise Unsupported(f"{name} has {len(shape)} dimensions", hint=f"use at most {MAX_RANK}", span=span)
     if roles.get(name) == "inout":
         raise Unsupported(
             f"{name} is read and written by the kernel",
@@ -75,14 +79,16 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayou
         )
     if name not in roles:
         raise KernelError(f"{name} is neither read nor written", hint="remove the parameter", span=span)
-    matrix = shape[-2:] if len(shape) > 1 else (TILE_ROWS, *shape)
-    for extent, tile in zip(matrix, (TILE_ROWS, TILE_COLUMNS), strict=True):
-        if extent % tile:
-            raise Unsupported(
-                f"{name} is {shape}: {extent} is no multiple of {tile}",
-                hint=f"pad it to {-(-extent // tile) * tile}",
-                span=span,
-            )
-    padded = shape if len(shape) > 1 else (TILE_ROWS, *shape)
+    *leading, rows, columns = shape if len(shape) > 1 else (1, *shape)
+    padded = (*leading, _padded(rows, TILE_ROWS), _padded(columns, TILE_COLUMNS))
+    padding: Literal["none", "zero", "any"] = "none"
+    if padded[-2:] != (rows, columns):
+        padding = "zero" if roles[name] == "input" else "any"
     reason = "ttnn has no float16 tensors; bfloat16 is the nearest" if dtype == "float16" else "default"
-    return TensorLayout(name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, reason=reason)
+    return TensorLayout(
+        name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, padding, reason=reason
+    )  # fmt: skip
+
+
+def _padded(extent: int, tile: int) -> int:
+    return -(-extent // tile) * tile

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import Any
 
-from tvm import tirx
+import tvm
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, loop, op, op_name, statements, variable, with_body, with_function_body
+from ttexplore.ir.build import (
+    arguments,
+    dtype_of,
+    loop,
+    op,
+    op_name,
+    statements,
+    variable,
+    when,
+    with_body,
+    with_function_body,
+)
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
-from ttexplore.plan import Plan
+from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
 
 
@@ -25,24 +39,150 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
                                                        tt.noc_read_barrier()
                                                        tt.cb_push_back(A_shared, 4)
 
+    A tile that the tensor does not have is set to zero, and not stored. Strips of faces are read into tiles of zeros.
     Neighbouring loads share one barrier, so that all their transfers are under way together. A block is popped after
     its last use in the sequence that it arrived in.
     """
     functions = {
         "reader": with_function_body(
-            program.functions["reader"], _reader(statements(program.functions["reader"].body))
+            program.functions["reader"], _reader(statements(program.functions["reader"].body), program.plan)
         ),
         "compute": _compute(program.functions["compute"], program.plan),
-        "writer": with_function_body(program.functions["writer"], _writer_kernel(program.functions["writer"])),
+        "writer": with_function_body(
+            program.functions["writer"], _writer_kernel(program.functions["writer"], program.plan)
+        ),
     }
     return Program(functions, program.plan, program.source)
 
 
-def _tile_loops(rows: int, columns: int, make: Any) -> list[Any]:
-    """Loops over the tiles of a block; a loop of one turn is left out."""
+# Blocks
+
+
+@dataclass(frozen=True)
+class _Transfers:
+    """The transfers of one block: loops of them, and whether some of its tiles get zeros first, or instead."""
+
+    loops: list[Any]
+    clears: list[Any]
+    fills: bool
+
+
+class _Block:
+    """A statement that moves a block between a tensor and a circular buffer; see BlockRegion for the operands."""
+
+    def __init__(self, statement: Any, plan: Plan) -> None:
+        self.reads = op_name(statement).startswith("tt.read")
+        self.strips = op_name(statement).endswith("strips")
+        self.statement = statement
+        first, second, *rest = arguments(statement)
+        self.tensor, self.cb = (first, second) if self.reads else (second, first)
+        self.count = plan.buffer(str(self.cb.name)).block_pages
+        if self.strips:
+            page, row_stride, matrix_stride, row, column, rows, columns, unit, row_slots, column_slots, *guards = rest
+            self.unit, self.matrix_stride = int(unit.value), int(matrix_stride.value)
+            self.row, self.column = row, column
+        else:
+            page, rows, columns, row_stride, *rest = rest
+            column_slots, row_slots = (rest.pop(0), rest.pop(0)) if self.reads else (1, columns)
+            guards = rest
+        self.page, self.row_stride = page, row_stride
+        self.rows, self.columns = int(rows.value), int(columns.value)
+        self.row_slots, self.column_slots = int(row_slots), int(column_slots)
+        self.row_guard, self.column_guard = (guards[:2], guards[2:4]) if guards else ([], [])
+        self.condition = guards[4] if len(guards) > 4 else None
+
+    def transfers(self) -> _Transfers:
+        return self._strips() if self.strips else self._tiles()
+
+    def _tiles(self) -> _Transfers:
+        def move(r: Any, c: Any) -> list[Any]:
+            slot = r * self.row_slots + c * self.column_slots
+            page = self.page + r * self.row_stride + c
+            if not self.reads:
+                return [op("noc_write_tile", self.cb, slot, self.tensor, page)]
+            return [op("noc_read_tile", self.tensor, page, self.cb, slot)]
+
+        def guarded(r: Any, c: Any) -> list[Any]:
+            test = self._test(r, 1, self.rows, c, 1, self.columns)
+            if test is None:
+                return move(r, c)
+            slot = r * self.row_slots + c * self.column_slots
+            other = [op("noc_write_zeros", self.cb, slot)] if self.reads else None
+            return [when(test, move(r, c), otherwise=other)]
+
+        made = _loops(self.rows, self.columns, guarded)
+        return _Transfers(made, [], self.reads and bool(self.row_guard))
+
+    def _strips(self) -> _Transfers:
+        unit, element = (
+            self.unit,
+            DATA_FORMATS[FORMAT_OF_DTYPE[dtype_of(self.cb)]].tile_bytes // TILE_ROWS // TILE_COLUMNS,
+        )
+        rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
+
+        def move(r: Any, c: Any) -> list[Any]:
+            known = _known((r, rows), (c, columns))
+            # Where each row of the block is one of another matrix, it is the same row of all of them.
+            row = self.row if self.matrix_stride else self.row + r * unit
+            column = self.column + c * FACE
+            row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
+            page = self.page + r * self.matrix_stride + row_tile * self.row_stride + column_tile
+            offset = _byte_in_tile(row, column, element)
+            row, column = r * unit, c * FACE
+            row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
+            slot = row_tile * self.row_slots + column_tile * self.column_slots
+            within = _byte_in_tile(row, column, element)
+            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            size = unit * FACE * element
+            if self.reads:
+                made = op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
+            else:
+                made = op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
+            test = self._test(r, unit, rows, c, FACE, columns)
+            return [made] if test is None else [when(test, [made])]
+
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
+        clears: list[Any] = []
+        if self.reads and not full:
+            clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
+        return _Transfers(_loops(rows, columns, move), clears, False)
+
+    def _test(self, r: Any, row_step: int, rows: int, c: Any, column_step: int, columns: int) -> Any:
+        """Whether a tile or strip exists in the tensor; None where that is known."""
+        known = _known((r, rows), (c, columns))
+        tests = [] if self.condition is None else [self.condition]
+        for guard, index, step in ((self.row_guard, r, row_step), (self.column_guard, c, column_step)):
+            if guard:
+                test = guard[0] + index * step < guard[1]
+                if not known.can_prove(test):
+                    tests.append(known.simplify(test))
+        return functools.reduce(tirx.And, tests) if tests else None
+
+
+def _known(*loops: tuple[Any, int]) -> Any:
+    """What is known inside of loops over a block: index and extent of each."""
+    known = tvm.sym.Analyzer()
+    for index, extent in loops:
+        if isinstance(index, ir.Var):
+            known.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
+    return known
+
+
+def _int(value: int) -> Any:
+    return tirx.const(value, "int32")
+
+
+def _byte_in_tile(row: Any, column: Any, element_bytes: int) -> Any:
+    """Where an element lies in a tile of four faces."""
+    row, column = tirx.floormod(row, TILE_ROWS), tirx.floormod(column, TILE_COLUMNS)
+    face = tirx.floordiv(row, FACE) * 2 + tirx.floordiv(column, FACE)
+    return ((face * FACE + tirx.floormod(row, FACE)) * FACE + tirx.floormod(column, FACE)) * element_bytes
+
+
+def _loops(rows: int, columns: int, make: Any) -> list[Any]:
+    """Loops over the rows and columns of a block; a loop of one turn is left out."""
     r, c = variable("r"), variable("c")
-    zero = tirx.const(0, "int32")
-    inner = [make(r if rows > 1 else zero, c if columns > 1 else zero)]
+    inner = make(r if rows > 1 else _int(0), c if columns > 1 else _int(0))
     if columns > 1:
         inner = [loop(c, columns, inner)]
     return [loop(r, rows, inner)] if rows > 1 else inner
@@ -51,19 +191,20 @@ def _tile_loops(rows: int, columns: int, make: Any) -> list[Any]:
 # Reader
 
 
-def _reader(body: list[Any]) -> list[Any]:
+def _reader(body: list[Any], plan: Plan) -> list[Any]:
     made: list[Any] = []
-    group: list[Any] = []
+    group: list[_Block] = []
 
     def flush() -> None:
         made.extend(_read(group))
         group.clear()
 
     for statement in body:
-        if op_name(statement) == "tt.read_block":
-            if any(arguments(other)[1].same_as(arguments(statement)[1]) for other in group):
+        if op_name(statement) in ("tt.read_block", "tt.read_strips"):
+            block = _Block(statement, plan)
+            if any(other.cb.same_as(block.cb) for other in group):
                 flush()
-            group.append(statement)
+            group.append(block)
             continue
         flush()
         if op_name(statement) == "tt.index_block":
@@ -71,71 +212,58 @@ def _reader(body: list[Any]) -> list[Any]:
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
             made += [_stamped(part, statement) for part in parts]
             continue
-        made.append(
-            with_body(statement, _reader(statements(statement.body))) if isinstance(statement, tirx.For) else statement
-        )
+        if isinstance(statement, tirx.For):
+            statement = with_body(statement, _reader(statements(statement.body), plan))
+        made.append(statement)
     flush()
     return made
 
 
-def _read(group: list[Any]) -> list[Any]:
+def _read(group: list[_Block]) -> list[Any]:
     if not group:
         return []
     reserves: list[Any] = []
+    clears: list[Any] = []
     moves: list[Any] = []
     pushes: list[Any] = []
-    for statement in group:
-        tensor, cb, page, rows, columns, row_pages, column_slots, row_slots = arguments(statement)
-        count = int(rows.value) * int(columns.value)
-        transfers = _tile_loops(
-            int(rows.value),
-            int(columns.value),
-            lambda r, c, a=(tensor, page, cb, row_pages, row_slots, column_slots): op(
-                "noc_read_tile", a[0], a[1] + r * a[3] + c, a[2], r * a[4] + c * a[5]
-            ),
-        )
-        parts = [op("cb_reserve_back", cb, count), *transfers, op("cb_push_back", cb, count)]
-        for part in parts:
-            stamp(part, statement.span)
-        reserves.append(parts[0])
-        moves += parts[1:-1]
-        pushes.append(parts[-1])
-    barrier = op("noc_read_barrier")
-    stamp(barrier, group[-1].span)
-    return [*reserves, *moves, barrier, *pushes]
+    filled: Any = None
+    for block in group:
+        transfers = block.transfers()
+        parts = (
+            (reserves, [op("cb_reserve_back", block.cb, block.count)]), (clears, transfers.clears),
+            (moves, transfers.loops), (pushes, [op("cb_push_back", block.cb, block.count)]),
+        )  # fmt: skip
+        for kept, made in parts:
+            kept += [_stamped(one, block.statement) for one in made]
+        filled = block.statement if transfers.fills else filled
+    if filled is not None:
+        moves.append(_stamped(op("noc_zeros_barrier"), filled))
+    barrier = _stamped(op("noc_read_barrier"), group[-1].statement)
+    return [*reserves, *clears, *moves, barrier, *pushes]
 
 
 # Writer
 
 
-def _writer_kernel(function: Any) -> list[Any]:
+def _writer_kernel(function: Any, plan: Plan) -> list[Any]:
     """The writer, which leaves only when everything it sent has arrived."""
-    stores = [statement for statement in walk(function.body) if op_name(statement) == "tt.write_block"]
-    body = _writer(statements(function.body))
+    stores = [s for s in walk(function.body) if op_name(s) in ("tt.write_block", "tt.write_strips")]
+    body = _writer(statements(function.body), plan)
     return [*body, _stamped(op("noc_write_barrier"), stores[-1])] if stores else body
 
 
-def _writer(body: list[Any]) -> list[Any]:
+def _writer(body: list[Any], plan: Plan) -> list[Any]:
     made: list[Any] = []
     for statement in body:
         if isinstance(statement, tirx.For):
-            made.append(with_body(statement, _writer(statements(statement.body))))
-        elif op_name(statement) == "tt.write_block":
-            cb, tensor, page, rows, columns, row_pages = arguments(statement)
-            count, width = int(rows.value) * int(columns.value), int(columns.value)
-            transfers = _tile_loops(
-                int(rows.value),
-                width,
-                lambda r, c, a=(cb, width, tensor, page, row_pages): op(
-                    "noc_write_tile", a[0], r * a[1] + c, a[2], a[3] + r * a[4] + c
-                ),
-            )
+            made.append(with_body(statement, _writer(statements(statement.body), plan)))
+        elif op_name(statement) in ("tt.write_block", "tt.write_strips"):
+            block = _Block(statement, plan)
             parts = [
-                op("cb_wait_front", cb, count), *transfers, op("noc_writes_flushed"), op("cb_pop_front", cb, count)
+                op("cb_wait_front", block.cb, block.count), *block.transfers().loops, op("noc_writes_flushed"),
+                op("cb_pop_front", block.cb, block.count),
             ]  # fmt: skip
-            for part in parts:
-                stamp(part, statement.span)
-            made += parts
+            made += [_stamped(one, statement) for one in parts]
         else:
             made.append(statement)
     return made

@@ -29,7 +29,7 @@ from ttexplore.ir.interpreter import rounded
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.passes.elementwise import ENGINES, Engine, lower_parallel
-from ttexplore.passes.regions import Bounds, page_region
+from ttexplore.passes.regions import BlockRegion, Bounds, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.target import Target
@@ -52,7 +52,7 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
     """
     if eltwise not in ENGINES:
         raise UsageError(f"there is no engine {eltwise!r} for elements", hint=f"use one of {', '.join(ENGINES)}")
-    lowering = _Lowering(program, eltwise)
+    lowering = _Lowering(program, target, eltwise)
     body = lowering.body(statements(program.kernel.body))
     storage, compute = lowering.storage, program.plan.compute
     assert compute is not None
@@ -66,6 +66,7 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
 @dataclass
 class _Lowering:
     program: Program
+    target: Target
     eltwise: Engine
     reasons: list[str] = field(default_factory=list[str])
 
@@ -73,7 +74,7 @@ class _Lowering:
         self.plan = self.program.plan
         self.storage = TileStorage(self.plan)
         self.tiles = self.storage.tiles
-        self.bounds = Bounds()
+        self.bounds = Bounds(self.program.kernel)
         self.rounded = _read_by_others_than_packers(self.program.kernel)
 
     # Statements
@@ -116,28 +117,21 @@ class _Lowering:
     def copy(self, statement: Any) -> list[Any]:
         source, target = arguments(statement)
         if not is_on_chip(source.source):
-            pages = page_region(source, self.plan.accessor(source.source.name), self.bounds, inside=True)
             cb = self.tiles[target.source]
-            slots = (1, pages.columns) if self.storage.orders[str(cb.name)] == "row_major" else (pages.rows, 1)
-            return [
-                op("read_block", source.source, cb, pages.first_page, pages.rows, pages.columns,
-                   pages.row_stride_pages, *slots)
-            ]  # fmt: skip
+            block = self.region(source, target.source, write=False)
+            return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
         if not is_on_chip(target.source):
-            pages = page_region(target, self.plan.accessor(target.source.name), self.bounds, inside=True)
             cb = self.tiles[source.source]
-            return [
-                op(
-                    "write_block",
-                    cb,
-                    target.source,
-                    pages.first_page,
-                    pages.rows,
-                    pages.columns,
-                    pages.row_stride_pages,
-                )
-            ]
+            return [write_operation(target.source, cb, self.region(target, source.source, write=True))]
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
+
+    def region(self, region: Any, buffer: Any, *, write: bool) -> BlockRegion:
+        """How a region of a tensor is moved to or from an on-chip buffer."""
+        name = str(region.source.name)
+        return block_region(
+            region, shape_of(buffer), self.plan.layout(name), self.plan.accessor(name), self.bounds,
+            self.target.dram_alignment_bytes, write=write,
+        )  # fmt: skip
 
     def on_chip_copy(self, statement: Any, source: Any, target: Any, target_block: Any) -> list[Any]:
         storage, count = self.storage, self.storage.count(target)

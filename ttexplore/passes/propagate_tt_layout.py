@@ -8,13 +8,14 @@ from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, dtype_of, op_name, statements
+from ttexplore.ir.build import arguments, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_nest
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
-from ttexplore.passes.regions import Bounds, check_on_chip, page_region
+from ttexplore.passes.padding import check_padding
+from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig
 from ttexplore.target import Target
@@ -45,7 +46,7 @@ def propagate_tt_layout(
         raise UsageError(f"there is no math fidelity {math_fidelity!r}", hint=f"use one of {', '.join(FIDELITIES)}")
     if accumulate not in ("reload", "l1"):
         raise UsageError(f"there is no way to accumulate called {accumulate!r}", hint="use 'reload' or 'l1'")
-    check_regions(program)
+    check_padding(program.kernel, check_regions(program, target))
     staging = plan_staging(program.kernel, stages)
     buffers = tuple(circular_buffer(one) for one in staging.buffers.values() if one.kind == "cb")
     check_l1(buffers, target)
@@ -88,41 +89,51 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target) -> None:
         )
 
 
-def check_regions(program: Program) -> None:
-    """Check every copy: whole tiles, inside the tensors. Raises as :func:`page_region` does, at the kernel's line."""
-    bounds = Bounds()
+def check_regions(program: Program, target: Target) -> dict[Any, BlockRegion]:
+    """The regions of tensors that copies move, by statement.
+
+    Raises as :func:`block_region` does where tiles and strips do not express one, at the kernel's line.
+    """
+    found: dict[Any, BlockRegion] = {}
+    bounds = Bounds(program.kernel)
 
     def visit(body: Any) -> None:
         for statement in statements(body):
             bounds.enter(statement)
             try:
-                _check_statement(statement, bounds, program)
+                for block in _regions(statement, bounds, program, target):
+                    found[statement] = block
             except TTExploreError as error:
                 raise error.at(span_of(statement)) from None
             if isinstance(statement, tirx.For) and not is_parallel(statement):
                 visit(statement.body)
 
     visit(program.kernel.body)
+    return found
 
 
-def _check_statement(statement: Any, bounds: Bounds, program: Program) -> None:
+def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -> list[BlockRegion]:
     if is_parallel(statement):
         check_indices(statement, bounds)
-    if not op_name(statement).startswith("tl."):
-        return
-    for region in arguments(statement):
-        if not isinstance(region, ir.TensorRegion):
-            continue
-        if is_on_chip(region.source):
-            check_on_chip(region)
-        else:
-            page_region(region, accessor_of(program.plan.layout(region.source.name)), bounds)
-    if op_name(statement) != "tl.copy":
-        tensors = [r for r in arguments(statement) if isinstance(r, ir.TensorRegion) and not is_on_chip(r.source)]
+    name = op_name(statement)
+    if not name.startswith("tl."):
+        return []
+    regions = [part for part in arguments(statement) if isinstance(part, ir.TensorRegion)]
+    tensors = [region for region in regions if not is_on_chip(region.source)]
+    for region in regions:
+        check_on_chip(region)
+    if name != "tl.copy" or len(tensors) == len(regions):
         for region in tensors:
-            raise _tensor_operand(op_name(statement), region)
-    elif not any(is_on_chip(region.source) for region in arguments(statement)):
-        raise _tensor_operand("tl.copy", arguments(statement)[0])
+            raise _tensor_operand(name, region)
+        return []
+    found: list[BlockRegion] = []
+    for region in tensors:
+        write = region.same_as(regions[1])
+        block = shape_of(regions[0 if write else 1].source)
+        layout = program.plan.layout(str(region.source.name))
+        alignment = target.dram_alignment_bytes
+        found.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
+    return found
 
 
 def _tensor_operand(name: str, region: Any) -> TTExploreError:

@@ -1,4 +1,9 @@
-"""Regions of tensors as pages: whole tiles inside the tensor, or an error at the kernel's line."""
+"""Regions of tensors as pages: whole tiles, or strips of a tile's faces, or an error at the kernel's line.
+
+A block of a tensor is moved tile by tile where it starts on a tile boundary and nothing else lies in its last tiles.
+Else it is moved in *strips*: 1 to 16 rows of 16 columns, which lie one after another in one face of a tile. What a
+block does not cover of its own tiles is zero after a load, and never stored.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +13,28 @@ from typing import Any
 import tvm
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported
-from ttexplore.ir.build import constant, shape_of
+from ttexplore.errors import Unsupported
+from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor
+from ttexplore.plan import DATA_FORMATS, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+
+BLOCK_RANGES = "tt.block_ranges"
 
 
 class Bounds:
     """What is known about the variables around a statement.
 
     `ranges` knows the loops, `proofs` also what the kernel's own variables stand for; page expressions are simplified
-    with the first alone, so that they speak of the kernel's variables.
+    with the first alone, so that they speak of the kernel's variables. A function whose launch grid is a loop over
+    work items already says in an attribute how far each block index goes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, function: Any) -> None:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
+        self.blocks: dict[Any, int] = {}
+        for variable, extent in dict((function.attrs or {}).get(BLOCK_RANGES, {})).items():
+            self.blocks[variable] = int(extent)
 
     def enter(self, statement: Any) -> None:
         """Learn from a loop or a binding that the following statements are under."""
@@ -33,65 +44,265 @@ class Bounds:
                 self.ranges.bind(statement.loop_var, span, True)
                 self.proofs.bind(statement.loop_var, span, True)
         elif isinstance(statement, tirx.Bind):
-            self.proofs.bind(statement.var, statement.value, True)
+            if statement.var in self.blocks:
+                extent = tirx.const(self.blocks[statement.var], "int32")
+                self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
+            else:
+                self.proofs.bind(statement.var, statement.value, True)
+
+    def proves(self, condition: Any) -> bool:
+        """Whether a condition always holds."""
+        return bool(self.proofs.can_prove(condition))
 
 
 @dataclass(frozen=True)
-class PageRegion:
-    """A block of tiles of a tensor: the first page, rows and columns of tiles, pages from one tile row to the next."""
+class Axis:
+    """Where a block lies along one axis of a tensor: its first element, its extent, and the tensor's own length."""
+
+    number: int
+    low: Any
+    extent: int
+    length: int
+
+
+@dataclass(frozen=True)
+class BlockRegion:
+    """A block of a tensor and how it is moved.
+
+    In tiles if `unit` is 0: `rows` x `columns` tiles from `first_page`, `row_stride_pages` from one row of them to the
+    next. Else in strips of `unit` rows: `rows` x `columns` elements from (`row`, `column`) of the matrix whose tiles
+    start at `first_page`; `matrix_stride_pages` from one row of the block to the next where each row comes from a
+    matrix of its own, else 0. `guards` are a low bound and an end for rows and for columns, in tiles, of strips in
+    elements: a tile or strip exists where low + its offset < end. `condition` says whether there is any of the block.
+    `zero_rows` and `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles.
+    """
 
     first_page: Any
     rows: int
     columns: int
     row_stride_pages: int
+    guards: tuple[tuple[Any, int], tuple[Any, int]] | None
+    condition: Any
+    unit: int = 0
+    row: Any = None
+    column: Any = None
+    matrix_stride_pages: int = 0
+    zero_rows: bool = True
+    zero_columns: bool = True
+
+    @property
+    def tile_grid(self) -> tuple[int, int]:
+        """Rows and columns of tiles that the block takes on chip."""
+        if not self.unit:
+            return self.rows, self.columns
+        return -(-self.rows // TILE_ROWS), -(-self.columns // TILE_COLUMNS)
+
+    @property
+    def guard_arguments(self) -> list[Any]:
+        """The guards as the last arguments of the operation that moves the block; none where all of it exists."""
+        if self.guards is None and self.condition is None:
+            return []
+        rows, columns = self.guards or ((0, self.rows), (0, self.columns))
+        return [*rows, *columns, *([] if self.condition is None else [self.condition])]
 
 
-def page_region(region: Any, accessor: Accessor, bounds: Bounds, *, inside: bool = False) -> PageRegion:
-    """The pages of a region of a tensor; `inside` says that it is known to lie inside.
+def block_region(
+    region: Any, block: tuple[int, ...], layout: TensorLayout, accessor: Accessor, bounds: Bounds,
+    alignment_bytes: int, *, write: bool = False,
+) -> BlockRegion:  # fmt: skip
+    """How a region of a tensor is moved to, or from (`write`), an on-chip buffer of shape `block`.
 
-    Raises KernelError where it can leave the tensor, Unsupported where it is no whole tiles.
+    `alignment_bytes` is that of a read from the tensor's memory. Raises Unsupported where neither tiles nor strips
+    express it.
     """
-    tensor, shape = region.source, shape_of(region.source)
-    parts = list(region.region)
-    tiles = (TILE_ROWS, TILE_COLUMNS)[-min(len(shape), 2) :]
-    leading = len(parts) - len(tiles)
-    lows, extents = [part.min for part in parts], [constant(part.extent) for part in parts]
-    page: Any = tirx.const(0, "int32")
-    for axis, (low, extent, length) in enumerate(zip(lows, extents, shape, strict=True)):
+    tensor = region.source
+    axes: list[Axis] = []
+    for number, (part, length) in enumerate(zip(region.region, shape_of(tensor), strict=True)):
+        extent = constant(part.extent)
         if extent is None:
             raise Unsupported(f"{tensor.name}: a region of variable size", hint="use constant block sizes")
-        if not inside:
-            _check_inside(tensor, axis, low, extent, length, bounds)
-        if axis < leading:
-            if extent != 1:
-                raise Unsupported(
-                    f"{tensor.name}: a block of {extent} along axis {axis}",
-                    hint="take one index along leading axes; blocks are the last two",
-                )
-            page = page + low * accessor.page_strides[axis]
-            continue
-        tile = tiles[axis - leading]
-        if extent % tile or not bounds.proofs.can_prove(tirx.floormod(low, tile) == 0):
+        if not bounds.proves(part.min >= 0):
             raise Unsupported(
-                f"{tensor.name}: the region from {low} of length {extent} along axis {axis} "
-                f"is no whole tiles of {tile}",
-                hint=f"start at multiples of {tile} and take multiples of {tile}",
+                f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
+                hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros",
             )
-        stride = accessor.page_strides[axis if len(shape) > 1 else 1]
-        page = page + tirx.floordiv(low, tile) * stride
-    sizes = [int(extent or 0) // tile for extent, tile in zip(extents[leading:], tiles, strict=True)]
-    rows, columns = sizes if len(sizes) == 2 else (1, sizes[0])
-    return PageRegion(bounds.ranges.simplify(page), rows, columns, accessor.page_strides[-2])
-
-
-def _check_inside(tensor: Any, axis: int, low: Any, extent: int, length: int, bounds: Bounds) -> None:
-    known = bounds.proofs.const_int_bound(low)
-    if known.min_value < 0 or known.max_value + extent > length:
-        raise KernelError(
-            f"{tensor.name} has {length} elements along axis {axis}; the region reaches from {known.min_value} "
-            f"to {known.max_value + extent}",
-            hint=f"make {length} a multiple of the block size, or check the block indices",
+        axes.append(Axis(number, part.min, extent, length))
+    rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
+    page: Any = tirx.const(0, "int32")
+    condition: Any = None
+    for axis in outer:
+        page = page + axis.low * accessor.page_strides[axis.number]
+        if axis is not matrix and not bounds.proves(axis.low < axis.length):
+            inside = axis.low < axis.length
+            condition = inside if condition is None else tirx.And(condition, inside)
+    stride = accessor.page_strides[-2]
+    on_tiles = matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
+    whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
+    if on_tiles and all(whole):
+        return _tiles(rows, columns, page, stride, condition, bounds, whole)
+    # The 16 bytes are what a write wants to agree on, whatever the memory.
+    wanted = 16 if write else alignment_bytes
+    problem = _no_strips(rows, columns, matrix, DATA_FORMATS[layout.data_format].tile_bytes, wanted, bounds)
+    if problem and (write or not on_tiles):
+        where = ", ".join(f"{axis.low}:{_plus(axis.low, axis.extent)}" for axis in axes)
+        raise Unsupported(
+            f"{tensor.name}[{where}] {'cannot be stored' if write else 'cannot be loaded'}: {problem[0]}",
+            hint=problem[1],
         )
+    if problem:
+        return _tiles(rows, columns, page, stride, condition, bounds, whole)
+    return _strips(rows, columns, matrix, page, accessor, condition, bounds)
+
+
+def _plus(low: Any, extent: int) -> Any:
+    return tvm.sym.Analyzer().simplify(low + extent)
+
+
+def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[Axis, Axis, list[Axis], Axis | None]:
+    """The row and the column axis of a block, the axes before the matrix, and the one of these that gives the rows.
+
+    Axes of one element do not count: those of the block that are longer are those of the region in order.
+    """
+    one = Axis(-1, tirx.const(0, "int32"), 1, 1)
+    *outer, row, column = [one, *axes] if len(axes) == 1 else axes
+    outer = [axis for axis in outer if axis.number >= 0]
+    long = [axis for axis in axes if axis.extent != 1]
+    block_rows, block_columns = block if len(block) == 2 else (1, *block)
+    ways = [extent != 1 for extent in (block_rows, block_columns)]
+    of_rows = long[0] if ways[0] else None
+    of_columns = long[-1] if ways[1] else None
+    if of_columns not in (None, column) or of_rows is column:
+        turned = of_rows is column
+        raise Unsupported(
+            f"{name}: axis {(column if turned else of_columns or column).number} would become the "
+            f"{'rows' if turned else 'columns'} of a block {block}",
+            hint="the last axis of a tensor is the last of its blocks: give the block that shape",
+        )
+    if of_rows in (None, row):
+        return row, column, outer, None
+    # Each row of the block is a row of another matrix.
+    return row, column, outer, of_rows
+
+
+def _on_tile(axis: Axis, tile: int, bounds: Bounds) -> bool:
+    return bounds.proves(tirx.floormod(axis.low, tile) == 0)
+
+
+def _reaches_end(axis: Axis, bounds: Bounds) -> bool:
+    return bounds.proves(axis.low + axis.extent >= axis.length)
+
+
+def _fills(axis: Axis, tile: int, bounds: Bounds) -> bool:
+    """Whether nothing else of the tensor lies in the last tiles (or strips) of a block."""
+    return axis.extent % tile == 0 or _reaches_end(axis, bounds)
+
+
+def _tiles(
+    rows: Axis, columns: Axis, page: Any, stride: int, condition: Any, bounds: Bounds, zero: tuple[bool, bool]
+) -> BlockRegion:
+    row, column = tirx.floordiv(rows.low, TILE_ROWS), tirx.floordiv(columns.low, TILE_COLUMNS)
+    first = bounds.ranges.simplify(page + row * stride + column)
+    guards: list[tuple[Any, int]] = []
+    row_count, column_count = -(-rows.extent // TILE_ROWS), -(-columns.extent // TILE_COLUMNS)
+    for axis, count, tile in ((rows, row_count, TILE_ROWS), (columns, column_count, TILE_COLUMNS)):
+        end = -(-axis.length // tile)
+        inside = bounds.proves(axis.low + count * tile <= end * tile)
+        guards.append((0, count) if inside else (bounds.ranges.simplify(tirx.floordiv(axis.low, tile)), end))
+    return BlockRegion(
+        first, row_count, column_count, stride, _guards(guards), condition, zero_rows=zero[0], zero_columns=zero[1]
+    )  # fmt: skip
+
+
+def _guards(guards: list[tuple[Any, int]]) -> tuple[tuple[Any, int], tuple[Any, int]] | None:
+    rows, columns = guards
+    return None if isinstance(rows[0], int) and isinstance(columns[0], int) else (rows, columns)
+
+
+def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
+    """The most rows that a strip of a block can have."""
+    if matrix is not None:
+        return 1
+    for unit in (16, 8, 4, 2):
+        if bounds.proves(tirx.floormod(rows.low, unit) == 0) and _fills(rows, unit, bounds):
+            return unit
+    return 1
+
+
+def _no_strips(
+    rows: Axis, columns: Axis, matrix: Axis | None, tile_bytes: int, alignment: int, bounds: Bounds
+) -> tuple[str, str] | None:
+    """Why a block cannot be moved in strips, and what would work; None if it can."""
+    if not bounds.proves(tirx.floormod(columns.low, FACE) == 0):
+        return f"it starts at {columns.low} along its last axis", f"start at multiples of {FACE}"
+    if not _fills(columns, FACE, bounds):
+        return (
+            f"{columns.extent} columns end inside a run of {FACE}, where other elements follow",
+            f"use a multiple of {FACE} columns, or all of them",
+        )
+    row_bytes = tile_bytes // TILE_ROWS // 2
+    if _unit(rows, matrix, bounds) * row_bytes % alignment and not (
+        matrix is None and _on_tile(rows, TILE_ROWS, bounds)
+    ):
+        fit = alignment // row_bytes
+        return (
+            f"its rows start at {rows.low}, and the memory of this chip is read in units of {fit} rows",
+            f"start at multiples of {fit} rows and take multiples of {fit}, or use float32",
+        )
+    return None
+
+
+def _strips(
+    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, accessor: Accessor, condition: Any, bounds: Bounds
+) -> BlockRegion:
+    unit = _unit(rows, matrix, bounds)
+    guards: list[tuple[Any, int]] = []
+    counted = matrix or rows
+    if matrix is not None and not bounds.proves(rows.low < rows.length):
+        inside = rows.low < rows.length
+        condition = inside if condition is None else tirx.And(condition, inside)
+    for axis, step in ((counted, unit), (columns, FACE)):
+        last = (axis.extent - 1) // step * step
+        inside = bounds.proves(axis.low + last < axis.length)
+        guards.append((0, axis.extent) if inside else (axis.low, axis.length))
+    return BlockRegion(
+        bounds.ranges.simplify(page), counted.extent, columns.extent, accessor.page_strides[-2], _guards(guards),
+        condition, unit=unit, row=rows.low, column=columns.low,
+        matrix_stride_pages=accessor.page_strides[matrix.number] if matrix is not None else 0,
+    )  # fmt: skip
+
+
+def read_operation(tensor: Any, cb: Any, block: BlockRegion, column_major: bool) -> Any:
+    """The statement that loads a block into a circular buffer, whose tiles are in rows or in columns."""
+    row_slots, column_slots = _slots(block, column_major)
+    if not block.unit:
+        return op(
+            "read_block", tensor, cb, block.first_page, block.rows, block.columns, block.row_stride_pages, column_slots,
+            row_slots, *block.guard_arguments,
+        )  # fmt: skip
+    return op("read_strips", tensor, cb, *_strip_arguments(block), row_slots, column_slots, *block.guard_arguments)
+
+
+def write_operation(tensor: Any, cb: Any, block: BlockRegion) -> Any:
+    """The statement that stores a block from a circular buffer, whose tiles are in rows."""
+    if not block.unit:
+        return op(
+            "write_block", cb, tensor, block.first_page, block.rows, block.columns, block.row_stride_pages,
+            *block.guard_arguments,
+        )  # fmt: skip
+    return op("write_strips", cb, tensor, *_strip_arguments(block), *_slots(block, False), *block.guard_arguments)
+
+
+def _strip_arguments(block: BlockRegion) -> list[Any]:
+    return [
+        block.first_page, block.row_stride_pages, block.matrix_stride_pages, block.row, block.column, block.rows,
+        block.columns, block.unit,
+    ]  # fmt: skip
+
+
+def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
+    """The steps in a circular buffer from a tile to the one below it, and to the one on its right."""
+    rows, columns = block.tile_grid
+    return (1, rows) if column_major else (columns, 1)
 
 
 def check_on_chip(region: Any) -> None:

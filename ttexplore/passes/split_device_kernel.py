@@ -42,9 +42,9 @@ def split_device_kernel(program: Program, target: Target) -> Program:
 def role_of(statement: Any) -> KernelRole:
     """The kernel that runs an operation."""
     match op_name(statement):
-        case "tt.read_block" | "tt.index_block":
+        case "tt.read_block" | "tt.read_strips" | "tt.index_block":
             return "reader"
-        case "tt.write_block":
+        case "tt.write_block" | "tt.write_strips":
             return "writer"
         case name if name.startswith("tt."):
             return "compute"
@@ -66,8 +66,8 @@ def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
                 made += _sent(statement, plan)
         elif role_of(statement) == role:
             made.append(statement)
-        elif role == "compute" and op_name(statement) in ("tt.read_block", "tt.index_block"):
-            cb = arguments(statement)[1 if op_name(statement) == "tt.read_block" else 0]
+        elif role == "compute" and role_of(statement) == "reader":
+            cb = arguments(statement)[0 if op_name(statement) == "tt.index_block" else 1]
             if plan.buffer(str(cb.name)).consumer == "compute":
                 made.append(_marker("receive_block", cb, plan, statement))
     return made

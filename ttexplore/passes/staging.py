@@ -82,15 +82,15 @@ def storage_dtype(dtype: str) -> str:
 
 
 def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Tile rows and columns of a block; a vector is one row of tiles."""
-    rows, columns = shape if len(shape) == 2 else (TILE_ROWS, shape[0])
-    return rows // TILE_ROWS, columns // TILE_COLUMNS
+    """Tile rows and columns of a block, the last ones not always full; a vector is one row of tiles."""
+    rows, columns = shape if len(shape) == 2 else (1, shape[0])
+    return -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)
 
 
 def plan_staging(function: Any, default_stages: int) -> Staging:
     """Decide the storage of every on-chip value of a kernel.
 
-    Raises Unsupported for blocks that are no whole tiles and for uses that no storage serves.
+    Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
     staging = Staging()
     pipelines = _pipeline_depths(function)
@@ -128,13 +128,6 @@ def _check_block(web: Web) -> None:
         raise Unsupported(
             f"{buffer.name} has {len(shape)} dimensions", hint="use blocks of 1 or 2 dimensions", span=span
         )
-    for extent, tile in zip(shape[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(shape) :], strict=True):
-        if extent % tile:
-            raise Unsupported(
-                f"{buffer.name} is {shape}: {extent} is no multiple of {tile}",
-                hint=f"use blocks of {TILE_ROWS}x{TILE_COLUMNS} tiles",
-                span=span,
-            )
 
 
 class _Web:

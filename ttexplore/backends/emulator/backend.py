@@ -53,6 +53,7 @@ EVENT_OPERATIONS = (
     "pack",
     "semaphore",
     "multicast",
+    "zeros",
     "finish",
 )
 

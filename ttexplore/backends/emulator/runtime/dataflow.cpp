@@ -1,8 +1,9 @@
 // Arguments, circular buffers, NoC transfers and semaphores.
 #include "machine.h"
 
-// DRAM reads want the same position modulo 32 bytes on both sides (Wormhole; metalium.md 2.4), writes modulo 16.
-static constexpr uint32_t READ_ALIGNMENT_BYTES = 32;
+// Reads from DRAM want the same position on both sides modulo 32 bytes on Wormhole and 64 on Blackhole, writes modulo 16
+// (NOC_DRAM_READ_ALIGNMENT_BYTES, NOC_DRAM_WRITE_ALIGNMENT_BYTES of the SDK).
+static uint32_t read_alignment_bytes() { return machine.wormhole ? 32 : 64; }
 static constexpr uint32_t WRITE_ALIGNMENT_BYTES = 16;
 
 static uint32_t later(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -296,6 +297,24 @@ static Core* remote_core(uint32_t x, uint32_t y) {
     return core;
 }
 
+// Notes a transfer to `to`, which is `target`, that the barrier of reads ends.
+static void arriving(Core* core, const NocLocation& target, const uint8_t* to, uint32_t bytes) {
+    ++running->outstanding_reads;
+    if (target.kind != NocLocation::Buffer) {
+        mark_written(core, to, bytes);
+        return;
+    }
+    Buffer& buffer = core->buffers[target.address];
+    const BufferConfig& config = machine.buffers[target.address];
+    const uint32_t first = buffer.write + target.offset / config.page_bytes;
+    const uint32_t last = buffer.write + (target.offset + bytes - 1) / config.page_bytes;
+    for (uint32_t page = first; page <= last; ++page) {
+        core->memory->written[config.first_page + page] = 1;
+    }
+    ++buffer.outstanding_reads;
+    running->read_buffers |= 1ull << target.address;
+}
+
 void emulator_noc_read(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line) {
     Core* core = at_line(line);
     const bool to_buffer = target->kind == NocLocation::Buffer;
@@ -306,7 +325,7 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
         case NocLocation::Tensor: {
             Tensor* tensor = nullptr;
             const uint8_t* from = tensor_memory(*source, bytes, tensor);
-            check_alignment(source->offset, to, READ_ALIGNMENT_BYTES);
+            check_alignment(source->offset, to, read_alignment_bytes());
             memcpy(to, from, bytes);
             object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
             break;
@@ -319,21 +338,20 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
             memcpy(to, l1_memory(core, source->address + source->offset, core->memory->l1_address, bytes), bytes);
             break;
     }
-    ++running->outstanding_reads;
-    if (to_buffer) {
-        Buffer& buffer = core->buffers[target->address];
-        const BufferConfig& config = machine.buffers[target->address];
-        const uint32_t first = buffer.write + target->offset / config.page_bytes;
-        const uint32_t last = buffer.write + (target->offset + bytes - 1) / config.page_bytes;
-        for (uint32_t page = first; page <= last; ++page) {
-            core->memory->written[config.first_page + page] = 1;
-        }
-        ++buffer.outstanding_reads;
-        running->read_buffers |= 1ull << target->address;
-    } else {
-        mark_written(core, to, bytes);
-    }
+    arriving(core, *target, to, bytes);
     record(Event_read, object, source->page);
+}
+
+// The firmware keeps zeros in L1, and this reads them; it ends with the barrier of reads.
+void emulator_noc_write_zeros(const NocLocation* target, uint32_t bytes, uint32_t line) {
+    Core* core = at_line(line);
+    const bool to_buffer = target->kind == NocLocation::Buffer;
+    uint8_t* to = to_buffer ? buffer_target(*target, bytes)
+                            : l1_memory(core, target->address + target->offset, core->memory->l1_address, bytes);
+    check_alignment(0, to, WRITE_ALIGNMENT_BYTES);
+    memset(to, 0, bytes);
+    arriving(core, *target, to, bytes);
+    record(Event_zeros, to_buffer ? target->address : 0xFF, bytes);
 }
 
 void emulator_noc_write(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line) {

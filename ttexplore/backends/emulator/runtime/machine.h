@@ -122,7 +122,7 @@ static_assert(sizeof(Event) == 16, "backend.py reads records of 16 bytes");
 enum EventOperation : uint8_t {
     Event_reserve, Event_push, Event_wait, Event_pop, Event_read, Event_write, Event_read_barrier, Event_write_barrier,
     Event_flush, Event_acquire, Event_commit, Event_wait_registers, Event_release, Event_fpu, Event_sfpu, Event_pack,
-    Event_semaphore, Event_multicast, Event_finish,
+    Event_semaphore, Event_multicast, Event_zeros, Event_finish,
 };
 
 struct Machine {

@@ -80,6 +80,7 @@ uint32_t emulator_page_bytes(uint32_t buffer, uint32_t line);
 uint32_t emulator_buffer_pages(uint32_t buffer, uint32_t line);
 
 void emulator_noc_read(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);
+void emulator_noc_write_zeros(const NocLocation* target, uint32_t bytes, uint32_t line);
 void emulator_noc_write(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);
 void emulator_noc_multicast(const NocLocation* source, const NocLocation* target, const NocRectangle* rectangle,
                             uint32_t bytes, uint32_t destinations, uint32_t include_source, uint32_t line);

@@ -77,6 +77,13 @@ public:
                                has_flag(opts, NocOptions::MCAST_INCL_SRC), line.number);
     }
 
+    template <typename Dst>
+    void async_write_zeros(const Dst& dst, uint32_t size_bytes, const dst_args_t<Dst>& args = {}, EMULATOR_CALL_LINE) const {
+        const NocLocation target = noc_traits_t<Dst>::target(dst, args, line.number);
+        emulator_noc_write_zeros(&target, size_bytes, line.number);
+    }
+    void write_zeros_l1_barrier(EMULATOR_CALL_LINE) const { emulator_noc_read_barrier(line.number); }
+
     template <NocOptions opts = NocOptions::DEFAULT>
     void async_read_barrier(const NocOptVals& = {}, EMULATOR_CALL_LINE) const {
         emulator_noc_read_barrier(line.number);

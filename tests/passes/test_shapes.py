@@ -1,0 +1,169 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false
+# ruff: noqa: F841
+"""Blocks and tensors of any size: what is refused, what the plan says, and that no page is touched in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.shapes import copied, exponent, product, vector
+from ttexplore.errors import TTExploreError, Unsupported
+from ttexplore.plan import Plan
+
+
+def refused(kernel: Any, *messages: str, **arguments: Any) -> TTExploreError:
+    exploration = ttx.explore(kernel, **arguments)
+    assert isinstance(exploration.error, Unsupported), repr(exploration.error)
+    assert exploration.error.span is not None
+    for message in messages:
+        assert message in f"{exploration.error.message}; {exploration.error.hint}", str(exploration.error)
+    return exploration.error
+
+
+def moved(source: tuple[int, ...], into: Any, block: tuple[int, ...], dtype: str = "bfloat16") -> Any:
+    """A kernel with one load, of the region that `into` says, and a store of what was loaded."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor(source, dtype), B: T.Tensor((8, *block), dtype)):
+        with T.Kernel(4, 2) as (bx, by):
+            a = T.alloc_shared(block, dtype)
+            T.copy(into(A, bx, by), a)
+            if len(block) == 2:
+                T.copy(a, B[by * 4 + bx, :, :])
+            else:
+                T.copy(a, B[by * 4 + bx, :])
+
+    return kernel
+
+
+def test_region_before_the_tensor() -> None:
+    kernel = moved((64, 64), lambda A, bx, by: A[bx * 32 - 32, 0], (32, 32))
+    refused(kernel, "A: the region along axis 0 starts at bx * 32 - 32, which can lie before the tensor", "start at 0")
+
+
+@pytest.mark.parametrize(
+    ("source", "into", "block", "messages"),
+    [
+        ((64, 64), lambda A, bx, by: A[by * 32, bx * 32 + 8], (32, 32),
+         ("A[by * 32:by * 32 + 32, bx * 32 + 8:bx * 32 + 40] cannot be loaded: it starts at bx * 32 + 8 along its last "
+          "axis", "start at multiples of 16")),
+        ((64, 64), lambda A, bx, by: A[by * 8, bx * 16], (8, 8),
+         ("8 columns end inside a run of 16, where other elements follow", "use a multiple of 16 columns")),
+        ((64, 64), lambda A, bx, by: A[bx * 16 : bx * 16 + 16, by], (16,),
+         ("A: axis 0 would become the columns of a block (16,)", "the last axis of a tensor is the last")),
+        ((64,), lambda A, bx, by: A[bx * 16 : bx * 16 + 16], (16, 1),
+         ("A: axis 0 would become the rows of a block (16, 1)", "give the block that shape")),
+    ],
+)  # fmt: skip
+def test_regions_that_neither_tiles_nor_strips_express(
+    source: tuple[int, ...], into: Any, block: tuple[int, ...], messages: tuple[str, ...]
+) -> None:
+    refused(moved(source, into, block), *messages)
+
+
+def test_alignment_of_rows_on_blackhole() -> None:
+    """A row of 16 bfloat16 has 32 bytes: a unit of Wormhole's memory, and half of one of Blackhole's."""
+    kernel = moved((64, 64), lambda A, bx, by: A[by, bx * 16], (1, 16))
+    assert ttx.explore(kernel, target="wormhole_n150").run().passed
+    refused(
+        kernel, "its rows start at by, and the memory of this chip is read in units of 2 rows",
+        "take multiples of 2, or use float32", target="blackhole_p150",
+    )  # fmt: skip
+    wide = moved((64, 64), lambda A, bx, by: A[by, bx * 16], (1, 16), "float32")
+    assert ttx.explore(wide, target="blackhole_p150").run().passed
+
+
+def test_store_of_a_part_of_a_run() -> None:
+    """A store never touches what follows a block in its tiles."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 40), "bfloat16"), B: T.Tensor((64, 80), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 40), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, B[0, bx * 40])
+
+    refused(kernel, "cannot be stored", "start at multiples of 16")
+
+
+def test_product_over_unknown_padding() -> None:
+    """exp(0) is 1: in the last tile of a block of 20 columns it would be added to the product."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 20), "bfloat16"), B: T.Tensor((20, 32), "bfloat16"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 20), "bfloat16")
+            b = T.alloc_shared((20, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 20):
+                a[i, j] = T.exp(a[i, j])
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    refused(
+        kernel, "a is (32, 20): the product adds up whole tiles of 32, and what lies in the last one beyond 20 is not "
+        "known to be zero", "make 20 a multiple of 32",
+    )  # fmt: skip
+
+
+def test_product_over_padding_that_stays_zero() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 20), "bfloat16"), B: T.Tensor((20, 32), "bfloat16"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 20), "bfloat16")
+            b = T.alloc_shared((20, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 20):
+                a[i, j] = T.max(a[i, j] * 2.0, T.abs(a[i, j]))
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    exploration = ttx.explore(kernel)
+    assert exploration.check(), str(exploration.check())
+    assert exploration.run().passed
+
+
+def test_padding_in_the_plan() -> None:
+    plan: Plan = ttx.explore(exponent((31, 64), (32, 32))).plan
+    assert [(one.padded_shape, one.padding) for one in plan.layouts] == [((32, 64), "zero"), ((32, 64), "any")]
+    whole = ttx.explore(copied((64, 64), (32, 32))).plan
+    assert {one.padding for one in whole.layouts} == {"none"}
+
+
+@pytest.mark.parametrize("target", ["wormhole_n300", "blackhole_p100"])
+@pytest.mark.parametrize("size", [1, 31, 33, 4097])
+def test_awkward_sizes_against_numpy(size: int, target: str) -> None:
+    """Every element is right and none is missing, with numbers that are no products of the same code."""
+    values = np.arange(size, dtype=np.float32) % 251
+    run = ttx.explore(vector(size, 64), target=target).run([values % 100])
+    np.testing.assert_array_equal(run.outputs[0].astype(np.float32), values % 100 * 2 + 1)
+    matrix = values[None, :] - np.arange(33, dtype=np.float32)[:, None]
+    run = ttx.explore(copied((33, size), (32, 64), "float32"), target=target).run([matrix])
+    np.testing.assert_array_equal(run.outputs[0], matrix)
+
+
+def test_gemm_with_tails_against_numpy() -> None:
+    exploration = ttx.explore(product(100, 70, 50, 64, 64, 32))
+    a, b = (np.round(one.astype(np.float32) * 2) for one in exploration.inputs())
+    np.testing.assert_array_equal(exploration.run([a, b]).outputs[0], a @ b)
+
+
+def test_blocks_inside_are_not_tested() -> None:
+    """A bounds test is made only where a block can reach beyond the last tile."""
+    assert "if (" not in ttx.explore(product(96, 64, 64, 32, 32, 32)).code["reader"]
+    reader = ttx.explore(product(100, 70, 50, 64, 96, 32)).code["reader"]
+    assert "if (" not in reader
+    reader = ttx.explore(product(90, 70, 50, 128, 64, 32)).code["reader"]
+    assert "if (by * 4 + r < 3)" in reader
+    assert "noc.async_write_zeros(a_buffer, a_page_bytes" in reader
+    assert "if (bx * 2 + c < 3)" in reader
