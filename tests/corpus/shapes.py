@@ -110,7 +110,7 @@ def rank_five() -> Any:
     @T.prim_func
     def slices(
         A: T.Tensor((2, 1, 3, 33, 40), "float32"), B: T.Tensor((2, 1, 3, 33, 40), "float32"),
-        C: T.Tensor((2, 3, 40), "float32"),
+        C: T.Tensor((2, 3, 3, 40), "float32"),
     ):  # fmt: skip
         with T.Kernel(3, 2) as (h, n):
             a = T.alloc_shared((33, 40), "float32")
@@ -118,7 +118,7 @@ def rank_five() -> Any:
             T.copy(a, B[n, 0, h, :, :])
             row = T.alloc_shared((3, 40), "float32")
             T.copy(A[n, 0, 0:3, 4, :], row)
-            T.copy(row, C[n, :, :])
+            T.copy(row, C[n, h, :, :])
 
     return slices
 

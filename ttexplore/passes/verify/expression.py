@@ -265,9 +265,37 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
             case _:
                 continue
         made[one] = (low, high)
+    difference = affine(("-", test[1], test[2]))
+    if difference is not None and symbol in _BOUNDS:
+        for sign, limit in _BOUNDS[symbol]:
+            _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
     return made
 
 
+def _bound(known: dict[Any, Range], terms: dict[Variable | None, int], limit: int) -> None:
+    """Narrow the variables that have no one value, where a sum is at most `limit`."""
+    for one, factor in terms.items():
+        if one is None or not factor or one not in known or known[one][0] is known[one][1]:
+            continue
+        least: Any = terms.get(None, 0)
+        for other, scale in terms.items():
+            if other is None or other is one:
+                continue
+            if other not in known:
+                return
+            least = least + scale * known[other][0 if scale > 0 else 1]
+        low, high = known[one]
+        # factor * one <= limit - least, rounded to where the product is still small enough
+        if factor > 0:
+            known[one] = (low, _least(high, (limit - least) // factor))
+        else:
+            known[one] = (_most(low, -((limit - least) // -factor)), high)
+
+
+# sign * (left - right) <= limit
+_BOUNDS: dict[str, tuple[tuple[int, int], ...]] = {
+    "<": ((1, -1),), "<=": ((1, 0),), ">": ((-1, -1),), ">=": ((-1, 0),), "==": ((1, 0), (-1, 0)),
+}  # fmt: skip
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 

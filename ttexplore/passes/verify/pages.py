@@ -22,19 +22,37 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan
 Rows = NDArray[np.int64]
 # Which pages of a tensor: one truth value for each.
 Pages = NDArray[np.bool_]
+# A transfer of a part of a page moves rows of 16 elements: a page has so many.
+_PARTS = 64
 # More turns than this are bounded instead of followed.
 _MOST_ROWS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One transfer operation as it runs: for each row the core (its position in the partition) and the page's range."""
+    """One transfer operation as it runs: for each row the core (its position in the partition) and the page's range.
+
+    Of a page, `count_bytes` from `offset_bytes` on are moved; all of it if there is no offset.
+    """
 
     call: Call
     tensor: str
     writes: bool
     core: Rows
     page: Range
+    offset_bytes: Range | None = None
+    count_bytes: int = 0
+
+    def parts(self, accessor: Accessor, pieces: int) -> Iterator[Rows]:
+        """The places that it touches, where each page has so many pieces: for each row one at a time."""
+        pages = np.broadcast_to(self.page[0], self.core.shape)
+        first, count = np.zeros(self.core.shape, np.int64), pieces
+        if self.offset_bytes is not None and pieces > 1:
+            piece_bytes = accessor.page_bytes // pieces
+            first = np.broadcast_to(self.offset_bytes[0], self.core.shape) // piece_bytes
+            count = self.count_bytes // piece_bytes
+        for number in range(count):
+            yield pages * pieces + first + number
 
 
 def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[str, Pages]) -> None:
@@ -42,7 +60,7 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
-    written = _written_tensors(skeletons)
+    written, parted = _written_tensors(skeletons), _parted_tensors(skeletons)
     for skeleton in skeletons.values():
         if not _moves(skeleton.names):
             continue
@@ -51,11 +69,11 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
             _inside(transfer, accessor, skeleton.role)
             if transfer.writes:
                 last[transfer.tensor] = transfer.call
-                _claim(transfer, accessor, writers, plan.partition)
+                _claim(transfer, accessor, writers, plan.partition, _PARTS if transfer.tensor in parted else 1)
     _not_read_elsewhere(skeletons, plan, writers)
     for tensor, pages in stored.items():
         done = writers.get(tensor, np.full(plan.accessor(tensor).pages, -1))
-        _same_pages(tensor, pages, done >= 0, last.get(tensor))
+        _same_pages(tensor, pages, np.max(done.reshape(pages.size, -1), axis=1) >= 0, last.get(tensor))
 
 
 def _moves(names: frozenset[str]) -> bool:
@@ -67,6 +85,16 @@ def _written_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
     for skeleton in skeletons.values():
         for call in calls(skeleton.body):
             found |= {tensor for tensor, _, writes in _moved(call) if writes}
+    return frozenset(found)
+
+
+def _parted_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
+    """The tensors of which parts of pages are written."""
+    found: set[str] = set()
+    for skeleton in skeletons.values():
+        for call in calls(skeleton.body):
+            if "page_offset_bytes" in call.values:
+                found |= {tensor for tensor, _, writes in _moved(call) if writes}
     return frozenset(found)
 
 
@@ -91,14 +119,16 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
         )
 
 
-def _claim(transfer: Transfer, accessor: Accessor, writers: dict[str, NDArray[np.int64]], partition: Partition) -> None:
-    """Note which core writes which page. Raises VerifyError where it is not the first."""
-    owner = writers.setdefault(transfer.tensor, np.full(accessor.pages, -1))
-    pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
-    for page, core in _clashes(owner, pages, transfer.core):
-        places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[page]], partition.cores[core])]
+def _claim(
+    transfer: Transfer, accessor: Accessor, writers: dict[str, NDArray[np.int64]], partition: Partition, pieces: int
+) -> None:
+    """Note which core writes which page, or piece of a page. Raises VerifyError where it is not the first."""
+    owner = writers.setdefault(transfer.tensor, np.full(accessor.pages * pieces, -1))
+    found = (clash for places in transfer.parts(accessor, pieces) for clash in _clashes(owner, places, transfer.core))
+    for place, core in found:
+        places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[place]], partition.cores[core])]
         raise VerifyError(
-            f"page {page} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
+            f"page {place // pieces} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
             hint="let one core do all work items that write a page: which one comes last is not defined",
             span=transfer.call.span,
         )
@@ -126,16 +156,18 @@ def _not_read_elsewhere(
         for transfer in _Walk(plan.partition, follow=frozenset(writers)).transfers(skeleton):
             if transfer.writes or transfer.tensor not in writers:
                 continue
-            pages = np.broadcast_to(transfer.page[0], transfer.core.shape)
-            owner = writers[transfer.tensor][pages]
-            for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
-                one, two = (plan.partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
-                raise VerifyError(
-                    f"core ({one.x}, {one.y}) reads page {int(pages[row])} of {transfer.tensor}, which core "
-                    f"({two.x}, {two.y}) writes",
-                    hint="write to another tensor, or let one core do both work items",
-                    span=transfer.call.span,
-                )
+            accessor, owners = plan.accessor(transfer.tensor), writers[transfer.tensor]
+            pieces = owners.size // accessor.pages
+            for places in transfer.parts(accessor, pieces):
+                owner = owners[places]
+                for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
+                    one, two = (plan.partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
+                    raise VerifyError(
+                        f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
+                        f"core ({two.x}, {two.y}) writes",
+                        hint="write to another tensor, or let one core do both work items",
+                        span=transfer.call.span,
+                    )
 
 
 def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> None:
@@ -202,13 +234,17 @@ class _Walk:
                 hint="index with loop variables, and with values that the cores know",
                 span=call.span,
             )
-        if tensor in self.follow and found[0] is not found[1]:
+        offset = call.values.get("page_offset_bytes")
+        within = None if offset is None else value_range(offset, self.known)
+        exact = found[0] is found[1] and (offset is None or (within is not None and within[0] is within[1]))
+        if tensor in self.follow and not exact:
             raise VerifyError(
                 f"{self.who}: which pages of {tensor} are touched is not known: {show(page)}",
                 hint="use smaller blocks, or simpler indices",
                 span=call.span,
             )
-        self.found.append(Transfer(call, tensor, writes, self.core, found))
+        size = call.values.get("count_bytes", 0)
+        self.found.append(Transfer(call, tensor, writes, self.core, found, within, size))
 
     def bind(self, bind: Bind) -> None:
         match bind.value:
