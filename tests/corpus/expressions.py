@@ -121,14 +121,14 @@ def swapped() -> Any:
         with T.Kernel(1) as bx:
             a = T.alloc_fragment((32, 64), "float32")
             b = T.alloc_fragment((32, 64), "float32")
-            t = T.alloc_fragment((32, 64), "float32")
             e = T.alloc_fragment((32, 64), "bfloat16")
             T.copy(A, a)
             T.copy(B, b)
             for i, j in T.Parallel(32, 64):
-                t[i, j] = a[i, j]
+                before = a[i, j]
+                twice = before + before
                 a[i, j] = b[i, j] * 2.0
-                b[i, j] = t[i, j] + a[i, j]
+                b[i, j] = before + a[i, j] * twice
                 e[i, j] = T.exp(b[i, j]) + 1.0
             for i, j in T.Parallel(32, 64):
                 a[i, j] = a[i, j] + e[i, j]

@@ -158,20 +158,3 @@ def test_expression_that_needs_more_of_dst_than_there_is() -> None:
     error = refused(kernel, ResourceError)
     assert "tiles of DST at once, which holds 4" in error.message
     assert error.span is not None
-
-
-def test_name_used_after_its_buffer_was_stored_to() -> None:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_fragment((64, 64), "float32")
-            c = T.alloc_fragment((64, 64), "float32")
-            T.copy(A, a)
-            for i, j in T.Parallel(64, 64):
-                before = a[i, j] * 2.0
-                a[i, j] = 1.0
-                c[i, j] = before
-            T.copy(c, C)
-
-    error = refused(kernel, Unsupported)
-    assert "before is used after a, which it was made from, has been stored to" in error.message

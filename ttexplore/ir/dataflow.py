@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
+from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]
@@ -49,62 +49,41 @@ def is_parallel(statement: Any) -> bool:
 
 
 def parallel_nest(statement: Any) -> tuple[list[Any], list[Any]]:
-    """The loops of a T.Parallel nest and the statements in it; what names stand for is put in their place.
+    """The loops of a T.Parallel nest and the stores in it, with what names stand for in their place: the loads that a
+    store depends on. A name is worth what it was bound to, also where one of its buffers has been stored to since."""
+    loops, body = parallel_body(statement)
+    return loops, _inlined(body)
 
-    Raises Unsupported where a name is used after a buffer that its value reads has been stored to.
-    """
+
+def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
+    """The loops of a T.Parallel nest and the statements in it: stores, and bindings of names to values."""
     loops: list[Any] = []
     while is_parallel(statement):
         loops.append(statement)
         inner = statements(statement.body)
         if len(inner) != 1 or not is_parallel(inner[0]):
-            return loops, _inlined(inner)
+            return loops, inner
         statement = inner[0]
     return loops, []
 
 
 def _inlined(body: list[Any]) -> list[Any]:
     values: dict[Any, Any] = {}
-    stale: dict[Any, str] = {}
     made: list[Any] = []
-
-    def placed(expression: Any) -> Any:
-        if not values:
-            return expression
-        used: list[Any] = []
-        tvm_ffi.structural_walk(expression, (ir.Var, used.append), order="pre")
-        for variable in used:
-            if variable in stale:
-                raise Unsupported(
-                    f"{variable.name} is used after {stale[variable]}, which it was made from, has been stored to",
-                    hint="use it before the store, or write the expression out",
-                    span=span_of(variable),
-                )
-        return tvm_ffi.structural_map(expression, (ir.Var, lambda one: values.get(one, one)), order="post")
-
     for statement in body:
         if isinstance(statement, tirx.Bind):
-            values[statement.var] = placed(statement.value)
-        elif isinstance(statement, tirx.BufferStore):
-            value = placed(statement.value)
-            made.append(
-                tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
-                if values
-                else statement
-            )
-            for variable, bound in values.items():
-                if any(load.source.same_as(statement.buffer) for load in loads_of(bound)):
-                    stale[variable] = str(statement.buffer.name)
+            values[statement.var] = replaced(statement.value, lambda one: values.get(one, one))
+        elif isinstance(statement, tirx.BufferStore) and values:
+            value = replaced(statement.value, lambda one: values.get(one, one))
+            made.append(tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span))
         else:
             made.append(statement)
     return made
 
 
 def loads_of(expression: Any) -> list[Any]:
-    """The element loads in an expression, in order."""
-    found: list[Any] = []
-    tvm_ffi.structural_walk(expression, (ir.TensorLoad, found.append), order="pre")
-    return found
+    """The element loads in an expression, each once, in order."""
+    return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]
 
 
 def accesses(statement: Any) -> list[Access]:
@@ -157,13 +136,13 @@ def _unsupported(statement: Any) -> Unsupported:
 
 
 def _parallel_accesses(statement: Any) -> list[Access]:
-    loops, body = parallel_nest(statement)
+    loops, body = parallel_body(statement)
     variables = [loop.loop_var for loop in loops]
     found: dict[tuple[Any, str], Access] = {}
     for store in body:
-        if not isinstance(store, tirx.BufferStore):
+        if not isinstance(store, tirx.BufferStore | tirx.Bind):
             raise _unsupported(store)
-        if not is_on_chip(store.buffer):
+        if isinstance(store, tirx.BufferStore) and not is_on_chip(store.buffer):
             raise Unsupported(
                 f"T.Parallel stores to the tensor {store.buffer.name} directly",
                 hint="store to an on-chip buffer and T.copy that to the tensor",
@@ -179,6 +158,8 @@ def _parallel_accesses(statement: Any) -> list[Access]:
             role = load_role(load, variables, span_of(store))
             _check_extents(load, loops, span_of(store))
             found.setdefault((load.source, role), Access(load.source, "read", role))
+        if isinstance(store, tirx.Bind):
+            continue
         if not same_indices(store.indices, variables):
             raise Unsupported(
                 f"T.Parallel stores to {store.buffer.name} at other indices than its loop variables in order",

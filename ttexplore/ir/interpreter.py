@@ -22,6 +22,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported, VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op
@@ -208,6 +209,7 @@ class _Writer:
     lines: list[str] = field(default_factory=list[str])
     values: dict[Any, str] = field(default_factory=dict[Any, str])
     constants: list[Any] = field(default_factory=list[Any])
+    shared: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def constant(self, value: Any) -> str:
         self.constants.append(value)
@@ -218,7 +220,23 @@ class _Writer:
             self.values[variable] = f"v{len(self.values)}"
         return self.values[variable]
 
+    def share(self, e: Any, depth: int) -> None:
+        """Give names to the parts that an expression holds more than once."""
+        self.shared.clear()
+        uses: dict[Any, int] = {}
+        nodes = nodes_of(e)
+        for one in nodes:
+            for part in parts_of(one):
+                uses[part] = uses.get(part, 0) + 1
+        for one in nodes:
+            if uses.get(one, 0) > 1 and parts_of(one):
+                text = self.expression(one)
+                self.shared[one] = f"s{len(self.shared)}"
+                self.emit(depth, f"{self.shared[one]} = {text}")
+
     def expression(self, e: Any) -> str:
+        if e in self.shared:
+            return self.shared[e]
         binary = {
             tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
             tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
@@ -274,6 +292,8 @@ class _Writer:
             case tirx.AllocBuffer():
                 self.emit(depth, f"m.allocate({self.constant(s.buffer)})")
             case tirx.Bind():
+                self.emit(depth, f"m.at = {self.constant(s)}")
+                self.share(s.value, depth)
                 self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
             case tirx.IfThenElse():
                 self.emit(depth, f"if {self.expression(s.condition)}:")
@@ -297,6 +317,7 @@ class _Writer:
     def store(self, s: Any, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
         self.emit(depth, f"m.at = {self.constant(s)}")
+        self.share(s.value, depth)
         self.emit(depth, f"m.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
 
     def parallel(self, s: Any, depth: int) -> None:

@@ -15,7 +15,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
-from ttexplore.ir.dataflow import parallel_nest
+from ttexplore.ir.dataflow import parallel_body
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ops import OPS
 from ttexplore.passes.expressions import Reader
@@ -58,10 +58,11 @@ class _Nest:
 
     def __init__(self, statement: Any, storage: TileStorage, engine: Engine, rounded: set[Any]) -> None:
         self.storage, self.engine, self.rounded = storage, engine, rounded
-        loops, self.body = parallel_nest(statement)
+        loops, self.body = parallel_body(statement)
         variables = [one.loop_var for one in loops]
-        self.rows, self.columns = tile_grid(shape_of(self.body[0].buffer))
-        self.like = storage.tiles[self.body[0].buffer]
+        block = next(one.buffer for one in self.body if isinstance(one, tirx.BufferStore))
+        self.rows, self.columns = tile_grid(shape_of(block))
+        self.like = storage.tiles[block]
         self.graph = ValueGraph()
         self.reader = Reader(
             self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
@@ -97,16 +98,18 @@ class _Nest:
     # Reading
 
     def read(self, store: Any) -> None:
+        if isinstance(store, tirx.Bind):
+            self.reader.bind(store)
+            return
         buffer, reader = store.buffer, self.reader
         value = reader.value(store.value)
         if dtype_of(buffer) == "bfloat16" and self.storage.is_wide:
             value = self.graph.make("to_bfloat16", value)
         # A later load sees the value as the buffer holds it.
-        reader.stored[buffer] = value
+        reader.store(buffer, value)
         if self._is_rounded_later(buffer):
             value = self._without_rounding(value)
         self.stores.append(_Store(store, value))
-        reader.versions[buffer] = reader.versions.get(buffer, 0) + 1
 
     def _is_rounded_later(self, buffer: Any) -> bool:
         """Whether the packer rounds what is stored to a block."""

@@ -17,7 +17,8 @@ from tvm import ir, tirx
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import constant, dtype_of
-from ttexplore.ir.dataflow import load_role, loads_of, parallel_nest
+from ttexplore.ir.dag import nodes_of, parts_of, replaced
+from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.passes.regions import Bounds
 from ttexplore.passes.tile_values import ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -51,12 +52,9 @@ def is_float(dtype: str) -> bool:
 
 def is_index(expression: Any) -> bool:
     """Whether an expression is a whole number made of variables alone."""
-    dtype = str(expression.ty.dtype)
-    return dtype.startswith(("int", "uint")) and not _has_float(expression) and not loads_of(expression)
-
-
-def _has_float(expression: Any) -> bool:
-    return is_float(str(expression.ty.dtype)) or any(_has_float(part) for part in _parts(expression))
+    if not str(expression.ty.dtype).startswith(("int", "uint")):
+        return False
+    return not any(isinstance(one, ir.TensorLoad) or is_float(str(one.ty.dtype)) for one in nodes_of(expression))
 
 
 @dataclass(frozen=True)
@@ -81,16 +79,48 @@ class Reader:
     analyzer: Any
     stored: dict[Any, int] = field(default_factory=dict[Any, int])
     versions: dict[Any, int] = field(default_factory=dict[Any, int])
+    # Names of the nest: those of whole numbers stand for expressions, the others for values.
+    indices: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    names: dict[Any, int] = field(default_factory=dict[Any, int])
+    # What parts of expressions were read as since the last store.
+    known: dict[Any, int] = field(default_factory=dict[Any, int])
+
+    def bind(self, statement: Any) -> None:
+        """Let a name stand for its value."""
+        if self.is_index(statement.value):
+            self.indices[statement.var] = self.written_out(statement.value)
+        else:
+            self.names[statement.var] = self.value(statement.value)
+
+    def store(self, buffer: Any, value: int) -> None:
+        """Let later loads of a buffer's elements see a value."""
+        self.stored[buffer] = value
+        self.versions[buffer] = self.versions.get(buffer, 0) + 1
+        self.known.clear()
+
+    def is_index(self, e: Any) -> bool:
+        """Whether an expression is a whole number made of variables alone, of which none names a value of elements."""
+        return is_index(e) and not any(one in self.names for one in nodes_of(e))
+
+    def written_out(self, e: Any) -> Any:
+        return replaced(e, lambda one: self.indices.get(one, one)) if self.indices else e
 
     # Values
 
     def value(self, e: Any) -> int:
         """The value of an expression. Raises Unsupported for what has no operation on tiles."""
+        if e not in self.known:
+            self.known[e] = self._value(e)
+        return self.known[e]
+
+    def _value(self, e: Any) -> int:
         make = self.graph.make
         if isinstance(e, tirx.FloatImm | tirx.IntImm):
             return self.graph.number(float(e.value))
-        if is_index(e):
-            return self.whole(e)
+        if e in self.names:
+            return self.names[e]
+        if self.is_index(e):
+            return self.whole(self.written_out(e))
         kind = type(e)
         if isinstance(e, ir.TensorLoad):
             return self.load(e)
@@ -154,8 +184,8 @@ class Reader:
             )
 
     def compare(self, name: str, a: Any, b: Any) -> int:
-        if is_index(a) and is_index(b):
-            difference = self.affine(a - b)
+        if self.is_index(a) and self.is_index(b):
+            difference = self.affine(self.written_out(a) - self.written_out(b))
             if difference is not None:
                 # The side without loop variables becomes the scalar that the tile is compared with.
                 offset = self._offset(difference)
@@ -229,7 +259,7 @@ class Reader:
     def _uses_loops(self, e: Any) -> bool:
         if isinstance(e, ir.Var):
             return bool(e.same_as(self.column)) or (self.row is not None and bool(e.same_as(self.row)))
-        return any(self._uses_loops(part) for part in _parts(e))
+        return any(self._uses_loops(part) for part in parts_of(e))
 
     def _linear(self, affine: Affine) -> int:
         made: int = self.graph.number(0.0)
@@ -260,7 +290,7 @@ def _has_text(e: Any) -> bool:
     if isinstance(e, ir.Var | tirx.IntImm):
         return True
     known = tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod | tirx.Cast
-    return isinstance(e, known) and all(_has_text(part) for part in _parts(e))
+    return isinstance(e, known) and all(_has_text(part) for part in parts_of(e))
 
 
 def _without_casts(e: Any) -> Any:
@@ -274,19 +304,24 @@ def _without_casts(e: Any) -> Any:
 def check_indices(statement: Any, bounds: Bounds) -> None:
     """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
     unsigned division. Raises Unsupported with the store's line."""
-    loops, body = parallel_nest(statement)
+    loops, body = parallel_body(statement)
     for one in loops:
         bounds.enter(one)
     for store in body:
-        if not isinstance(store, tirx.BufferStore):
+        if not isinstance(store, tirx.BufferStore | tirx.Bind):
             continue
         try:
-            _check_expression(store.value, bounds, inside=False)
+            _check_expression(store.value, bounds, inside=False, seen={})
+            if isinstance(store, tirx.Bind) and is_index(store.value):
+                bounds.enter(store)
         except TTExploreError as error:
             raise error.at(span_of(store)) from None
 
 
-def _check_expression(e: Any, bounds: Bounds, *, inside: bool) -> None:
+def _check_expression(e: Any, bounds: Bounds, *, inside: bool, seen: dict[Any, None]) -> None:
+    if e in seen:
+        return
+    seen[e] = None
     index = not isinstance(e, tirx.IntImm) and is_index(e)
     if index and not inside:
         _check_size(e, bounds)
@@ -301,28 +336,45 @@ def _check_expression(e: Any, bounds: Bounds, *, inside: bool) -> None:
                 f"{e} divides a number between {known.min_value} and {known.max_value}",
                 hint=f"divide numbers from 0 to {LARGEST_INDEX // 4}",
             )
-    for part in _parts(e):
-        _check_expression(part, bounds, inside=index)
+    for part in parts_of(e):
+        if not isinstance(e, ir.TensorLoad):
+            _check_expression(part, bounds, inside=index, seen=seen)
+
+
+def _range(e: Any, bounds: Bounds) -> tuple[int, int]:
+    """The least and the largest that a whole number can be."""
+    choices = {tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min}
+    if isinstance(e, tirx.Select):
+        return _hull(_range(e.true_value, bounds), _range(e.false_value, bounds))
+    if isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"):
+        return _hull(_range(e.args[1], bounds), _range(e.args[2], bounds))
+    if isinstance(e, tirx.Cast):
+        return _range(e.value, bounds)
+    if type(e) not in choices or not any(isinstance(one, tirx.Select | ir.Call) for one in nodes_of(e)):
+        known = bounds.proofs.const_int_bound(e)
+        return known.min_value, known.max_value
+    (a, b), (c, d) = _range(e.a, bounds), _range(e.b, bounds)
+    match e:
+        case tirx.Add():
+            return a + c, b + d
+        case tirx.Sub():
+            return a - d, b - c
+        case tirx.Max():
+            return max(a, c), max(b, d)
+        case tirx.Min():
+            return min(a, c), min(b, d)
+        case _:
+            return min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
+
+
+def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 def _check_size(e: Any, bounds: Bounds) -> None:
-    known = bounds.proofs.const_int_bound(e)
-    if known.min_value < -LARGEST_INDEX or known.max_value > LARGEST_INDEX:
+    low, high = _range(e, bounds)
+    if low < -LARGEST_INDEX or high > LARGEST_INDEX:
         raise Unsupported(
-            f"{e} is between {known.min_value} and {known.max_value}",
+            f"{e} is between {low} and {high}",
             hint=f"keep numbers made of indices within {LARGEST_INDEX}, which float32 holds exactly",
         )
-
-
-def _parts(e: Any) -> list[Any]:
-    if isinstance(e, tirx.Cast):
-        return [e.value]
-    if isinstance(e, tirx.Select):
-        return [e.condition, e.true_value, e.false_value]
-    if isinstance(e, tirx.Not):
-        return [e.a]
-    if isinstance(e, ir.Call):
-        return list(e.args)
-    if hasattr(e, "a") and hasattr(e, "b"):
-        return [e.a, e.b]
-    return []

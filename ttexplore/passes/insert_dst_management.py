@@ -712,7 +712,8 @@ def _is_zero_fill(statement: Any) -> bool:
     step = as_step(statement)
     if step is None or op_name(step.call) != "tt.fill_tile":
         return False
-    return float(arguments(step.call)[2].value) == 0.0
+    value = arguments(step.call)[2]
+    return isinstance(value, tirx.FloatImm) and float(value.value) == 0.0
 
 
 def _first(body: list[Any], value: Any) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
 from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_body, with_function_body
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_nest
+from ttexplore.ir.dag import replaced
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite_body
 from ttexplore.passes.staging import Staging, plan_staging
@@ -91,7 +91,7 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
     reads = {
         (buffer, role): name for (reader, buffer, role), name in staging.reads.items() if reader.same_as(statement)
     }
-    loops, body = parallel_nest(statement)
+    loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
 
     def load(expression: Any) -> Any:
@@ -112,7 +112,9 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
         return tirx.BufferStore(buffer, value, list(one.indices), one.span)
 
     def stored(one: Any) -> Any:
-        value = tvm_ffi.structural_map(one.value, (ir.TensorLoad, load), order="post")
+        value = replaced(one.value, lambda part: load(part) if isinstance(part, ir.TensorLoad) else part)
+        if isinstance(one, tirx.Bind):
+            return tirx.Bind(one.var, value, one.span)
         return store(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
 
     made: Any = [stored(one) for one in body]

@@ -24,7 +24,7 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )  # fmt: skip
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_nest
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.interpreter import rounded
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
@@ -203,7 +203,7 @@ def _read_by_others_than_packers(function: Any) -> set[Any]:
             continue
         if is_parallel(statement):
             inside += walk(statement.body)
-            for store in parallel_nest(statement)[1]:
+            for store in parallel_body(statement)[1]:
                 for load in loads_of(store.value):
                     reads(load.source)
         elif op_name(statement) == "tl.copy":

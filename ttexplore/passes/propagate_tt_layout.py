@@ -9,7 +9,7 @@ from tvm import ir, tirx
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, dtype_of, op_name, shape_of, statements
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_nest
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
@@ -158,15 +158,18 @@ def _wide_dst(program: Program, staging: Staging) -> tuple[bool, list[str]]:
     for statement in found:
         if not is_parallel(statement) or any(statement.same_as(one) for one in inner):
             continue
-        inner += parallel_nest(statement)[0]
-        if not all(_one_fpu_operation(store, statement, staging, engine) for store in parallel_nest(statement)[1]):
+        loops, body = parallel_body(statement)
+        inner += loops
+        if not all(_one_fpu_operation(store, statement, staging, engine) for store in body):
             return True, ["32-bit DST: SFPU operations cut 16-bit results"]
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
 
 
 def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: str) -> bool:
     """Whether a store is a copy, or a sum or difference that the FPU computes from circular buffers."""
-    variables = [loop.loop_var for loop in parallel_nest(nest)[0]]
+    if not isinstance(store, tirx.BufferStore):
+        return False
+    variables = [loop.loop_var for loop in parallel_body(nest)[0]]
 
     def role(load: Any) -> str:
         if not isinstance(load, ir.TensorLoad):
