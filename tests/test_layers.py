@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "exploration": {
         "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "views",
     },
+    "tenstorrent": {"record", "errors", "target", "plan", "ir", "language", "passes", "emit"},
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},

@@ -27,7 +27,7 @@ from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.passes.infer_tt_layout import tensor_roles
-from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower
+from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower, with_annotations
 from ttexplore.plan import Plan
 from ttexplore.record import Line, Listing, Span, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
@@ -64,8 +64,9 @@ def explore(
 
 
 def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any]) -> Exploration:
-    start = Program({KERNEL: traced.function}, Plan(traced.name, target.name, notes=traced.notes), traced.source)
-    applied = tuple(lower(start, target, options))
+    chosen, annotations = with_annotations(traced.annotations, options)
+    plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations)
+    applied = tuple(lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen))
     return Exploration(traced, target, options, tuple(Step(index, one) for index, one in enumerate(applied)))
 
 

@@ -48,6 +48,22 @@ FORMAT_OF_DTYPE: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Sharding:
+    """How a tensor is divided into shards, each of whole tiles.
+
+    The tensor is seen as a matrix, leading dimensions folded into the rows: `grid` counts the shards along rows and
+    columns, `shard_shape` the elements of each; the last ones may be shorter. `cores` are the logical coordinates of
+    the core of each shard, row by row, or (bank, 0) in DRAM; `order` is the SDK's shard orientation.
+    """
+
+    kind: Literal["height", "width", "block"]
+    grid: tuple[int, int]
+    shard_shape: tuple[int, int]
+    cores: tuple[tuple[int, int], ...]
+    order: Literal["row_major", "column_major"] = "row_major"
+
+
+@dataclass(frozen=True, slots=True)
 class TensorLayout:
     """How a kernel parameter lies in memory (decided by A1).
 
@@ -64,10 +80,11 @@ class TensorLayout:
     data_format: str
     padded_shape: tuple[int, ...]
     padding: Literal["none", "zero", "any"] = "none"
-    memory: Literal["dram"] = "dram"
-    arrangement: Literal["interleaved"] = "interleaved"
+    memory: Literal["dram", "l1"] = "dram"
+    arrangement: Literal["interleaved", "sharded"] = "interleaved"
     tile_shape: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS)
     reason: str = ""
+    sharding: Sharding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +280,17 @@ class KernelSignature:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelAnnotation:
+    """An option that the kernel itself asks for, with its line; `taken` unless an option of the user replaced it."""
+
+    option: str
+    value: str
+    tensor: str = ""
+    origin: Span | None = None
+    taken: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything decided so far. Fields are empty until their pass has run."""
 
@@ -277,6 +305,17 @@ class Plan:
     compute: ComputeConfig | None = None
     signature: tuple[KernelSignature, ...] = ()
     notes: tuple[str, ...] = ()
+    annotations: tuple[KernelAnnotation, ...] = ()
+
+    def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
+        """Where these options come from: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
+        about = [one for one in self.annotations if one.option in options and one.tensor in ("", tensor)]
+        taken = next((one for one in about if one.taken), None)
+        if taken is not None:
+            return f"annotation at {taken.origin}" if taken.origin else "annotation"
+        if about:
+            return f"option, instead of the annotation{f' at {about[0].origin}' if about[0].origin else ''}"
+        return "option" if given else "default"
 
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""

@@ -43,4 +43,27 @@ SCHEDULES: tuple[Case, ...] = (
     Case("core_ranges", blocks, {"policy": "strided", "core_ranges": [((0, 0), (1, 1)), ((4, 3), (4, 5))]}),
     Case("work_lists", blocks, {"work_lists": WORK_LISTS}),
     Case("one_core", blocks, {"cores": (1, 1), "core_offset": (7, 7)}, on_chip=False),
+    Case("l1_interleaved", lambda: gemm(64, 64, 64, 32, 32, 32), {"layouts": {"A": "L1", "C": "L1"}}, on_chip=False),
+    Case(
+        "sharded_height_and_width", lambda: gemm(160, 128, 64, 32, 32, 32),
+        {"layouts": {"A": T.TTShard(axis=0, placement="L1"), "C": {"shard": "width"}}, "cores": (3, 2)},
+    ),
+    Case(
+        "sharded_blocks", lambda: gemm(160, 128, 64, 32, 32, 32),
+        {
+            "layouts": {"A": {"shard": "block", "order": "column_major"}, "C": T.TTShard(axis=(0, 1), placement="L1")},
+            "cores": (2, 3), "core_offset": (1, 2),
+        },
+        on_chip=False,
+    ),
+    Case(
+        "sharded_in_dram", lambda: gemm(96, 160, 64, 32, 32, 32),
+        {"layouts": {"B": {"memory": "DRAM", "shard": "width"}, "A": {"memory": "DRAM", "shard": "height"}}},
+        on_chip=False,
+    ),
+    Case(
+        "sharded_nd", lambda: blocks(4, 3, 2),
+        {"layouts": {"A": {"nd_shard": {"axes": [0, 1, 2], "grid": [2, 3, 2]}}, "B": T.TTShard(0, placement="L1")}},
+        on_chip=False,
+    ),
 )  # fmt: skip

@@ -20,7 +20,7 @@ from tests.typecheck.headers import SYMBOLS_FILE
 DECLARATIONS = Path(__file__).parents[1] / "hostcheck"
 SDK_NAMESPACES = ("2tt", "4ttsl", "4ttnn")
 # Each calls something that the others do not, or leaves something out.
-CASES = ("gemm_reload", "copy_bf16", "filled", "starts_with_a_row")
+CASES = ("gemm_reload", "copy_bf16", "filled", "starts_with_a_row", "sharded_blocks", "sharded_height_and_width")
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -54,7 +54,7 @@ def refuse_unknown(called: set[str]) -> None:
 
 def host_program(name: str) -> str:
     case = next(case for case in CORPUS if case.name == name)
-    return ttx.explore(case.make()).code["host"].text
+    return ttx.explore(case.make(), options=case.options).code["host"].text
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -330,13 +330,6 @@ def raised(trace: Callable[..., Any], *args: Any, **options: Any) -> TTExploreEr
             "write this part with copies, gemm and T.Parallel",
         ),
         (
-            "T.annotate_tt_schedule(policy='strided')",
-            Unsupported,
-            0,
-            "T.annotate_tt_schedule is not lowered",
-            "write this part with copies, gemm and T.Parallel",
-        ),
-        (
             "tx = T.get_thread_binding(0)",
             Unsupported,
             0,

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from ttexplore.plan import Argument, CircularBuffer, CoreWork, KernelSignature, Plan, TensorLayout
+from ttexplore.plan import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Argument,
+    CircularBuffer,
+    CoreWork,
+    KernelSignature,
+    Plan,
+    TensorLayout,
+)
 
 _PROCESSORS = {
     "reader": ("RISCV_1", "NOC_0"),
@@ -22,7 +31,8 @@ _CORES_PER_LINE = 8
 
 def emit_host(plan: Plan) -> str:
     """The text of main.cpp. The variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
-    return "\n".join([_head(plan), _SUPPORT, *_run(plan), _MAIN])
+    shards = _SHARDS if any(layout.sharding for layout in plan.layouts) else ""
+    return "\n".join([_head(plan), _SUPPORT + shards + _TRANSFERS, *_run(plan), _MAIN])
 
 
 def _head(plan: Plan) -> str:
@@ -44,6 +54,7 @@ def _head(plan: Plan) -> str:
 //   add_executable(main main.cpp)
 //   target_link_libraries(main PRIVATE TT::Metalium)
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -116,8 +127,26 @@ void for_each_element(const Tiles& tiles, Visit visit) {
                     }
 }
 
+// Where a tensor lies on the device.
+struct Place {
+    BufferType memory = BufferType::DRAM;
+    BufferShardingArgs sharding{};
+};
+"""
+
+_SHARDS = """
+// Shards on these cores, or banks of DRAM, in order: elements of a shard, tiles of the tensor.
+BufferShardingArgs shards(
+    TensorMemoryLayout kind, std::vector<CoreRange> cores, std::array<uint32_t, 2> shard_shape,
+    std::array<uint32_t, 2> tile_grid, ShardOrientation order) {
+    const CoreRangeSet all(std::move(cores));
+    return BufferShardingArgs(ShardSpecBuffer(all, shard_shape, order, {32, 32}, tile_grid), kind);
+}
+"""
+
+_TRANSFERS = """
 std::shared_ptr<distributed::MeshBuffer> to_device(
-    distributed::MeshDevice& device, const Tiles& tiles, const std::vector<float>& values) {
+    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const std::vector<float>& values) {
     std::vector<uint8_t> bytes(tiles.bytes());
     for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits;
@@ -128,7 +157,9 @@ std::shared_ptr<distributed::MeshBuffer> to_device(
     });
     auto buffer = distributed::MeshBuffer::create(
         distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
-        distributed::DeviceLocalBufferConfig{.page_size = tiles.page_bytes, .buffer_type = BufferType::DRAM}, &device);
+        distributed::DeviceLocalBufferConfig{
+            .page_size = tiles.page_bytes, .buffer_type = place.memory, .sharding_args = place.sharding},
+        &device);
     distributed::EnqueueWriteMeshBuffer(device.mesh_command_queue(), buffer, bytes, true);
     return buffer;
 }
@@ -253,7 +284,29 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
         values = f"load(options, {index}, {name}_tiles)"
     return [
         f"    const Tiles {name}_tiles{{{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}}};",
-        f"    auto {name}_tensor = to_device(*device, {name}_tiles, {values});",
+        *_place(layout),
+        f"    auto {name}_tensor = to_device(*device, {name}_tiles, {name}_place, {values});",
+    ]
+
+
+def _place(layout: TensorLayout) -> list[str]:
+    memory = f"BufferType::{layout.memory.upper()}"
+    sharding = layout.sharding
+    if sharding is None:
+        return [f"    const Place {layout.name}_place{{{memory}}};"]
+    cores = [f"CoreRange({{{x}, {y}}})" for x, y in sharding.cores]
+    if sharding.kind == "block":
+        (left, top), (right, bottom) = sharding.cores[0], sharding.cores[-1]
+        cores = [f"CoreRange({{{left}, {top}}}, {{{right}, {bottom}}})"]
+    rows = [cores[start : start + _CORES_PER_LINE // 2] for start in range(0, len(cores), _CORES_PER_LINE // 2)]
+    height, width = sharding.shard_shape
+    tile_rows, tile_columns = prod(layout.padded_shape[:-1]) // TILE_ROWS, layout.padded_shape[-1] // TILE_COLUMNS
+    order = {"row_major": "ROW_MAJOR", "column_major": "COL_MAJOR"}[sharding.order]
+    return [
+        f"    const Place {layout.name}_place{{{memory}, shards(",
+        f"        TensorMemoryLayout::{sharding.kind.upper()}_SHARDED, {{",
+        *(f"            {', '.join(row)}," for row in rows),
+        f"        }}, {{{height}, {width}}}, {{{tile_rows}, {tile_columns}}}, ShardOrientation::{order})}};",
     ]
 
 

@@ -47,8 +47,24 @@ def tensors(plan, inputs, device):
             data_type=FORMATS[layout["data_format"]],
             layout=ttnn.TILE_LAYOUT,
         )
-        made[layout["name"]] = ttnn.to_device(host, device, memory_config=ttnn.DRAM_MEMORY_CONFIG)
+        made[layout["name"]] = ttnn.to_device(host, device, memory_config=memory_config(layout))
     return made
+
+
+def memory_config(layout):
+    """Where the tensor lies: DRAM or L1, interleaved or in shards."""
+    memory = {"dram": ttnn.BufferType.DRAM, "l1": ttnn.BufferType.L1}[layout["memory"]]
+    sharding = layout["sharding"]
+    if sharding is None:
+        return ttnn.MemoryConfig(ttnn.TensorMemoryLayout.INTERLEAVED, memory)
+    kind = getattr(ttnn.TensorMemoryLayout, sharding["kind"].upper() + "_SHARDED")
+    order = {"row_major": ttnn.ShardOrientation.ROW_MAJOR, "column_major": ttnn.ShardOrientation.COL_MAJOR}
+    cores = [ttnn.CoreCoord(x, y) for x, y in sharding["cores"]]
+    ranges = [ttnn.CoreRange(core, core) for core in cores]
+    if sharding["kind"] == "block":
+        ranges = [ttnn.CoreRange(cores[0], cores[-1])]
+    shards = ttnn.ShardSpec(ttnn.CoreRangeSet(ranges), sharding["shard_shape"], order[sharding["order"]])
+    return ttnn.MemoryConfig(kind, memory, shards)
 
 
 def core_ranges(plan):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ttexplore.language.annotations import TTShard, annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.dtypes import ALIASES as _ALIASES
 from ttexplore.language.dtypes import DTYPES as _DTYPES
 from ttexplore.language.dtypes import dtype
@@ -91,6 +92,7 @@ from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
 from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, reduce
+from ttexplore.language.tile import block_region as region
 from ttexplore.language.tile import reduction as _reduction
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.
@@ -123,6 +125,7 @@ __all__ = [
     "Parallel",
     "Pipelined",
     "PrimFunc",
+    "TTShard",
     "Tensor",
     "abs",
     "acos",
@@ -131,6 +134,9 @@ __all__ = [
     "alloc_local",
     "alloc_shared",
     "alloc_var",
+    "annotate_tt_layout",
+    "annotate_tt_schedule",
+    "annotate_tt_sharding",
     "asin",
     "asinh",
     "atan",
@@ -188,6 +194,7 @@ __all__ = [
     "pow",
     "prim_func",
     "reduce",
+    "region",
     "round",
     "rsqrt",
     "serial",

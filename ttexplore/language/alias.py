@@ -116,6 +116,18 @@ def _tilelang() -> dict[str, types.ModuleType]:
         Layout=StandIn("tilelang.Layout"),
         Fragment=StandIn("tilelang.Fragment"),
     )
+    tenstorrent = {
+        name: _module(
+            name,
+            annotate_tt_layout=language.annotate_tt_layout,
+            annotate_tt_schedule=language.annotate_tt_schedule,
+            annotate_tt_sharding=language.annotate_tt_sharding,
+            TTShard=language.TTShard,
+        )
+        for name in ("tilelang.tenstorrent", "tilelang.tt")
+    }
+    for name, module in tenstorrent.items():
+        setattr(root, name.rpartition(".")[2], module)
     policy = _module("tilelang.tileop.base", GemmWarpPolicy=language.GemmWarpPolicy)
     return {
         "tilelang": root,
@@ -123,6 +135,7 @@ def _tilelang() -> dict[str, types.ModuleType]:
         "tilelang.language.dtypes": dtypes,
         "tilelang.autotuner": tuner,
         "tilelang.tileop.base": policy,
+        **tenstorrent,
     }
 
 

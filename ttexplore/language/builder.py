@@ -143,6 +143,7 @@ class Builder:
     enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
+    annotations: list[Any] = field(default_factory=list[Any])
     blocks: tuple[Any, ...] = ()
     span: Span | None = None
 

@@ -19,6 +19,7 @@ from tvm import tirx
 
 from ttexplore.errors import KernelError, TTExploreError, UsageError
 from ttexplore.ir.adapter import span_of, to_tvm_span
+from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.names import UnknownName
@@ -38,7 +39,8 @@ class TracedKernel:
 
     `function` is a tirx.PrimFunc; `outputs` are indices of its parameters, empty where only dataflow tells. `source` is
     the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was given,
-    or ``cell N``). `notes` say which GPU hints were left out, each with its line.
+    or ``cell N``). `notes` say which GPU hints were left out, each with its line; `annotations` are the options that
+    the kernel asks for.
     """
 
     name: str
@@ -48,6 +50,12 @@ class TracedKernel:
     first_line: int
     file: str
     notes: tuple[str, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
+
+    def annotated(self, annotations: tuple[Annotation, ...]) -> TracedKernel:
+        """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
+        check_tensors(annotations, (str(parameter.name) for parameter in self.function.params))
+        return dataclasses.replace(self, annotations=(*self.annotations, *annotations))
 
 
 # -- errors of the user's Python -------------------------------------------------------------------------------------
@@ -149,7 +157,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     traced = TracedKernel(
         name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes))
     )
-    return _with_outputs(traced, outputs)
+    return _with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
 
 
 def _with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:
@@ -184,6 +192,12 @@ class PrimFunc:
         if isinstance(self._traced, TTExploreError):
             raise self._traced
         return self._traced
+
+    def annotated(self, annotations: tuple[Annotation, ...]) -> PrimFunc:
+        """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
+        if isinstance(self._traced, TTExploreError):
+            return self
+        return PrimFunc(self.__name__, self._traced.annotated(annotations))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return _not_run(self.__name__)

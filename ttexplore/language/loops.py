@@ -77,9 +77,18 @@ def grid(*extents: Any, **hints: Any) -> Loop:
     return _nest("T.grid", _Kind.SERIAL, extents, hints)
 
 
-def Kernel(*blocks: Any, threads: Any = None, **hints: Any) -> Grid:
+def Kernel(
+    *blocks: Any, grid_x: Any = None, grid_y: Any = None, grid_z: Any = None, threads: Any = None, **hints: Any
+) -> Grid:
     """The launch grid: block counts along x, y, z. Threads are a GPU's; a Tensix core has none."""
     note_hints("T.Kernel", hints)
+    named = [grid_x, grid_y, grid_z]
+    if any(extent is not None for extent in named):
+        while named[-1] is None:
+            named.pop()
+        if blocks or None in named:
+            raise KernelError("T.Kernel: an axis is given twice or left out", hint="T.Kernel(grid_x=Nt, grid_y=Mt)")
+        blocks = tuple(named)
     if not 1 <= len(blocks) <= 3:
         raise KernelError(f"T.Kernel has {len(blocks)} axes", hint="give one to three block counts")
     return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)

@@ -58,6 +58,27 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     return tirx.BufferRegion(buffer, ranges)
 
 
+def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
+    """``T.region(A[i, k], "r", 32, 32)``: the block of these sizes that starts at an element.
+
+    `access` is ``r``, ``w`` or ``rw``; what a statement does with the block says it anyway. Raises KernelError for what
+    is no element, an unknown access, and more sizes than the tensor has dimensions.
+    """
+    if access not in ("r", "w", "rw", 1, 2, 3):
+        raise KernelError(f"T.region: {access!r} is no access", hint='write "r", "w" or "rw"')
+    if not isinstance(start, ir.TensorLoad):
+        raise KernelError("T.region wants an element", hint='T.region(A[i, k], "r", 32, 32)')
+    name, indices = start.source.name, list(start.indices)
+    if not sizes or len(sizes) > len(indices) or min(sizes) < 1:
+        raise KernelError(
+            f"T.region: the sizes {sizes!r} of {name}, which has {len(indices)} dimensions",
+            hint="give a positive size for each of the last dimensions",
+        )
+    lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
+    parts = [ir.Range.from_min_extent(low, _int32(size)) for low, size in zip(indices, lengths, strict=True)]
+    return tirx.BufferRegion(cast(Any, start.source), parts)
+
+
 def _int32(value: int) -> Any:
     return tirx.const(value, "int32")
 

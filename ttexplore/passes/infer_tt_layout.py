@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ttexplore.errors import KernelError, Unsupported
@@ -10,6 +11,7 @@ from ttexplore.ir.build import dtype_of, op_name, shape_of
 from ttexplore.ir.dataflow import accesses, is_on_chip, is_parallel
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
@@ -17,7 +19,7 @@ from ttexplore.target import Target
 MAX_RANK = 8
 
 
-def infer_tt_layout(program: Program, target: Target) -> Program:
+def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, Any] | None = None) -> Program:
     """Decide the layout of each tensor: format, tiles, padded shape, memory.
 
         A: T.Tensor((1024, 512), "float16")
@@ -25,10 +27,13 @@ def infer_tt_layout(program: Program, target: Target) -> Program:
 
     A tensor is an input if the kernel reads it, an output if the kernel writes it. Each matrix of it is padded to
     whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off.
+
+    `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
+    T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
     """
     roles = tensor_roles(program.kernel)
-    layouts = tuple(_layout(parameter, index, roles) for index, parameter in enumerate(program.kernel.params))
-    return program.with_plan(layouts=layouts)
+    made = tuple(_layout(parameter, index, roles) for index, parameter in enumerate(program.kernel.params))
+    return program.with_plan(layouts=place_tensors(made, layouts or {}, program.plan, target))
 
 
 def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:

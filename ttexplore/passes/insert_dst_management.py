@@ -64,7 +64,7 @@ def insert_dst_management(program: Program, target: Target) -> Program:
     physical = [manager.dst_allocation] if manager.used_dst else []
     made = with_function_body(compute, [*allocations, *manager.allocations, *physical, *rest])
     buffers = number_buffers((*program.plan.buffers, *manager.buffers), target)
-    check_l1(buffers, target)
+    check_l1(buffers, target, program.plan.layouts)
     plan = program.plan.replace(buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers))
     return Program({**program.functions, "compute": initialise(made, plan)}, plan, program.source)
 

@@ -13,15 +13,16 @@ from ttexplore.errors import KernelError, ResourceError, UsageError, unknown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import constant, statements
 from ttexplore.ir.program import Program
+from ttexplore.passes.core_sets import Core
+from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
 from ttexplore.plan import CoreRange, CoreWork, Partition
 from ttexplore.target import Target
 
 POLICIES = ("contiguous", "strided", "rectangular", "block_linear", "z_order", "explicit")
+_SCHEDULE = ("policy", "order", "rectangle", "stride")
 # How many items or cores an error names.
 _SHOWN = 8
-
-Core = tuple[int, int]
 
 
 def layout_aware_work_partition(
@@ -34,6 +35,8 @@ def layout_aware_work_partition(
     core_offset: tuple[int, int] = (0, 0),
     core_ranges: Sequence[tuple[Core, Core]] | None = None,
     work_lists: Mapping[Core, Sequence[Any]] | Sequence[tuple[Core, Sequence[Any]]] | None = None,
+    rectangle: tuple[int, int] | None = None,
+    stride: int | None = None,
 ) -> Program:
     """Decide which core does which work items; each item exactly once.
 
@@ -41,34 +44,42 @@ def layout_aware_work_partition(
     ==> core (0, 0): work_start 0, work_count 1; core (1, 0): work_start 1, ...
 
     `policy`: ``contiguous`` gives each core a run of items, ``strided`` deals them out in turn, ``rectangular`` gives
-    each core a rectangle of the grid. `order` is the order of the items, in which runs are cut and cores work:
-    ``row_major``, ``column_major``, ``block_linear(k)`` (squares of k by k blocks, one after another) or ``z_order``
-    (Morton's curve, which keeps neighbours together). The policies ``block_linear`` and ``z_order`` are contiguous
-    runs in these orders. `work_lists` gives the items of each core, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
+    each core a rectangle of the grid. `rectangle` is its (columns, rows) of blocks, by default what fills the cores
+    evenly; `stride` is the number of cores that items are dealt out to, by default all.
+
+    `order` is the order of the items, in which runs are cut and cores work: ``row_major``, ``column_major``,
+    ``block_linear(k)`` (squares of k by k blocks, one after another) or ``z_order`` (Morton's curve, which keeps
+    neighbours together). The policies ``block_linear`` and ``z_order`` are contiguous runs in these orders.
+    `work_lists` gives the items of each core, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
 
     `cores` is (columns, rows), by default the target's whole compute grid, from `core_offset` on. `core_ranges` lists
     rectangles of cores instead, both corners included: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
     """
     policy, order, edge = _policy_and_order(policy, order, work_lists)
+    for option, value, owner in (("rectangle", rectangle, "rectangular"), ("stride", stride, "strided")):
+        if value is not None and policy != owner:
+            raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
     grid = grid_extents(program.kernel)
-    ranges = _core_ranges(target, cores, core_offset, core_ranges)
+    allowed = core_ranges_of(target, cores, core_offset, core_ranges)
     match policy:
         case "explicit":
             assert work_lists is not None, "the policy follows from it"
             work = _explicit(grid, work_lists)
             if not (cores or core_ranges):
-                ranges = tuple(CoreRange(core, core) for core in work)
-            _check_cores(work, ranges, target)
+                allowed = tuple(CoreRange(core, core) for core in work)
+            _check_cores(work, allowed, target)
             made = _with_lists(grid, work, order)
         case "rectangular":
-            made = _rectangular(grid, ranges, order, edge)
+            made = _rectangular(grid, allowed, order, edge, rectangle)
         case _:
-            made = _runs(grid, policy, [core for one in ranges for core in one.cores], order, edge)
-    columns, rows = (1 + max(one.last[axis] for one in ranges) for axis in (0, 1))
-    chosen = cores or core_ranges or work_lists or tuple(core_offset) != (0, 0)
+            usable = [core for one in allowed for core in one.cores]
+            made = _runs(grid, policy, usable, order, edge, stride)
+    columns, rows = (1 + max(one.last[axis] for one in allowed) for axis in (0, 1))
+    given = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
     partition = Partition(
         grid, cast(Any, policy), "global", (columns, rows), made.cores, made.arguments,
-        "option" if chosen else "default", cast(Any, order), edge, made.form, made.step, ranges,
+        program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), cast(Any, order), edge, made.form,
+        made.step, allowed,
     )  # fmt: skip
     return program.with_plan(partition=partition)
 
@@ -126,48 +137,6 @@ def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tup
             )
         order = policy if order is None else order
     return (name, *parse_order(order or "row_major"))
-
-
-def _core_ranges(
-    target: Target, cores: tuple[int, int] | None, offset: Core, ranges: Sequence[tuple[Core, Core]] | None
-) -> tuple[CoreRange, ...]:
-    """The rectangles of cores that may be used. Raises ResourceError for cores that the target does not have."""
-    width, height = target.compute_grid
-    if ranges is None:
-        (x, y), (columns, rows) = offset, cores or (width - offset[0], height - offset[1])
-        if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
-            at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
-            raise ResourceError(
-                f"{columns}x{rows} cores{at} are asked for; {target.name} has {width}x{height}",
-                hint="ask for fewer cores or another target",
-            )
-        return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
-    if cores is not None or tuple(offset) != (0, 0):
-        raise UsageError("core_ranges and cores are both given", hint="core_ranges says everything about the cores")
-    made = tuple(_core_range(one) for one in ranges)
-    if not made:
-        raise UsageError("core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
-    taken: set[Core] = set()
-    for one in made:
-        if not (0 <= one.first[0] <= one.last[0] < width and 0 <= one.first[1] <= one.last[1] < height):
-            raise ResourceError(
-                f"the cores {one.first} to {one.last} are asked for; {target.name} has {width}x{height}",
-                hint=f"the first corner is the upper left one, the last one at most ({width - 1}, {height - 1})",
-            )
-        if twice := sorted(taken & set(one.cores)):
-            raise UsageError(f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
-        taken |= set(one.cores)
-    return made
-
-
-def _core_range(given: Any) -> CoreRange:
-    try:
-        (left, top), (right, bottom) = given
-        return CoreRange((int(left), int(top)), (int(right), int(bottom)))
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"{given!r} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
-        ) from None
 
 
 def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], target: Target) -> None:
@@ -253,9 +222,16 @@ class _Work:
         return (*self.cores[0].values, *(("work_items",) if self.form == "list" else ()))
 
 
-def _runs(grid: tuple[int, ...], policy: str, cores: list[Core], order: str, edge: int | None) -> _Work:
+def _runs(
+    grid: tuple[int, ...], policy: str, cores: list[Core], order: str, edge: int | None, stride: int | None
+) -> _Work:
     total = prod(grid)
-    used = cores[: min(total, len(cores))]
+    if stride is not None and not 1 <= stride <= len(cores):
+        raise ResourceError(
+            f"a stride of {stride} deals items out to {stride} cores; there are {len(cores)}",
+            hint=f"use a stride of 1 to {len(cores)}",
+        )
+    used = cores[: min(total, stride or len(cores))]
     step = len(used) if policy == "strided" else 1
     runs = [(position, 0) for position in range(len(used))] if step > 1 else _even(total, len(used))
     if step > 1:
@@ -271,7 +247,9 @@ def _runs(grid: tuple[int, ...], policy: str, cores: list[Core], order: str, edg
     return _with_lists(grid, lists, order)
 
 
-def _rectangular(grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: str, edge: int | None) -> _Work:
+def _rectangular(
+    grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: str, edge: int | None, size: tuple[int, int] | None
+) -> _Work:
     if len(ranges) != 1:
         raise UsageError(
             f"the policy rectangular wants one rectangle of cores, {len(ranges)} are given",
@@ -279,10 +257,12 @@ def _rectangular(grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: st
         )
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
     blocks_x, blocks_y, depth = extents(grid)
+    columns = _cut(blocks_x, right - left + 1, size and size[0], "columns")
+    rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows")
     work: list[CoreWork] = []
     lists: dict[Core, list[int]] = {}
-    for y, (y_start, y_count) in enumerate(_even(blocks_y, min(bottom - top + 1, blocks_y)), top):
-        for x, (x_start, x_count) in enumerate(_even(blocks_x, min(right - left + 1, blocks_x)), left):
+    for y, (y_start, y_count) in enumerate(rows, top):
+        for x, (x_start, x_count) in enumerate(columns, left):
             values = {"x_start": x_start, "x_count": x_count}
             if len(grid) > 1:
                 values |= {"y_start": y_start, "y_count": y_count}
@@ -292,6 +272,18 @@ def _rectangular(grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: st
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
     return _with_lists(grid, {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order)
+
+
+def _cut(blocks: int, cores: int, size: int | None, what: str) -> list[tuple[int, int]]:
+    """Start and length of each core's part of an axis: of `size` blocks, or nearly equal ones."""
+    if size is None:
+        return _even(blocks, min(cores, blocks))
+    if size < 1 or -(-blocks // size) > cores:
+        raise ResourceError(
+            f"rectangles of {size} {what} of blocks divide {blocks} among {cores} cores, which they do not cover",
+            hint=f"use at least {-(-blocks // cores)} {what}, or more cores",
+        )
+    return [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
 
 
 def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str) -> _Work:

@@ -6,14 +6,16 @@ to program; its keyword arguments are the options that a user can change at that
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.ir.program import Program
+from ttexplore.language.annotations import Annotation, LayoutRequest, layout_request
 from ttexplore.passes.apply_defaults import apply_defaults
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.build_tile_dfg import build_tile_dfg
@@ -30,7 +32,8 @@ from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.verify import Verifier
-from ttexplore.record import to_json
+from ttexplore.plan import KernelAnnotation
+from ttexplore.record import Span, to_json
 from ttexplore.target import Target
 
 
@@ -97,29 +100,83 @@ def known_options() -> dict[str, str]:
     return {name: step.name for step in PIPELINE for name in step.options}
 
 
-def lower(program: Program, target: Target, options: Mapping[str, Any]) -> Iterator[Applied]:
-    """Run the pipeline, verifying after each pass. The first error ends it and is part of its step.
+def lower(
+    program: Program, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE
+) -> Iterator[Applied]:
+    """Run the pipeline, or some of its steps, verifying after each. The first error ends it and is part of its step.
 
     Raises UsageError for an option that no pass has.
     """
     known = known_options()
     for name in options:
         if name not in known:
-            raise UsageError(f"no pass has an option {name!r}", hint=f"options are {', '.join(sorted(known))}")
+            raise UsageError(f"no pass has an option {name!r}", hint=unknown("option", name, sorted(known)).hint)
     used = {name: value for step in PIPELINE for name, value in step.options.items()} | dict(options)
     program = program.with_plan(options={name: _plain(value) for name, value in used.items()})
     verifier = Verifier(target)
-    for step in PIPELINE:
+    for step in steps:
         own = {name: used[name] for name in step.options}
         start = time.perf_counter()
         try:
             after = step.function(program, target, **own)
             verifier.check(after)
         except TTExploreError as error:
+            error.at(_annotation_line(program, own))
             yield Applied(step, program, program, own, time.perf_counter() - start, error)
             return
         yield Applied(step, program, after, own, time.perf_counter() - start)
         program = after
+
+
+def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:
+    """The line of the first annotation that set one of these options."""
+    taken = (one for one in program.plan.annotations if one.taken and one.option in options and not one.tensor)
+    return next((one.origin for one in taken if one.origin is not None), None)
+
+
+def with_annotations(
+    annotations: Iterable[Annotation], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[KernelAnnotation, ...]]:
+    """The options with what the kernel asks for where they are silent, and what became of each annotation.
+
+    A policy, an order or work lists among the options replace the kernel's whole schedule of that kind. Raises
+    UsageError where the kernel asks for two different things, at the second one's line.
+    """
+    given_layouts = dict(options.get("layouts") or {})
+    replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
+    made: dict[str, Any] = {}
+    layouts: dict[str, LayoutRequest] = {}
+    told: list[KernelAnnotation] = []
+    for one in annotations:
+        taken = one.option not in options and one.option not in replaced
+        if one.option == "layouts":
+            taken = one.tensor not in given_layouts
+            layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
+        elif taken and made.setdefault(one.option, one.value) != one.value:
+            raise UsageError(
+                f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
+                hint="ask once",
+                span=one.span,
+            )
+        told.append(KernelAnnotation(one.option, _text(one.value), one.tensor, one.span, taken))
+    merged = made | dict(options)
+    if layouts:
+        asked = {name: layout_request(name, value) for name, value in given_layouts.items()}
+        merged["layouts"] = {**layouts, **{n: layouts.get(n, LayoutRequest()).merged(a) for n, a in asked.items()}}
+    return merged, tuple(told)
+
+
+# What of the kernel's own schedule an option of the user replaces.
+_SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
+_REPLACES: dict[str, tuple[str, ...]] = {"policy": _SCHEDULE, "work_lists": _SCHEDULE, "order": ("policy", "order")}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, LayoutRequest):
+        return str(value)
+    default = LayoutRequest()
+    shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "span"}
+    return ", ".join(f"{name} {one}" for name, one in shown.items() if one != getattr(default, name))
 
 
 def _plain(value: Any) -> Any:

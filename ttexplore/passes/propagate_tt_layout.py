@@ -15,9 +15,10 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import check_padding
+from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
-from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig
+from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig, TensorLayout
 from ttexplore.target import Target
 
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
@@ -49,7 +50,7 @@ def propagate_tt_layout(
     check_padding(program.kernel, check_regions(program, target))
     staging = plan_staging(program.kernel, stages)
     buffers = tuple(circular_buffer(one) for one in staging.buffers.values() if one.kind == "cb")
-    check_l1(buffers, target)
+    check_l1(buffers, target, program.plan.layouts)
     wide, reasons = _wide_dst(program, staging)
     compute = ComputeConfig(
         math_fidelity, wide, False, False, target.dst_tiles(wide), accumulate, tuple(reasons)
@@ -67,19 +68,25 @@ def circular_buffer(staging: StagingBuffer) -> CircularBuffer:
     )  # fmt: skip
 
 
-def check_l1(buffers: tuple[CircularBuffer, ...], target: Target) -> None:
-    """Raise ResourceError, with a table of who uses what, where the buffers do not fit a core."""
-    used = sum(buffer.total_bytes for buffer in buffers)
+def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:
+    """Raise ResourceError, with a table of who uses what, where buffers and tensors do not fit the L1 of a core."""
+    tensors = {layout.name: l1_bytes_per_core(layout, target) for layout in layouts if layout.memory == "l1"}
+    used = sum(buffer.total_bytes for buffer in buffers) + sum(tensors.values())
     if used > target.l1_usable_bytes:
         largest = max(buffers, key=lambda buffer: buffer.total_bytes)
+        rows = [
+            (buffer.total_bytes, buffer.name, f"{buffer.block_pages:>5} tiles x {buffer.stages} stages")
+            for buffer in buffers
+        ]
+        rows += [(part, name, "its part of the tensor") for name, part in tensors.items()]
         table = "\n".join(
-            f"    {buffer.name:<24} {buffer.block_pages:>5} tiles x {buffer.stages} stages {buffer.total_bytes:>10,} B"
-            for buffer in sorted(buffers, key=lambda buffer: -buffer.total_bytes)
+            f"    {name:<24} {what:<22} {part:>10,} B" for part, name, what in sorted(rows, key=lambda row: -row[0])
         )
+        others = " and move a tensor to DRAM" if tensors else ""
         raise ResourceError(
-            f"the circular buffers need {used:,} B of L1; a core of {target.name} has "
-            f"{target.l1_usable_bytes:,} B:\n{table}",
-            hint=f"make the block of {largest.name} smaller, or use fewer stages",
+            f"the circular buffers {'and tensors ' if tensors else ''}need {used:,} B of L1; a core of {target.name} "
+            f"has {target.l1_usable_bytes:,} B:\n{table}",
+            hint=f"make the block of {largest.name} smaller, or use fewer stages{others}",
             span=largest.origin,
         )
     if len(buffers) > target.circular_buffers:

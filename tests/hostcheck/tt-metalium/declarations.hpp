@@ -4,6 +4,7 @@
 // An object made from it must not be run: members of the structs are only those that main.cpp names.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -49,12 +50,28 @@ enum NOC : uint8_t { NOC_0, NOC_1 };
 class CoreRange {
 public:
     CoreRange(const CoreCoord& core);
+    CoreRange(const CoreCoord& first, const CoreCoord& last);
 };
 
 class CoreRangeSet {
 public:
     CoreRangeSet(std::vector<CoreRange>&& ranges);
     CoreRangeSet(const CoreRangeSet& other);
+};
+
+struct ShardSpecBuffer {
+    ShardSpecBuffer(
+        const CoreRangeSet& cores, const std::array<uint32_t, 2>& shard_shape, const ShardOrientation& order,
+        const std::array<uint32_t, 2>& page_shape, const std::array<uint32_t, 2>& grid_in_pages) :
+        cores(cores) {}  // inline in the SDK too
+    CoreRangeSet cores;
+};
+
+class BufferShardingArgs {
+public:
+    BufferShardingArgs() = default;  // inline in the SDK too
+    BufferShardingArgs(ShardSpecBuffer shards, TensorMemoryLayout kind) : shards(shards) {}
+    std::optional<ShardSpecBuffer> shards;
 };
 
 using Cores = std::variant<CoreCoord, CoreRange, CoreRangeSet>;
@@ -123,6 +140,7 @@ struct ShardedBufferConfig {};
 struct DeviceLocalBufferConfig {
     uint64_t page_size{};
     BufferType buffer_type{};
+    BufferShardingArgs sharding_args{};
 };
 
 class MeshBuffer {

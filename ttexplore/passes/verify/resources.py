@@ -17,7 +17,7 @@ from ttexplore.target import Target
 def check_plan(plan: Plan, target: Target) -> None:
     """The plan alone. Raises VerifyError, or ResourceError for L1."""
     if plan.buffers:
-        check_l1(plan.buffers, target)
+        check_l1(plan.buffers, target, plan.layouts)
         _buffers(plan, target)
     compute = plan.compute
     if compute is not None and compute.dst_tiles != target.dst_tiles(compute.fp32_dest_acc_en):

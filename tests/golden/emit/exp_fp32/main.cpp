@@ -14,6 +14,7 @@
 //   add_executable(main main.cpp)
 //   target_link_libraries(main PRIVATE TT::Metalium)
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -84,8 +85,14 @@ void for_each_element(const Tiles& tiles, Visit visit) {
                     }
 }
 
+// Where a tensor lies on the device.
+struct Place {
+    BufferType memory = BufferType::DRAM;
+    BufferShardingArgs sharding{};
+};
+
 std::shared_ptr<distributed::MeshBuffer> to_device(
-    distributed::MeshDevice& device, const Tiles& tiles, const std::vector<float>& values) {
+    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const std::vector<float>& values) {
     std::vector<uint8_t> bytes(tiles.bytes());
     for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits;
@@ -96,7 +103,9 @@ std::shared_ptr<distributed::MeshBuffer> to_device(
     });
     auto buffer = distributed::MeshBuffer::create(
         distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
-        distributed::DeviceLocalBufferConfig{.page_size = tiles.page_bytes, .buffer_type = BufferType::DRAM}, &device);
+        distributed::DeviceLocalBufferConfig{
+            .page_size = tiles.page_bytes, .buffer_type = place.memory, .sharding_args = place.sharding},
+        &device);
     distributed::EnqueueWriteMeshBuffer(device.mesh_command_queue(), buffer, bytes, true);
     return buffer;
 }
@@ -158,11 +167,14 @@ void run(const Options& options) {
     Program program = CreateProgram();
 
     const Tiles A_tiles{1, 128, 64, 4096};
-    auto A_tensor = to_device(*device, A_tiles, load(options, 0, A_tiles));
+    const Place A_place{BufferType::DRAM};
+    auto A_tensor = to_device(*device, A_tiles, A_place, load(options, 0, A_tiles));
     const Tiles B_tiles{1, 128, 64, 4096};
-    auto B_tensor = to_device(*device, B_tiles, load(options, 1, B_tiles));
+    const Place B_place{BufferType::DRAM};
+    auto B_tensor = to_device(*device, B_tiles, B_place, load(options, 1, B_tiles));
     const Tiles C_tiles{1, 128, 64, 4096};
-    auto C_tensor = to_device(*device, C_tiles, unwritten(C_tiles));
+    const Place C_place{BufferType::DRAM};
+    auto C_tensor = to_device(*device, C_tiles, C_place, unwritten(C_tiles));
 
     const std::vector<CoreCoord> cores = {
         {0, 0}, {1, 0},

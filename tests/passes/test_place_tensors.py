@@ -1,0 +1,177 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false
+"""A1: where tensors lie. Shards cover a tensor, in whole tiles, each on a core of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import gemm
+from tests.corpus.schedules import blocks
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
+from ttexplore.language.annotations import layout_request
+from ttexplore.passes.core_sets import ranges_of_options
+from ttexplore.passes.place_tensors import l1_bytes_per_core, placed, tile_rows_and_columns
+from ttexplore.plan import Sharding, TensorLayout
+from ttexplore.target import get_target
+
+TARGET = get_target("wormhole_n150")
+
+
+def layout(shape: tuple[int, ...]) -> TensorLayout:
+    return TensorLayout("A", 0, "input", shape, "bfloat16", "Float16_b", shape)
+
+
+def shards(shape: tuple[int, ...], asked: Any, **options: Any) -> Sharding:
+    made = placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, options))
+    assert made.sharding is not None
+    assert made.arrangement == "sharded"
+    return made.sharding
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 12), st.integers(1, 12), st.sampled_from(["height", "width", "block"]),
+    st.integers(1, 8), st.integers(1, 8), st.sampled_from(["row_major", "column_major"]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_shards_cover_the_tensor_in_whole_tiles(
+    batch: int, rows: int, columns: int, kind: str, width: int, height: int, order: str
+) -> None:
+    shape = (batch, rows * 32, columns * 32)
+    made = shards(shape, {"shard": kind, "order": order}, cores=(width, height))
+    tile_rows, tile_columns = tile_rows_and_columns(layout(shape))
+    shard_rows, shard_columns = made.shard_shape[0] // 32, made.shard_shape[1] // 32
+    assert made.shard_shape == (shard_rows * 32, shard_columns * 32)
+    for grid, size, tiles in zip(made.grid, (shard_rows, shard_columns), (tile_rows, tile_columns), strict=True):
+        # The last shard may be shorter; none is empty.
+        assert (grid - 1) * size < tiles <= grid * size
+    assert len(set(made.cores)) == len(made.cores) == made.grid[0] * made.grid[1]
+    assert all(x < width and y < height for x, y in made.cores)
+    assert made.grid[1] == 1 or kind != "height"
+
+
+def test_projection_of_shards_of_more_dimensions() -> None:
+    """Shards of a rank-3 tensor as a matrix whose rows are those of all its matrices."""
+    made = shards((2, 96, 128), {"nd_shard": {"axes": [0, 1, 2], "grid": [2, 3, 2]}}, cores=(2, 6))
+    assert (made.kind, made.grid, made.shard_shape) == ("block", (6, 2), (32, 64))
+    made = shards((4, 64, 128), T.TTShard(axis=0, placement="L1"), cores=(3, 1))
+    assert (made.kind, made.grid, made.shard_shape) == ("height", (2, 1), (128, 128))
+    made = shards((256, 256), {"nd_shard": {"axes": [0, 1], "grid": [4, 4], "shard_shape_elems": [64, 60]}})
+    assert (made.kind, made.shard_shape) == ("block", (64, 64))
+    made = shards((256, 256), {"nd_shard": {"axes": [1], "grid": [2], "projected_grid": [1, 2]}})
+    assert (made.kind, made.grid) == ("width", (1, 2))
+
+
+def test_shards_lie_on_the_cores_that_may_work() -> None:
+    ranges = [((2, 2), (3, 2)), ((0, 0), (0, 2))]
+    assert shards((160, 64), {"shard": "height"}, core_ranges=ranges).cores == (
+        (2, 2), (3, 2), (0, 0), (0, 1), (0, 2),
+    )  # fmt: skip
+    across = shards((96, 64), {"shard": "block", "order": "column_major"}, cores=(3, 2), core_offset=(1, 1))
+    assert across.cores == ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2))
+    banks = shards((64, 512), {"memory": "DRAM", "shard": "width"})
+    assert banks.cores == tuple((bank, 0) for bank in range(8))
+
+
+def test_the_part_of_l1_that_a_tensor_takes() -> None:
+    ranges = ranges_of_options(TARGET, {})
+    assert l1_bytes_per_core(layout((64, 64)), TARGET) == 0
+    assert l1_bytes_per_core(placed(layout((320, 320)), layout_request("A", "L1"), TARGET, ranges), TARGET) == 2 * 2048
+    sharded = placed(layout((320, 320)), layout_request("A", T.TTShard(1, placement="L1")), TARGET, ranges)
+    assert l1_bytes_per_core(sharded, TARGET) == 10 * 2048
+
+
+@pytest.mark.parametrize(
+    ("shape", "asked", "kind", "message"),
+    [
+        ((64, 64), "L2", UsageError, "there is no memory 'L2'"),
+        ((64, 64), {"memry": "L1"}, UsageError, "there is no key of the layout of A 'memry'\n  hint: did you mean mem"),
+        ((64, 64), {"layout": "shraded"}, UsageError, "there is no layout 'shraded'\n  hint: did you mean sharded?"),
+        ((64, 64), 7, UsageError, "the layout of A is 7"),
+        ((64, 64), {"halo": [1, 1]}, Unsupported, "the layout of A asks for a halo [1, 1]\n  hint: shards do not over"),
+        ((64, 64), {"tile_shape": [16, 16]}, Unsupported, "tiles of [16, 16] for A"),
+        ((64, 64), {"layout": "column_major"}, Unsupported, "A in column_major order"),
+        ((64, 64), {"dtype": "float32"}, Unsupported, "A is held as Float16_b, and float32 is asked for"),
+        ((64, 64), {"grid": [2]}, UsageError, "A has a grid of shards and is interleaved"),
+        ((64, 64), {"shard": "high"}, UsageError, "there is no shard 'high'"),
+        ((64, 64), {"shard": "height", "grid": [2, 2]}, UsageError, "the grid (2, 2) of A has 2 numbers"),
+        ((64, 64), {"shard": "height", "grid": [3]}, UsageError, "A cannot be divided into 3 parts: it has 2 rows"),
+        ((160, 64), {"shard": "height", "grid": [4]}, UsageError, "A has 5 x 2 tiles, which 4 x 1 shards of 2 x 2 ti"),
+        ((64, 64), {"nd_shard": {"axes": [0]}}, UsageError, "nd_shard of A has no grid"),
+        ((64, 64), {"nd_shard": [2]}, UsageError, "nd_shard of A is [2]"),
+        ((64, 64), {"nd_shard": {"axes": [2], "grid": [2]}}, UsageError, "A has no dimension 2"),
+        ((64, 64), {"nd_shard": {"axes": [0, 0], "grid": [2, 2]}}, UsageError, "A is divided twice along one dimensi"),
+        ((64, 64), {"nd_shard": {"axes": ["x"], "grid": [2]}}, UsageError, "nd_shard of A: axes is ['x']"),
+        ((64, 64), {"nd_shard": {"axes": [0], "grid": [2, 2]}}, UsageError, "nd_shard of A: grid is [2, 2]"),
+        (
+            (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "order": "block_linear"}}, Unsupported,
+            "nd_shard of A: tiles in the order block_linear",
+        ),
+        (
+            (2, 64, 64), {"nd_shard": {"axes": [1], "grid": [2]}}, Unsupported,
+            "shards of A along axis 1 would be no runs of rows: axis 0 has 2 and is divided into 1",
+        ),
+        (
+            (2, 96, 64), {"nd_shard": {"axes": [0, 1], "grid": [2, 2]}}, Unsupported,
+            "the 3 of axis 1 of A are not divided evenly by 2",
+        ),
+        (
+            (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [20], "align_tiles": False}},
+            UsageError, "shards of 20 along axis 0 of A are no whole tiles of 32",
+        ),
+        (
+            (128, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [32]}},
+            UsageError, "2 shards of 32 are not what the 128 of axis 0 of A are divided into\n  hint: 2 shards are of",
+        ),
+        (
+            (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [32, 32, 32]}},
+            UsageError, "the shards of A are (32, 32, 32)",
+        ),
+        (
+            (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "projected_grid": [1, 2]}},
+            UsageError, "projected_grid of A is (1, 2); the shards give (2, 1)",
+        ),
+        ((64, 64), {"memory": "DRAM", "shard": "block"}, Unsupported, "A in blocks over DRAM banks"),
+        ((640, 64), {"memory": "DRAM", "shard": "height", "grid": [20]}, ResourceError, "A has 20 shards; wormhole_"),
+        ((3200, 64), {"shard": "height", "grid": [100]}, ResourceError, "A has 100 shards for 64 cores"),
+        ((640, 64), {"shard": "block", "grid": [10, 2]}, ResourceError, "A has 10 x 2 shards, which the cores (0, 0)"),
+    ],
+)  # fmt: skip
+def test_requests_that_are_refused(
+    shape: tuple[int, ...], asked: Any, kind: type[TTExploreError], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, {}))
+    assert str(caught.value).startswith(message)
+    assert caught.value.hint
+
+
+def test_blocks_want_one_rectangle_of_cores() -> None:
+    with pytest.raises(UsageError, match="A in blocks wants one rectangle of cores, 2 are given"):
+        shards((64, 64), {"shard": "block"}, core_ranges=[((0, 0), (0, 0)), ((1, 1), (2, 2))])
+
+
+def test_the_name_of_no_tensor() -> None:
+    error = ttx.explore(gemm(), options={"layouts": {"AA": "L1"}}).error
+    assert isinstance(error, UsageError)
+    assert str(error).startswith("there is no tensor 'AA'\n  hint: did you mean A? use one of A, B, C")
+
+
+def test_tensors_in_l1_count() -> None:
+    error = ttx.explore(
+        gemm(1024, 1024, 1024, 128, 128, 128), options={"layouts": {"A": T.TTShard(0, placement="L1")}, "cores": (1, 1)}
+    ).error
+    assert isinstance(error, ResourceError)
+    assert "the circular buffers and tensors need" in error.message
+    assert "A                        its part of the tensor  2,097,152 B" in error.message
+    assert error.hint.endswith("use fewer stages and move a tensor to DRAM")
+
+
+def test_the_plan_says_who_asked() -> None:
+    plan = ttx.explore(blocks(), options={"layouts": {"A": "L1"}}).plan
+    assert [(one.memory, one.reason) for one in plan.layouts] == [("l1", "option"), ("dram", "default")]

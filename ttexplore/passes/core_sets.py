@@ -1,0 +1,60 @@
+"""Which cores may work: what the options about cores mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ttexplore.errors import ResourceError, UsageError
+from ttexplore.plan import CoreRange
+from ttexplore.target import Target
+
+Core = tuple[int, int]
+
+
+def ranges_of_options(target: Target, options: Mapping[str, Any]) -> tuple[CoreRange, ...]:
+    """The cores that the options of the plan allow. Raises as :func:`core_ranges` does."""
+    offset = options.get("core_offset") or (0, 0)
+    return core_ranges(target, options.get("cores"), offset, options.get("core_ranges"))
+
+
+def core_ranges(
+    target: Target, cores: tuple[int, int] | None, offset: Core, ranges: Sequence[tuple[Core, Core]] | None
+) -> tuple[CoreRange, ...]:
+    """The rectangles of cores that may be used. Raises ResourceError for cores that the target does not have."""
+    width, height = target.compute_grid
+    if ranges is None:
+        (x, y), (columns, rows) = offset, cores or (width - offset[0], height - offset[1])
+        if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
+            at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
+            raise ResourceError(
+                f"{columns}x{rows} cores{at} are asked for; {target.name} has {width}x{height}",
+                hint="ask for fewer cores or another target",
+            )
+        return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
+    if cores is not None or tuple(offset) != (0, 0):
+        raise UsageError("core_ranges and cores are both given", hint="core_ranges says everything about the cores")
+    made = tuple(_core_range(one) for one in ranges)
+    if not made:
+        raise UsageError("core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
+    taken: set[Core] = set()
+    for one in made:
+        if not (0 <= one.first[0] <= one.last[0] < width and 0 <= one.first[1] <= one.last[1] < height):
+            raise ResourceError(
+                f"the cores {one.first} to {one.last} are asked for; {target.name} has {width}x{height}",
+                hint=f"the first corner is the upper left one, the last one at most ({width - 1}, {height - 1})",
+            )
+        if twice := sorted(taken & set(one.cores)):
+            raise UsageError(f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
+        taken |= set(one.cores)
+    return made
+
+
+def _core_range(given: Any) -> CoreRange:
+    try:
+        (left, top), (right, bottom) = given
+        return CoreRange((int(left), int(top)), (int(right), int(bottom)))
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{given!r} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
+        ) from None

@@ -1,0 +1,319 @@
+"""Where a tensor lies: memory, arrangement and shards, from what is asked for it. Decided by A1."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Literal
+
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError, unknown
+from ttexplore.language.annotations import LayoutRequest, layout_request
+from ttexplore.language.dtypes import dtype_name
+from ttexplore.passes.core_sets import ranges_of_options
+from ttexplore.plan import (
+    DATA_FORMATS,
+    FORMAT_OF_DTYPE,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    CoreRange,
+    Plan,
+    Sharding,
+    TensorLayout,
+)
+from ttexplore.target import Target
+
+Kind = Literal["height", "width", "block"]
+
+
+def place_tensors(
+    layouts: tuple[TensorLayout, ...], asked: Mapping[str, Any], plan: Plan, target: Target
+) -> tuple[TensorLayout, ...]:
+    """The layouts with what is asked for some tensors, by name. Shards go to the cores that the options allow.
+
+    Raises UsageError for a name that is no tensor, and as :func:`placed` does.
+    """
+    names = [layout.name for layout in layouts]
+    for name in asked:
+        if name not in names:
+            raise unknown("tensor", name, names)
+    if not asked:
+        return layouts
+    ranges = ranges_of_options(target, plan.options)
+    made: list[TensorLayout] = []
+    for layout in layouts:
+        if layout.name in asked:
+            layout = placed(layout, layout_request(layout.name, asked[layout.name]), target, ranges)
+            reasons = (layout.reason, plan.reason("layouts", tensor=layout.name, given=True))
+            layout = dataclasses.replace(layout, reason="; ".join(one for one in reasons if one not in ("", "default")))
+        made.append(layout)
+    return tuple(made)
+
+
+def placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]) -> TensorLayout:
+    """The layout with what `request` asks for; shards in L1 go to the cores of `ranges`.
+
+    Raises UsageError for what contradicts itself, Unsupported for what the chip does not have, ResourceError where
+    there are too few cores; each with the line of the request, if it has one.
+    """
+    try:
+        return _placed(layout, request, target, ranges)
+    except TTExploreError as error:
+        raise error.at(request.span) from None
+
+
+def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]) -> TensorLayout:
+    if request.dtype is not None and _format(request.dtype) != layout.data_format:
+        raise Unsupported(
+            f"{layout.name} is held as {layout.data_format}, and {request.dtype} is asked for",
+            hint="give the kernel's tensor that dtype",
+        )
+    memory = request.memory or "dram"
+    if not request.sharded:
+        if request.grid is not None or request.shard_shape is not None:
+            raise UsageError(f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"')
+        return dataclasses.replace(layout, memory=memory)
+    kind, grid, shard_tiles = _shards(layout, request, _shard_holders(memory, request, target, ranges))
+    _check_projection(layout.name, request, grid, shard_tiles)
+    order: Any = "column_major" if request.order == "column_major" else "row_major"
+    cores = _cores(layout.name, kind, grid, order, memory, target, ranges)
+    shape = (shard_tiles[0] * TILE_ROWS, shard_tiles[1] * TILE_COLUMNS)
+    return dataclasses.replace(
+        layout, memory=memory, arrangement="sharded", sharding=Sharding(kind, grid, shape, cores, order)
+    )
+
+
+def _format(dtype: str) -> str:
+    """The tile format of a dtype by any of its names. Raises UsageError."""
+    name = dtype_name(dtype)
+    if name not in FORMAT_OF_DTYPE:
+        raise unknown("tile format for", dtype, FORMAT_OF_DTYPE)
+    return FORMAT_OF_DTYPE[name]
+
+
+def tile_rows_and_columns(layout: TensorLayout) -> tuple[int, int]:
+    """The tiles of the tensor as a matrix: leading dimensions are folded into the rows."""
+    return prod(layout.padded_shape[:-1]) // TILE_ROWS, layout.padded_shape[-1] // TILE_COLUMNS
+
+
+def l1_bytes_per_core(layout: TensorLayout, target: Target) -> int:
+    """The bytes of L1 that the tensor takes on a core that holds a part of it; 0 for a tensor in DRAM."""
+    if layout.memory != "l1":
+        return 0
+    rows, columns = tile_rows_and_columns(layout)
+    tiles = -(-rows * columns // target.cores)
+    if layout.sharding is not None:
+        tiles = layout.sharding.shard_shape[0] * layout.sharding.shard_shape[1] // (TILE_ROWS * TILE_COLUMNS)
+    return tiles * DATA_FORMATS[layout.data_format].tile_bytes
+
+
+def _shard_holders(
+    memory: str, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]
+) -> tuple[int, int, int]:
+    """How many cores or banks may hold shards, and the rows and columns of them for shards of blocks."""
+    if memory == "dram":
+        return target.dram_banks, 1, target.dram_banks
+    (left, top), (right, bottom) = ranges[0].first, ranges[0].last
+    rows, columns = bottom - top + 1, right - left + 1
+    if request.order == "column_major":
+        rows, columns = columns, rows
+    return sum(len(one.cores) for one in ranges), rows, columns
+
+
+def _shards(
+    layout: TensorLayout, request: LayoutRequest, holders: tuple[int, int, int]
+) -> tuple[Kind, tuple[int, int], tuple[int, int]]:
+    """The kind of sharding, the shards along rows and columns, and the tiles of a shard."""
+    name = layout.name
+    rows, columns = tile_rows_and_columns(layout)
+    units = _row_units(layout, request)
+    kind = _kind(layout, request)
+    count, holder_rows, holder_columns = holders
+    parts = _parts(layout, request, kind)
+    row_parts = column_parts = 1
+    if kind in ("height", "block"):
+        limit = count if kind == "height" else holder_rows
+        row_parts = parts[0] if parts else -(-(rows // units) // -(-(rows // units) // limit))
+    if kind in ("width", "block"):
+        limit = count if kind == "width" else holder_columns
+        column_parts = parts[-1] if parts else -(-columns // -(-columns // limit))
+    made: list[tuple[int, int]] = []
+    for what, tiles, wanted, unit in (("rows", rows, row_parts, units), ("columns", columns, column_parts, 1)):
+        if not 1 <= wanted <= tiles // unit:
+            raise UsageError(
+                f"{name} cannot be divided into {wanted} parts: it has {tiles // unit} "
+                + (f"{what} of tiles" if unit == 1 else f"times {unit} {what} of tiles"),
+                hint=f"divide it into 1 to {tiles // unit} parts",
+            )
+        size = -(-(tiles // unit) // wanted) * unit
+        made.append((-(-tiles // size), size))
+    (grid_rows, shard_rows), (grid_columns, shard_columns) = made
+    if parts and (grid_rows, grid_columns) != (row_parts, column_parts):
+        raise UsageError(
+            f"{name} has {rows} x {columns} tiles, which {row_parts} x {column_parts} shards of {shard_rows} x "
+            f"{shard_columns} tiles leave some without work",
+            hint=f"use {grid_rows} x {grid_columns} shards",
+        )
+    return kind, (grid_rows, grid_columns), (shard_rows, shard_columns)
+
+
+def _axes(layout: TensorLayout, request: LayoutRequest) -> tuple[int, ...] | None:
+    """The dimensions that are asked for, from 0 on and as those of the padded shape."""
+    if request.axes is None:
+        return None
+    rank, shift = len(layout.shape), len(layout.padded_shape) - len(layout.shape)
+    for axis in request.axes:
+        if not -rank <= axis < rank:
+            raise UsageError(f"{layout.name} has no dimension {axis}", hint=f"it has {rank}, the first is 0")
+    made = tuple(axis % rank + shift for axis in request.axes)
+    if len(set(made)) != len(made):
+        raise UsageError(f"{layout.name} is divided twice along one dimension", hint="name each dimension once")
+    return made
+
+
+def _kind(layout: TensorLayout, request: LayoutRequest) -> Kind:
+    axes = _axes(layout, request)
+    if axes is None:
+        return request.shard or "height"
+    last = len(layout.padded_shape) - 1
+    if last not in axes:
+        return "height"
+    return "width" if len(axes) == 1 else "block"
+
+
+def _row_units(layout: TensorLayout, request: LayoutRequest) -> int:
+    """The rows of tiles that stay together: those below the innermost dimension that is divided, of the folded ones."""
+    axes = _axes(layout, request)
+    row_axes = [axis for axis in axes or () if axis < len(layout.padded_shape) - 1]
+    if not row_axes:
+        return 1
+    innermost = max(row_axes)
+    return max(1, prod(layout.padded_shape[innermost + 1 : -1]) // TILE_ROWS) if innermost < layout_rows(layout) else 1
+
+
+def layout_rows(layout: TensorLayout) -> int:
+    """The dimension that holds the rows of matrices."""
+    return len(layout.padded_shape) - 2
+
+
+def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[int, ...]:
+    """The parts along folded rows and along columns, as many as the kind divides; empty where none are asked for."""
+    axes, grid = _axes(layout, request), request.grid
+    if axes is None:
+        wanted = 2 if kind == "block" else 1
+        if grid is not None and len(grid) != wanted:
+            raise UsageError(
+                f"the grid {grid} of {layout.name} has {len(grid)} numbers", hint=f"shard={kind!r} takes {wanted}"
+            )
+        return grid or ()
+    sizes = layout.padded_shape
+    if grid is None and request.shard_shape is None:
+        return ()
+    shapes = request.shard_shape
+    if shapes is not None and len(shapes) not in (len(axes), len(layout.shape)):
+        raise UsageError(
+            f"the shards of {layout.name} are {shapes}", hint=f"give one size for each of the axes {request.axes}"
+        )
+    if shapes is not None and len(shapes) != len(axes):
+        shapes = tuple(shapes[axis - (len(sizes) - len(layout.shape))] for axis in axes)
+    by_axis: dict[int, int] = {}
+    for position, axis in enumerate(axes):
+        parts = grid[position] if grid is not None else -(-sizes[axis] // (shapes or ())[position])
+        if shapes is not None:
+            _check_shard_size(layout, axis, parts, shapes[position], request)
+        by_axis[axis] = parts
+    rows = _folded(layout, {axis: parts for axis, parts in by_axis.items() if axis < len(sizes) - 1})
+    columns = by_axis.get(len(sizes) - 1)
+    return tuple(part for part in (rows, columns) if part is not None)
+
+
+def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, request: LayoutRequest) -> None:
+    length = layout.padded_shape[axis]
+    tile = (TILE_ROWS, TILE_COLUMNS)[axis - len(layout.padded_shape)] if axis >= layout_rows(layout) else 1
+    if size % tile and not request.aligned:
+        raise UsageError(
+            f"shards of {size} along axis {axis} of {layout.name} are no whole tiles of {tile}",
+            hint="use a multiple, or align_tiles=True, which rounds up",
+        )
+    rounded = -(-size // tile) * tile
+    if -(-length // rounded) != parts:
+        whole = -(-length // (parts * tile)) * tile
+        raise UsageError(
+            f"{parts} shards of {size} are not what the {length} of axis {axis} of {layout.name} are divided into",
+            hint=f"{parts} shards are of {whole} each",
+        )
+
+
+def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
+    """The parts of the folded rows. Raises Unsupported where a part would be no run of rows."""
+    if not parts:
+        return None
+    sizes = layout.padded_shape
+    innermost = max(parts)
+    outer = 1
+    for axis in range(innermost):
+        if sizes[axis] != 1 and parts.get(axis, 1) != sizes[axis]:
+            raise Unsupported(
+                f"shards of {layout.name} along axis {innermost} would be no runs of rows: axis {axis} has "
+                f"{sizes[axis]} and is divided into {parts.get(axis, 1)}",
+                hint=f"divide axis {axis} into {sizes[axis]} as well",
+            )
+        outer *= sizes[axis]
+    length = sizes[innermost] // (TILE_ROWS if innermost == layout_rows(layout) else 1)
+    if outer > 1 and length % parts[innermost]:
+        raise Unsupported(
+            f"the {length} of axis {innermost} of {layout.name} are not divided evenly by {parts[innermost]}",
+            hint="use a divisor, or divide only the first dimension",
+        )
+    return outer * parts[innermost]
+
+
+def _check_projection(name: str, request: LayoutRequest, grid: tuple[int, int], shard_tiles: tuple[int, int]) -> None:
+    """What the request says of the shards as a matrix is what they are."""
+    for what, asked, made in (
+        ("projected_grid", request.projected_grid, grid),
+        ("projected_shard_tiles", request.projected_shard_tiles, shard_tiles),
+    ):
+        if asked is not None and asked != made:
+            raise UsageError(f"{what} of {name} is {asked}; the shards give {made}", hint="leave it out, or correct it")
+
+
+def _cores(
+    name: str, kind: Kind, grid: tuple[int, int], order: str, memory: str, target: Target, ranges: Sequence[CoreRange]
+) -> tuple[tuple[int, int], ...]:
+    """The core of each shard, or the bank (n, 0), row by row of the grid of shards."""
+    rows, columns = grid
+    if memory == "dram":
+        if kind == "block":
+            raise Unsupported(f"{name} in blocks over DRAM banks", hint="banks are a row: divide rows or columns")
+        if rows * columns > target.dram_banks:
+            raise ResourceError(
+                f"{name} has {rows * columns} shards; {target.name} has {target.dram_banks} banks of DRAM",
+                hint="use fewer shards",
+            )
+        return tuple((bank, 0) for bank in range(rows * columns))
+    if kind != "block":
+        cores = [core for one in ranges for core in _in_order(one, order)]
+        if rows * columns > len(cores):
+            raise ResourceError(
+                f"{name} has {rows * columns} shards for {len(cores)} cores", hint="use fewer shards, or more cores"
+            )
+        return tuple(cores[: rows * columns])
+    if len(ranges) != 1:
+        raise UsageError(
+            f"{name} in blocks wants one rectangle of cores, {len(ranges)} are given", hint="give one core range"
+        )
+    (left, top), last = ranges[0].first, ranges[0].last
+    across = order == "column_major"
+    made = tuple((left + (r if across else c), top + (c if across else r)) for r in range(rows) for c in range(columns))
+    if outside := [core for core in made if core[0] > last[0] or core[1] > last[1]]:
+        raise ResourceError(
+            f"{name} has {rows} x {columns} shards, which the cores {ranges[0].first} to {last} do not hold: "
+            f"{outside[0]} is outside",
+            hint="use fewer shards, or more cores",
+        )
+    return made
+
+
+def _in_order(one: CoreRange, order: str) -> list[tuple[int, int]]:
+    return sorted(one.cores) if order == "column_major" else list(one.cores)
