@@ -113,6 +113,7 @@ def test_wrong_options() -> None:
     assert "stages is 0" in refused(kernel, UsageError, options={"stages": 0}).message
     assert "math fidelity 'HiFi9'" in refused(kernel, UsageError, options={"math_fidelity": "HiFi9"}).message
     assert "called 'disk'" in refused(kernel, UsageError, options={"accumulate": "disk"}).message
+    assert "no epilogue called 'later'" in refused(kernel, UsageError, options={"epilogue": "later"}).message
     assert (
         "9x9 cores are asked for; wormhole_n150 has 8x8"
         in refused(kernel, ResourceError, options={"cores": (9, 9)}).message
@@ -134,27 +135,3 @@ def test_the_line_is_the_kernels() -> None:
     error = refused(kernel, TTExploreError)
     assert error.span is not None
     assert Path(__file__).read_text().splitlines()[error.span.line - 1].endswith("# here")
-
-
-def test_expression_that_needs_more_of_dst_than_there_is() -> None:
-    def tree(x: Any, y: Any, depth: int, place: int = 1) -> Any:
-        """All leaves differ, and each level needs a tile more."""
-        if depth == 0:
-            return T.max(x * float(place), y)
-        return tree(x, y, depth - 1, 2 * place) * tree(x, y, depth - 1, 2 * place + 1)
-
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "float32")
-            b = T.alloc_shared((64, 64), "float32")
-            c = T.alloc_fragment((64, 64), "float32")
-            T.copy(A, a)
-            T.copy(B, b)
-            for i, j in T.Parallel(64, 64):
-                c[i, j] = tree(a[i, j], b[i, j], 5)
-            T.copy(c, C)
-
-    error = refused(kernel, ResourceError)
-    assert "tiles of DST at once, which holds 4" in error.message
-    assert error.span is not None

@@ -88,6 +88,7 @@ class Allocation:
 
     def make(self, builder: Builder, name: str) -> Any:
         span = builder.tvm_span()
+        name = builder.unused(name)
         buffer = tirx.decl_buffer(list(self.shape), self.dtype, name=name, scope=self.scope, span=span)
         builder.emit(tirx.AllocBuffer(buffer, {}, span))
         if self.initial is not None:
@@ -105,6 +106,7 @@ class TensorSpec:
 
     def make(self, builder: Builder, name: str) -> Any:
         shape, dtype = shape_of(self.shape, name), dtype_name(self.dtype)
+        name = builder.unused(name)
         buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope="global", span=builder.tvm_span())
         builder.parameters.append(buffer)
         if self.output:
@@ -144,6 +146,7 @@ class Builder:
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
     annotations: list[Any] = field(default_factory=list[Any])
+    buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[Any, ...] = ()
     span: Span | None = None
 
@@ -158,6 +161,15 @@ class Builder:
         """Record what has no meaning on this machine and was left out."""
         here = caller_span(self.files)
         self.notes.append(f"{here}: {text}" if here else text)
+
+    def unused(self, name: str) -> str:
+        """A name for a new buffer: the one it got in the kernel, with a number where several got the same."""
+        unique, number = name, 1
+        while unique in self.buffer_names:
+            number += 1
+            unique = f"{name}_{number}"
+        self.buffer_names.add(unique)
+        return unique
 
     def emit(self, statement: Any) -> None:
         self.frames[-1].append(statement)

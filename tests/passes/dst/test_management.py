@@ -1,0 +1,196 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# ruff: noqa: F841, RUF059
+"""What DST management decides: sections, spills, sub-blocks, epilogues; and that it is right whatever it decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import gemm
+from ttexplore.errors import ResourceError, UsageError
+from ttexplore.exploration import Exploration
+
+
+def lowered(kernel: Any, **options: Any) -> Exploration:
+    exploration = ttx.explore(kernel, options=options)
+    assert exploration.error is None, str(exploration.error)
+    return exploration
+
+
+def right(exploration: Exploration) -> None:
+    check = exploration.check()
+    assert check, str(check)
+    run = exploration.run()
+    assert run.passed, run.message
+
+
+def lines(exploration: Exploration, text: str) -> int:
+    """How many lines of the emitted compute kernel have a text in them."""
+    return sum(text in line for line in exploration.code["compute"].text.splitlines())
+
+
+# One step of a straight line: an operation, its two operands (-1 and -2 are the inputs, others earlier steps), its
+# result: a new value, or an earlier one that it replaces.
+Steps = list[tuple[str, int, int, int]]
+
+
+def straight_line(steps: Steps, dtype: str) -> Any:
+    """A kernel that runs the steps over whole blocks, each in a T.Parallel of its own."""
+    count = len(steps)
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 128), dtype), B: T.Tensor((32, 128), dtype), C: T.Tensor((32, 128), dtype),
+        D: T.Tensor((32, 128), dtype),
+    ):  # fmt: skip
+        with T.Kernel(2, 1) as (bx, by):
+            a = T.alloc_shared((32, 64), dtype)
+            b = T.alloc_shared((32, 64), dtype)
+            v = [T.alloc_fragment((32, 64), "float32") for _ in range(count)]
+            T.copy(A[0, bx * 64], a)
+            T.copy(B[0, bx * 64], b)
+            for kind, x, y, t in steps:
+                for i, j in T.Parallel(32, 64):
+                    left = a[i, j] if x == -1 else b[i, j] if x == -2 else v[x][i, j]
+                    right = a[i, j] if y == -1 else b[i, j] if y == -2 else v[y][i, j]
+                    if kind == "add":
+                        v[t][i, j] = left + right
+                    elif kind == "mul":
+                        v[t][i, j] = left * right * 0.25
+                    elif kind == "exp":
+                        v[t][i, j] = T.exp(T.min(left, 1.0)) - right
+                    else:
+                        v[t][i, j] = T.max(left * 0.5, right)
+            T.copy(v[steps[-1][3]], C[0, bx * 64])
+            T.copy(v[steps[count // 2][3]], D[0, bx * 64])
+
+    return kernel
+
+
+@st.composite
+def random_steps(draw: st.DrawFn) -> Steps:
+    steps: Steps = []
+    made: list[int] = []
+    for number in range(draw(st.integers(3, 40))):
+        operands = st.sampled_from([-1, -2, *made])
+        new = not made or draw(st.integers(0, 5)) > 0
+        target = number if new else draw(st.sampled_from(made))
+        steps.append((draw(st.sampled_from(["add", "mul", "exp", "max"])), draw(operands), draw(operands), target))
+        made += [target] if new else []
+    return steps
+
+
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(random_steps(), st.sampled_from(["float32", "bfloat16"]))
+def test_any_straight_line_of_expressions_is_right(steps: Steps, dtype: str) -> None:
+    right(lowered(straight_line(steps, dtype)))
+
+
+def balanced_tree() -> Any:
+    """16 values that are all alive before the first two of them meet."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, 1) as (bx, by):
+            a = T.alloc_shared((64, 64), "float32")
+            b = T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(64, 64):
+                products = (T.exp(a[i, j]) * T.exp(b[i, j])) * ((a[i, j] + 1.0) * (b[i, j] + 2.0))
+                left = (a[i, j] + b[i, j]) * (a[i, j] - b[i, j]) + products
+                c[i, j] = left - (a[i, j] * b[i, j] + (b[i, j] * b[i, j]) * (a[i, j] * a[i, j]))
+            T.copy(c, C)
+
+    return kernel
+
+
+def test_an_expression_that_needs_more_tiles_than_there_are() -> None:
+    """What DST cannot hold waits in circular buffers, which count for L1; the plan says which and why."""
+    exploration = lowered(balanced_tree())
+    right(exploration)
+    spilled = [buffer for buffer in exploration.plan.buffers if "spilled" in buffer.name]
+    assert spilled
+    assert all(buffer.reason == "more values are alive at once than DST holds" for buffer in spilled)
+    assert all(buffer.index is not None and buffer.producer == buffer.consumer == "compute" for buffer in spilled)
+    assert exploration.plan.compute is not None
+    assert any("wait in circular buffers" in reason for reason in exploration.plan.compute.reasons)
+
+
+def test_inputs_are_copied_right_before_their_use() -> None:
+    """A sum of eight blocks needs three tiles of DST at once, and no section but one."""
+    numbers = list(range(8))
+
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 32, 128), "float32"), C: T.Tensor((32, 128), "float32")):
+        with T.Kernel(1) as bx:
+            a = [T.alloc_shared((32, 128), "float32") for _ in range(8)]
+            c = T.alloc_fragment((32, 128), "float32")
+            for n in numbers:
+                T.copy(A[n, 0, 0], a[n])
+            for i, j in T.Parallel(32, 128):
+                c[i, j] = ((a[0][i, j] + a[1][i, j]) + (a[2][i, j] + a[3][i, j])) + (
+                    (a[4][i, j] + a[5][i, j]) + (a[6][i, j] + a[7][i, j])
+                )
+            T.copy(c, C)
+
+    exploration = lowered(kernel)
+    right(exploration)
+    assert not [buffer for buffer in exploration.plan.buffers if "spilled" in buffer.name]
+    assert lines(exploration, "tile_regs_acquire") == 1
+
+
+# Epilogues and sub-blocks
+
+
+def test_the_epilogue_runs_in_the_last_turn() -> None:
+    """128x128 does not fit DST: partial sums go to L1 and back for all turns but the last."""
+    fused = lowered(gemm(128, 128, 128, 128, 128, 32, bias=True, relu=True), cores=(1, 1))
+    separate = lowered(gemm(128, 128, 128, 128, 128, 32, bias=True, relu=True), cores=(1, 1), epilogue="separate")
+    right(fused)
+    right(separate)
+    assert lines(fused, "matmul_block(") == 2
+    assert lines(separate, "matmul_block(") == 1
+    assert "kb < 3" in fused.code["compute"].text
+    assert "kb < 4" in separate.code["compute"].text
+    for exploration, wanted in ((fused, "fused: the last turn of kb"), (separate, "separate: as asked for")):
+        assert exploration.plan.compute is not None
+        assert any(wanted in reason for reason in exploration.plan.compute.reasons)
+
+
+def test_an_accumulator_that_fits_stays_though_its_epilogue_needs_more() -> None:
+    """64x64 in float32 fills DST; bias and relu come from the buffer, but only once."""
+    exploration = lowered(gemm(64, 64, 128, 64, 64, 32, bias=True, relu=True))
+    right(exploration)
+    text = exploration.code["compute"].text
+    loop = text[text.index("for (uint32_t kb") :]
+    loop = loop[: loop.index("\n        }")]
+    assert "pack_tile" not in loop
+    assert exploration.plan.buffer("c_partials").block_pages == 4
+
+
+@pytest.mark.parametrize("subblock", [(1, 2), (2, 2), (4, 1), (1, 1)])
+def test_sub_blocks_as_asked_for(subblock: tuple[int, int]) -> None:
+    exploration = lowered(gemm(128, 64, 96, 128, 64, 32, relu=True), subblock=subblock)
+    right(exploration)
+    rows, columns = subblock
+    assert f", 0, {columns}, {rows}, 1);" in exploration.code["compute"].text
+
+
+def test_sub_blocks_that_do_not_fit() -> None:
+    error = ttx.explore(gemm(128, 64, 96, 128, 64, 32), options={"subblock": (3, 1)}).error
+    assert isinstance(error, UsageError)
+    assert "sub-blocks of 3x1 tiles do not divide the block of 4x2" in error.message
+    assert "(2, 2)" in error.hint
+    assert error.span is not None
+    error = ttx.explore(gemm(128, 64, 96, 128, 64, 32), options={"subblock": (4, 2)}).error
+    assert isinstance(error, ResourceError)
+    assert "a sub-block of 4x2 tiles is 8 tiles; DST holds 4" in error.message
+    assert "(4, 1)" in error.hint

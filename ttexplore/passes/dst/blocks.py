@@ -1,0 +1,137 @@
+"""Blocks of tiles cut into sub-blocks that DST holds, and the indices of their tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.ir.build import constant, loop, variable
+
+
+@dataclass(frozen=True)
+class SubBlock:
+    """A block of `block_rows` x `block_columns` tiles cut into parts of `rows` x `columns`."""
+
+    block_rows: int
+    block_columns: int
+    rows: int
+    columns: int
+
+    @property
+    def tiles(self) -> int:
+        return self.rows * self.columns
+
+    @property
+    def block_tiles(self) -> int:
+        return self.block_rows * self.block_columns
+
+    @property
+    def turns(self) -> int:
+        return self.block_tiles // self.tiles
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the tiles of a part follow one another in the block."""
+        return self.rows == 1 or self.columns == self.block_columns
+
+    def place_in_parts(self, tile: Any) -> Any:
+        """Where tile number `tile` of the block lies in a buffer that holds one part after the other."""
+        if self.is_linear and (self.rows == 1 or self.columns == self.block_columns) and self._parts_in_order():
+            return tile
+        row, column = tirx.floordiv(tile, self.block_columns), tirx.floormod(tile, self.block_columns)
+        across = self.block_columns // self.columns
+        part = tirx.floordiv(row, self.rows) * across + tirx.floordiv(column, self.columns)
+        return part * self.tiles + tirx.floormod(row, self.rows) * self.columns + tirx.floormod(column, self.columns)
+
+    def _parts_in_order(self) -> bool:
+        return self.rows == 1 or self.columns == self.block_columns
+
+
+def sub_blocks(block: tuple[int, int], room: int) -> list[SubBlock]:
+    """All ways to cut a block into equal parts of at most `room` tiles."""
+    rows, columns = block
+    return [
+        SubBlock(rows, columns, r, c)
+        for r in range(1, min(room, rows) + 1)
+        if rows % r == 0
+        for c in range(1, min(room // r, columns) + 1)
+        if columns % c == 0
+    ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a block: `row` and `column` count parts, constants or loop variables."""
+
+    shape: SubBlock
+    row: Any = 0
+    column: Any = 0
+
+    @classmethod
+    def loops(cls, shape: SubBlock) -> tuple[Part, Callable[[list[Any]], list[Any]]]:
+        """The part of the current turn, and what puts the loops over all parts around its statements."""
+        row, column = variable("sm"), variable("sn")
+        turns = (shape.block_rows // shape.rows, shape.block_columns // shape.columns)
+
+        def around(body: list[Any]) -> list[Any]:
+            if turns[1] > 1:
+                body = [loop(column, turns[1], body)]
+            return [loop(row, turns[0], body)] if turns[0] > 1 else body
+
+        return cls(shape, row if turns[0] > 1 else 0, column if turns[1] > 1 else 0), around
+
+    def first_in_parts(self) -> Any:
+        """The number of the part's first tile where one part lies after the other."""
+        across = self.shape.block_columns // self.shape.columns
+        return plus(times(self.row, across * self.shape.tiles), times(self.column, self.shape.tiles))
+
+    def each(self, make: Callable[[Any, Any], Any]) -> Any:
+        """Loops over the part's tiles; `make` gets a tile's number in the block and its number in the part. A part of
+        one tile needs no loop."""
+        shape = self.shape
+        if shape.is_linear:
+            first = plus(times(self.row, shape.rows * shape.block_columns), times(self.column, shape.columns))
+            if shape.tiles == 1:
+                return make(first, 0)
+            t = variable("t")
+            return loop(t, shape.tiles, [make(plus(t, first), t)])
+        r, c = variable("r"), variable("c")
+        rows = plus(r, times(self.row, shape.rows))
+        if shape.columns == 1:
+            return loop(r, shape.rows, [make(plus(times(rows, shape.block_columns), self.column), r)])
+        columns = plus(c, times(self.column, shape.columns))
+        inner = make(plus(times(rows, shape.block_columns), columns), plus(times(r, shape.columns), c))
+        return loop(r, shape.rows, [loop(c, shape.columns, [inner])])
+
+
+def plus(a: Any, b: Any) -> Any:
+    """a + b without needless zeros; both are expressions or ints."""
+    for one, other in ((a, b), (b, a)):
+        if one == 0 if isinstance(one, int) else constant(one) == 0:
+            return other
+    return a + b
+
+
+def times(a: Any, factor: int) -> Any:
+    """a * factor without a needless one."""
+    return a * factor if isinstance(a, int) or factor != 1 else a
+
+
+def substituted(expression: Any, values: dict[Any, Any]) -> Any:
+    """An expression with variables replaced; simplified where a constant has come in."""
+    if not isinstance(expression, ir.Expr) or isinstance(expression, tirx.FloatImm | tirx.IntImm):
+        return expression
+    if isinstance(expression, ir.Var):
+        return values.get(expression, expression)
+    made = tvm_ffi.structural_map(expression, (ir.Var, lambda v: _expression(values.get(v, v))), order="post")
+    constants = any(isinstance(value, int | tirx.IntImm) for value in values.values())
+    return tvm.sym.Analyzer().simplify(made) if constants else made
+
+
+def _expression(value: Any) -> Any:
+    return tirx.const(value, "int32") if isinstance(value, int) else value

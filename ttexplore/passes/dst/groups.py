@@ -1,0 +1,134 @@
+"""Steps that follow one another and can share their sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, op_name, statements
+from ttexplore.passes.dst.steps import Step, as_step, values_in
+
+Grid = tuple[int, int]
+
+
+@dataclass
+class Group:
+    """Steps over blocks of the same shape, and the protocol calls around them."""
+
+    grid: Grid
+    steps: list[Step] = field(default_factory=list[Step])
+    before: list[Any] = field(default_factory=list[Any])
+    after: list[Any] = field(default_factory=list[Any])
+    packed: set[str] = field(default_factory=set[str])
+
+    @property
+    def values(self) -> list[Any]:
+        """The DST values of the steps, in order."""
+        return list(dict.fromkeys(operand.value for step in self.steps for operand in step.operands))
+
+    @property
+    def statements(self) -> list[Any]:
+        return [step.statement for step in self.steps]
+
+    def takes(self, statement: Any) -> bool:
+        """Take in a protocol call, if it can be made before or after all steps."""
+        name = op_name(statement)
+        if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
+            buffer = str(arguments(statement)[0].name)
+            popped = {str(arguments(one)[0].name) for one in self.after}
+            if buffer not in self.packed and buffer not in popped:
+                self.before.append(statement)
+                return True
+        elif name in ("tt.cb_pop_front", "tt.cb_push_back"):
+            self.after.append(statement)
+            return True
+        return False
+
+    def add(self, step: Step) -> None:
+        self.steps.append(step)
+        if step.packs:
+            self.packed.add(str(arguments(step.call)[2].name))
+
+
+def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
+    """A sequence as groups, and whatever stands between them. Lists in it, sections that are finished, stay."""
+    made: list[Any] = []
+    group: Group | None = None
+    for part in body:
+        step = None if isinstance(part, list) else as_step(part)
+        if step is not None:
+            grid = grids[step.operands[0].value]
+            if group is None or group.grid != grid:
+                group = Group(grid)
+                made.append(group)
+            group.add(step)
+        elif isinstance(part, list) or group is None or not group.takes(part):
+            group = None
+            made.append(part)
+    return made
+
+
+def tile_grids(body: list[Any]) -> dict[Any, Grid]:
+    """Rows and columns of tiles of each DST value: those of the matrix product that it meets, else one row.
+
+    Raises Unsupported where one value meets products of different shapes.
+    """
+    leader: dict[Any, Any] = {}
+    shape: dict[Any, Grid] = {}
+
+    def root(value: Any) -> Any:
+        while not leader[value].same_as(value):
+            value = leader[value]
+        return value
+
+    for step in all_steps(body):
+        for operand in step.operands:
+            leader.setdefault(operand.value, operand.value)
+        first = root(step.operands[0].value)
+        for operand in step.operands[1:]:
+            other = root(operand.value)
+            if not other.same_as(first):
+                leader[other] = first
+                if other in shape:
+                    _meet(shape, first, shape[other], step)
+        if step.grid is not None:
+            _meet(shape, first, step.grid, step)
+    return {value: shape.get(root(value), (1, int(value.ty.shape[0]))) for value in leader}
+
+
+def _meet(shape: dict[Any, Grid], value: Any, grid: Grid, step: Step) -> None:
+    if shape.setdefault(value, grid) != grid:
+        raise Unsupported(
+            f"{value.name} is {shape[value]} tiles in one matrix product and {grid} in another",
+            hint="T.copy it to a buffer of the other shape",
+            span=span_of(step.statement),
+        )
+
+
+def all_steps(body: list[Any]) -> list[Step]:
+    """The steps of a sequence and of the loops in it."""
+    found: list[Step] = []
+    for statement in body:
+        step = as_step(statement)
+        if step is not None:
+            found.append(step)
+        elif isinstance(statement, tirx.For):
+            found += all_steps(statements(statement.body))
+    return found
+
+
+def all_groups(body: list[Any], grids: dict[Any, Grid], turns: int = 1) -> list[tuple[Group, int]]:
+    """The groups of a sequence and of the loops in it, with how often each runs."""
+    found: list[tuple[Group, int]] = []
+    for part in group_steps(body, grids):
+        if isinstance(part, Group):
+            found.append((part, turns))
+        elif isinstance(part, tirx.For) and values_in(part):
+            extent = part.extent
+            times = int(extent.value) if isinstance(extent, tirx.IntImm) else 1
+            found += all_groups(statements(part.body), grids, turns * times)
+    return found

@@ -1,0 +1,158 @@
+"""A group of steps as a straight line of tile operations, which can be scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tvm import ir
+
+from ttexplore.ir.build import arguments
+from ttexplore.passes.dst.schedule import Source, TileOperation
+from ttexplore.passes.dst.steps import Step
+
+# How a value that a group reads comes to it: from its circular buffer; the same, but in the first turn of a loop there
+# is nothing yet, which counts as zero; not at all, because the packer adds to what is in L1.
+Entry = Literal["buffer", "buffer_or_zero", "added_in_l1"]
+
+# An operation that makes a value from circular buffers alone is run again rather than its result spilled, if it costs
+# no more than a pack and a copy.
+_CHEAP_CYCLES = 68
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line of tile operations. Values are numbered; an operation's number is that of its step.
+
+    `makers` are the steps that make a value whenever it is wanted; `entering` are the values that come from buffers
+    (by DST value), `staying` those of them that later steps want unchanged, `leaving` the values that change here and
+    are wanted later; `owner` is the DST value of each number.
+    """
+
+    steps: tuple[Step, ...]
+    operations: tuple[TileOperation, ...]
+    sources: dict[int, Source]
+    makers: dict[int, Step]
+    entering: dict[Any, int]
+    staying: frozenset[int]
+    leaving: dict[Any, int]
+    owner: dict[int, Any]
+
+    @property
+    def slots_needed(self) -> int:
+        """The slots that the widest operation needs."""
+        return max((_width(operation) for operation in self.operations), default=1)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    position: int
+    step: Step
+    operation: TileOperation
+
+
+def straight_line(steps: list[Step], entries: dict[Any, Entry], live: Collection[Any]) -> Line:
+    """The line of `steps`. `entries` are the values that come from outside, `live` those wanted afterwards.
+
+    A fill with zero that only a product adds to is left out, because DST is zero when it is acquired. A pack goes right
+    behind the operation that makes its value.
+    """
+    owner: dict[int, Any] = {}
+    current: dict[Any, int] = {}
+    zero: set[Any] = set()
+    placed: list[_Placed] = []
+    maker: dict[int, int] = {}
+
+    def new(value: Any) -> int:
+        number = len(owner)
+        owner[number] = value
+        current[value] = number
+        return number
+
+    entering: dict[Any, int] = {}
+    for value, entry in entries.items():
+        if entry == "added_in_l1":
+            zero.add(value)
+        else:
+            entering[value] = new(value)
+    for position, step in enumerate(steps):
+        if step.fills_with_zero and _only_added_to(steps, position):
+            zero.add(step.target)
+            current.pop(step.target, None)
+            continue
+        updated = next((o.value for o in step.operands if o.access == "update"), None)
+        fresh = step.op.accumulates and (updated is None or updated in zero)
+        reads = [current[o.value] for o in step.operands if o.access == "read"]
+        if updated is not None and not fresh:
+            reads.insert(0, current[updated])
+        if step.packs:
+            placed.append(_Placed(position, step, TileOperation(tuple(reads), packs=True)))
+            continue
+        zero.discard(step.target)
+        written = new(step.target)
+        maker[written] = position
+        operation = TileOperation(
+            tuple(reads), written, in_place=updated is not None and not fresh, fresh=fresh,
+            overlay=all(_is_tile(step, operand.index) for operand in step.operands), cycles=_cycles(step),
+        )  # fmt: skip
+        placed.append(_Placed(position, step, operation))
+    leaving = {v: current[v] for v in live if v in current and current[v] != entering.get(v)}
+    staying = frozenset(number for v, number in entering.items() if v in live and current[v] == number)
+    makers = _made_when_wanted(placed, frozenset(leaving.values()))
+    sources = {number: Source(makers[number].op.cycles) for number in makers}
+    for value, number in entering.items():
+        sources[number] = Source(fresh=entries[value] == "buffer_or_zero")
+
+    def order(one: _Placed) -> tuple[int, int, int]:
+        value = one.operation.reads[0] if one.operation.packs else None
+        if value is None or value in sources:
+            return one.position, 0, 0
+        return maker[value], 1, one.position
+
+    kept = sorted((one for one in placed if one.operation.writes not in makers), key=order)
+    return Line(
+        tuple(one.step for one in kept), tuple(one.operation for one in kept), sources, makers, entering, staying,
+        leaving, owner,
+    )  # fmt: skip
+
+
+def _only_added_to(steps: list[Step], position: int) -> bool:
+    """Whether the next step that touches what a fill sets is a product that adds to it."""
+    value = steps[position].target
+    for step in steps[position + 1 :]:
+        for operand in step.operands:
+            if operand.value.same_as(value):
+                return step.op.accumulates and operand.access == "update"
+    return False
+
+
+def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, Step]:
+    """The steps that need nothing of DST, are cheap, and whose value is read in the line only."""
+    read = {value for one in placed for value in one.operation.reads}
+    found: dict[int, Step] = {}
+    for one in placed:
+        value = one.operation.writes
+        if value is None or one.operation.reads or one.operation.fresh or one.operation.cycles > _CHEAP_CYCLES:
+            continue
+        if value in read and value not in leaving:
+            found[value] = one.step
+    return found
+
+
+def _cycles(step: Step) -> int:
+    return step.op.cycles * (int(step.statement.extent.value) if step.is_matmul else 1)
+
+
+def _is_tile(step: Step, index: Any) -> bool:
+    return step.is_matmul or (isinstance(index, ir.Var) and index.same_as(step.variable))
+
+
+def _width(operation: TileOperation) -> int:
+    shared = operation.in_place or (operation.overlay and not operation.fresh and bool(operation.reads))
+    return len(set(operation.reads)) + (0 if shared or operation.writes is None else 1)
+
+
+def product_depth(step: Step) -> int:
+    """The tiles along the inner dimension of a matrix product."""
+    return int(arguments(step.call)[9].value)

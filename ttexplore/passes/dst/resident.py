@@ -1,0 +1,200 @@
+"""Values that stay in DST through a whole loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.build import arguments, loop, op, op_name, statements, variable, with_body
+from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ops import OPS
+from ttexplore.passes.dst.blocks import plus
+from ttexplore.passes.dst.spills import Spill
+from ttexplore.passes.dst.steps import as_step, dst_operands, first_access, touches, values_in
+
+
+def resident_stretches(body: list[Any], spilled: dict[Any, Spill], dst: Any, capacity: int) -> list[Any]:
+    """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
+    if not any(_is_nest(statement) for statement in body):
+        return body
+    touched = [set(values_in(statement)) for statement in body]
+    made: list[Any] = []
+    position = 0
+    while position < len(body):
+        end = _stretch(touched, position, spilled)
+        section = _whole_stretch(body[position:end], dst, capacity) if end > position + 1 else None
+        if section is None:
+            made.append(body[position])
+            position += 1
+        else:
+            made.append(section)
+            position = end
+    return made
+
+
+def _stretch(touched: list[set[Any]], start: int, spilled: dict[Any, Spill]) -> int:
+    """The end of the stretch from `start` on in which values are alive that are touched in it only; `touched` are the
+    values of each statement."""
+    end, position = start + 1, start
+    while position < end:
+        for value in touched[position]:
+            touching = [i for i, values in enumerate(touched) if value in values]
+            if value in spilled or touching[0] < start:
+                return start
+            end = max(end, touching[-1] + 1)
+        position += 1
+    return end
+
+
+def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None:
+    nests = [one for one in body if _is_nest(one)]
+    if not nests or not all(_turns_alike(one) for one in nests):
+        return None
+    packs = [i for i, one in enumerate(body) if _is_pack(one)]
+    math = [i for i, one in enumerate(body) if values_in(one) and not _is_pack(one)]
+    if not packs or (math and max(math) > min(packs)):
+        return None
+    zeroed = [i for i in range(len(body)) if _needless_fill(body, i)]
+    slots = _slots([s for i, s in enumerate(body) if i not in zeroed], capacity)
+    if slots is None:
+        return None
+    made: list[Any] = [op("tile_regs_acquire")]
+    for index, statement in enumerate(body):
+        if index == packs[0]:
+            made += [op("tile_regs_commit"), op("tile_regs_wait")]
+        if index not in zeroed:
+            made.append(_placed(statement, slots, dst))
+        if index == packs[-1]:
+            made.append(op("tile_regs_release"))
+    for one in made:
+        stamp(one, body[0].span)
+    return made
+
+
+def can_stay(statement: Any, capacity: int) -> bool:
+    """Whether the values of a loop fit DST together, and nothing in it is packed."""
+    values = values_in(statement)
+    return (
+        _is_nest(statement) and _turns_alike(statement)
+        and sum(_tiles(value) for value in values) <= capacity
+    )  # fmt: skip
+
+
+def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any) -> list[Any]:
+    """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
+    values = values_in(statement)
+    slots = {value: sum(_tiles(other) for other in values[:i]) for i, value in enumerate(values)}
+    inner = statements(statement.body)
+    made: list[Any] = [op("tile_regs_acquire")]
+    for value in values:
+        spill = spilled.get(value)
+        if spill is None or first_access(inner, value) != "read":
+            continue
+        if spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
+            continue
+        t, tiles = variable("t"), _tiles(value)
+        copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))
+        made += [op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)]
+    made.append(_placed(statement, slots, dst))
+    made.append(op("tile_regs_commit"))
+    leaving = [value for value in values if value in live]
+    made += [op("cb_reserve_back", spilled[value].cb, _tiles(value)) for value in leaving]
+    made.append(op("tile_regs_wait"))
+    for value in leaving:
+        t, spill = variable("t"), spilled[value]
+        packed = op("pack_tile", dst, plus(t, slots[value]), spill.cb, spill.shape.place_in_parts(t))
+        made.append(loop(t, _tiles(value), [packed]))
+    made.append(op("tile_regs_release"))
+    made += [op("cb_push_back", spilled[value].cb, _tiles(value)) for value in leaving]
+    for one in made:
+        stamp(one, statement.span)
+    return made
+
+
+def _is_nest(statement: Any) -> bool:
+    """Whether a statement is a loop with several operations on DST in it, or loops of such."""
+    return isinstance(statement, tirx.For) and as_step(statement) is None and bool(values_in(statement))
+
+
+def _turns_alike(statement: Any) -> bool:
+    """Whether each turn of a loop can run in the same section: it packs nothing, and no operation counts on a slot that
+    nothing has used."""
+    return all(
+        not OPS[op_name(inner)].packs and not (OPS[op_name(inner)].accumulates and operand.access == "write")
+        for inner in walk(statement)
+        for operand in dst_operands(inner)
+    )
+
+
+def _is_pack(statement: Any) -> bool:
+    step = as_step(statement)
+    return step is not None and step.packs
+
+
+def _needless_fill(body: list[Any], position: int) -> bool:
+    """Whether a fill with zero comes before products that add: DST is zero when it is acquired."""
+    step = as_step(body[position])
+    if step is None or not step.fills_with_zero:
+        return False
+    value = step.target
+    if any(touches(one, value) for one in body[:position]):
+        return False
+    for later in body[position + 1 :]:
+        for inner in walk(later):
+            for operand in dst_operands(inner):
+                if operand.value.same_as(value):
+                    return op_name(inner) == "tt.matmul_block"
+    return False
+
+
+def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:
+    """The first tile of each value; values that are never alive together share tiles. None where they do not fit.
+
+    A value that an operation adds to gets tiles that nothing else uses before.
+    """
+    spans: dict[Any, list[int]] = {}
+    for position, statement in enumerate(body):
+        for inner in walk(statement):
+            for operand in dst_operands(inner):
+                span = spans.setdefault(operand.value, [position, position])
+                span[1] = len(body) if op_name(inner) == "tt.pack_tile" else max(span[1], position)
+                if span[0] == position and _adds(inner):
+                    span[0] = -1
+    placed: dict[Any, int] = {}
+    for value, (start, end) in sorted(spans.items(), key=lambda item: item[1][0]):
+        tiles = _tiles(value)
+        busy = sorted(
+            (at, at + _tiles(other)) for other, at in placed.items()
+            if spans[other][1] >= start and spans[other][0] <= end
+        )  # fmt: skip
+        first = 0
+        for low, high in busy:
+            if first + tiles <= low:
+                break
+            first = max(first, high)
+        if first + tiles > capacity:
+            return None
+        placed[value] = first
+    return placed
+
+
+def _adds(call: Any) -> bool:
+    return OPS[op_name(call)].accumulates
+
+
+def _tiles(value: Any) -> int:
+    return int(value.ty.shape[0])
+
+
+def _placed(statement: Any, slots: dict[Any, int], dst: Any) -> Any:
+    """The statement with each value replaced by its slots."""
+    if isinstance(statement, tirx.For):
+        return with_body(statement, [_placed(inner, slots, dst) for inner in statements(statement.body)])
+    found = dst_operands(statement)
+    if not found:
+        return statement
+    values = arguments(statement)
+    for operand in found:
+        values[operand.position], values[operand.position + 1] = dst, plus(operand.index, slots[operand.value])
+    return op(op_name(statement)[3:], *values, span=statement.span)

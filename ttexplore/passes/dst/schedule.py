@@ -1,0 +1,265 @@
+"""Slots of DST for a straight line of tile operations, in as few sections and with as little spilling as pays.
+
+Pure data: nothing here knows the IR. One *value* is one tile that an operation makes; an operation that changes a tile
+in place makes a new value in the same slot. Within a section values stay in their slots; what a later section wants
+is packed at the section's end and copied back right before its next use. A value that is in a circular buffer anyway,
+or that one operation makes from circular buffers alone, is fetched when it is wanted and may be dropped at any time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+# Costs per tile: a spilled value is packed (36 cycles), and copied back (32) for each section that reads it again; per
+# section: semaphores, and the FPU drains before the packer starts; per operation: its init, where another one ran.
+PACK_CYCLES = 36
+COPY_CYCLES = 32
+SECTION_CYCLES = 100
+INIT_CYCLES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class TileOperation:
+    """One operation on one tile of each value; values are numbers, each written once.
+
+    `in_place` says that it changes the slot of `reads[0]`; `fresh` that it adds to its slot, which nothing may have
+    used in the section; `overlay` that the result may take the slot of a value that is read here for the last time.
+    An operation that `packs` leaves its value in a circular buffer at the end of its section.
+    """
+
+    reads: tuple[int, ...] = ()
+    writes: int | None = None
+    in_place: bool = False
+    fresh: bool = False
+    overlay: bool = True
+    packs: bool = False
+    cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A value that can be fetched whenever it is wanted, for `cycles`.
+
+    `fresh` says that fetching may leave the slot as it is, counting on zeros: the slot must be unused, and the value
+    stays in it until its last use.
+    """
+
+    cycles: int = COPY_CYCLES
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Bring a value into a slot."""
+
+    value: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run an operation on slots: one for each value read, in their order, and the one that is written."""
+
+    operation: int
+    reads: tuple[int, ...]
+    writes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What happens between acquiring DST and committing it, then what is packed: by operations (their numbers), and
+    the values that are spilled or leave (value, slot)."""
+
+    actions: tuple[Fetch | Run, ...]
+    packs: tuple[tuple[int, int], ...]
+    stores: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The sections of a straight line; `cycles` estimates the cost of one tile, `section_cycles` what comes once for a
+    sub-block, however many tiles it has."""
+
+    sections: tuple[Section, ...]
+    cycles: int
+    section_cycles: int
+
+    @property
+    def spilled(self) -> tuple[int, ...]:
+        """The values that one section leaves for a later one."""
+        fetched = {a.value for section in self.sections for a in section.actions if isinstance(a, Fetch)}
+        return tuple(value for section in self.sections for value, _ in section.stores if value in fetched)
+
+
+@dataclass
+class _State:
+    """A section being filled: which value is in which slot. `dirty` values are nowhere else, `packed` ones must stay to
+    the section's end, `held` ones were fetched in a way that works once only."""
+
+    slots: dict[int, int] = field(default_factory=dict[int, int])
+    dirty: set[int] = field(default_factory=set[int])
+    packed: set[int] = field(default_factory=set[int])
+    held: set[int] = field(default_factory=set[int])
+    free: list[int] = field(default_factory=list[int])
+    used: int = 0
+    cycles: int = 0
+    once: int = SECTION_CYCLES
+    actions: list[Fetch | Run] = field(default_factory=list[Fetch | Run])
+    packs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+
+class _Line:
+    """A straight line of operations with the places where each value is read."""
+
+    def __init__(
+        self, operations: Sequence[TileOperation], sources: Mapping[int, Source], outputs: frozenset[int], slots: int
+    ) -> None:
+        self.operations, self.sources, self.outputs, self.capacity = operations, sources, outputs, slots
+        self.uses: dict[int, list[int]] = {}
+        for position, operation in enumerate(operations):
+            for value in operation.reads:
+                self.uses.setdefault(value, []).append(position)
+
+    def next_use(self, value: int, after: int) -> int | None:
+        return next((position for position in self.uses.get(value, ()) if position > after), None)
+
+    def wanted(self, value: int, after: int) -> bool:
+        """Whether a value is read after an operation, or leaves."""
+        return value in self.outputs or self.next_use(value, after) is not None
+
+    def sections_from(self, start: int) -> Iterator[tuple[int, int, int, _State]]:
+        """The ends that a section from `start` can have, with the cost per tile and per sub-block of each."""
+        state = _State()
+        for position in range(start, len(self.operations)):
+            if not self.step(state, position):
+                return
+            stores = sum(1 for value in state.dirty if self.wanted(value, position))
+            again = sum(1 for v in state.dirty if v in self.outputs and self.next_use(v, position) is not None)
+            yield position + 1, state.cycles + (stores + again) * PACK_CYCLES, state.once + stores * INIT_CYCLES, state
+
+    def step(self, state: _State, position: int) -> bool:
+        """Take in one more operation; False where its values do not fit."""
+        operation = self.operations[position]
+        for value in operation.reads:
+            if value not in state.slots and not self.fetch(state, value, operation, position):
+                return False
+        reads = tuple(state.slots[value] for value in operation.reads)
+        if operation.packs:
+            state.packed.add(operation.reads[0])
+            state.packs.append((position, reads[0]))
+            state.cycles += PACK_CYCLES
+            return True
+        written = self.write(state, operation, position)
+        if operation.writes is not None and written is None:
+            return False
+        state.actions.append(Run(position, reads, written))
+        state.cycles += operation.cycles
+        state.once += INIT_CYCLES
+        self.drop_dead(state, (*operation.reads, *(() if operation.writes is None else (operation.writes,))), position)
+        return True
+
+    def fetch(self, state: _State, value: int, operation: TileOperation, position: int) -> bool:
+        source = self.sources.get(value, Source())
+        slot = self.allocate(state, source.fresh, operation.reads, position)
+        if slot is None:
+            return False
+        state.slots[value] = slot
+        if source.fresh:
+            state.held.add(value)
+        state.actions.append(Fetch(value, slot))
+        state.cycles += source.cycles
+        state.once += INIT_CYCLES
+        return True
+
+    def write(self, state: _State, operation: TileOperation, position: int) -> int | None:
+        if operation.writes is None:
+            return None
+        if operation.in_place:
+            old = operation.reads[0]
+            if old in state.packed:
+                return None
+            slot = state.slots.pop(old)
+            state.dirty.discard(old)
+        else:
+            overlay = operation.overlay and not operation.fresh
+            if overlay:
+                self.drop_dead(state, operation.reads, position)
+            # What can be fetched again may be overwritten while it is read.
+            found = self.allocate(state, operation.fresh, () if overlay else operation.reads, position)
+            if found is None:
+                return None
+            slot = found
+        state.slots[operation.writes] = slot
+        state.dirty.add(operation.writes)
+        return slot
+
+    def allocate(self, state: _State, fresh: bool, kept: tuple[int, ...], position: int) -> int | None:
+        """A slot: one that is free, else one that is unused, else that of a fetched value that is wanted last."""
+        if state.free and not fresh:
+            slot = min(state.free)
+            state.free.remove(slot)
+            return slot
+        if state.used < self.capacity:
+            state.used += 1
+            return state.used - 1
+        if fresh:
+            return None
+        needed = {*state.dirty, *state.packed, *state.held, *kept}
+        droppable = [value for value in state.slots if value not in needed]
+        if not droppable:
+            return None
+        last = len(self.operations)
+        value = max(droppable, key=lambda v: (self.next_use(v, position) or last, -v))
+        return state.slots.pop(value)
+
+    def drop_dead(self, state: _State, values: tuple[int, ...], position: int) -> None:
+        for value in values:
+            if value not in state.slots or value in state.packed:
+                continue
+            leaves = value in state.dirty and value in self.outputs
+            if not leaves and self.next_use(value, position) is None:
+                state.free.append(state.slots.pop(value))
+                state.dirty.discard(value)
+
+    def close(self, state: _State, end: int) -> Section:
+        stores = tuple((v, state.slots[v]) for v in sorted(state.dirty) if self.wanted(v, end - 1))
+        return Section(tuple(state.actions), tuple(state.packs), stores)
+
+
+def schedule(
+    operations: Sequence[TileOperation], sources: Mapping[int, Source], outputs: frozenset[int], slots: int, tiles: int
+) -> Schedule | None:
+    """The cheapest sections found for `operations` on sub-blocks of `tiles` tiles, with `slots` slots for each tile;
+    None where one operation alone needs more.
+
+    `sources` are the values that need not be spilled, because they can be fetched from the start on; `outputs` are
+    those that leave, in the section that makes them. Where the sections end is chosen by dynamic programming over all
+    places; a section keeps what it fetched until the slot is needed for something that is wanted earlier.
+    """
+    line = _Line(operations, sources, outputs, slots)
+    last = len(operations)
+    best: dict[int, tuple[int, int, int]] = {0: (0, 0, 0)}
+    for start in range(last):
+        if start not in best:
+            continue
+        cycles, once, _ = best[start]
+        for end, own, own_once, _ in line.sections_from(start):
+            total, total_once = cycles + own, once + own_once
+            known = best.get(end)
+            if known is None or total * tiles + total_once < known[0] * tiles + known[1]:
+                best[end] = (total, total_once, start)
+        if start == 0 and last in best:
+            break
+    if last not in best:
+        return None
+    ends = [last]
+    while ends[-1]:
+        ends.append(best[ends[-1]][2])
+    ends.reverse()
+    sections: list[Section] = []
+    for start, end in itertools.pairwise(ends):
+        state = next(found for reached, _, _, found in line.sections_from(start) if reached == end)
+        sections.append(line.close(state, end))
+    return Schedule(tuple(sections), best[last][0], best[last][1])

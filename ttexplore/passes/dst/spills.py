@@ -1,0 +1,69 @@
+"""The circular buffers of DST management: values that sections leave for later ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import allocation, dtype_of
+from ttexplore.passes.dst.blocks import SubBlock
+from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
+
+
+@dataclass(frozen=True)
+class Spill:
+    """A value kept in a circular buffer between sections, part after part of its block.
+
+    `fresh` is the loop variable in whose first turn there is nothing to load yet; `in_l1` says that the packer
+    accumulates in L1, so that nothing is ever loaded in that loop.
+    """
+
+    cb: Any
+    shape: SubBlock
+    fresh: Any = None
+    in_l1: bool = False
+
+
+class SpillBuffers:
+    """Makes the circular buffers: one for each value that keeps a whole block, and some that hold one part of any
+    value for a while, shared by values that are not alive together."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = set(taken)
+        self.buffers: list[CircularBuffer] = []
+        self.allocations: list[Any] = []
+        self._idle: dict[tuple[int, str], list[Any]] = {}
+
+    def block(self, value: Any, shape: SubBlock, reason: str) -> Spill:
+        """A buffer for the whole block of a value."""
+        cb = self._make(f"{value.name}_partials", shape.block_tiles, dtype_of(value), value, reason)
+        return Spill(cb, shape)
+
+    def borrow(self, value: Any, tiles: int) -> Any:
+        """A buffer for one part of a value, until it is given back."""
+        dtype = dtype_of(value)
+        idle = self._idle.setdefault((tiles, dtype), [])
+        if idle:
+            return idle.pop(0)
+        return self._make(f"{value.name}_spilled", tiles, dtype, value, "more values are alive at once than DST holds")
+
+    def give_back(self, cb: Any) -> None:
+        self._idle[(int(cb.ty.shape[0]), dtype_of(cb))].append(cb)
+
+    def _make(self, wanted: str, tiles: int, dtype: str, value: Any, reason: str) -> Any:
+        name, number = wanted, 1
+        while name in self.taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        made = allocation(name, (tiles, 32, 32), dtype, "tt.cb", value.span)
+        data_format = FORMAT_OF_DTYPE[dtype]
+        self.allocations.append(made)
+        self.buffers.append(
+            CircularBuffer(
+                name, tiles, 1, data_format, "compute", "compute", unpack_to_dest=data_format == "Float32",
+                origin=span_of(value), reason=reason,
+            )
+        )  # fmt: skip
+        return made.buffer

@@ -1,0 +1,128 @@
+"""Reading the compute kernel: which operations work on DST, tile by tile of a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tvm import tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, constant, op_name, statements
+from ttexplore.ir.rewrite import walk
+from ttexplore.ops import OPS
+from ttexplore.ops.op import Op
+
+AccessKind = Literal["read", "write", "update"]
+
+
+@dataclass(frozen=True)
+class DstOperand:
+    """A DST operand of an operation: the value, its tile, how it is used, its place among the arguments."""
+
+    value: Any
+    index: Any
+    access: AccessKind
+    position: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation over the tiles of a block: a tile loop around `call`, or the loop of a matrix product."""
+
+    statement: Any
+    call: Any
+    variable: Any
+    tiles: int
+    operands: tuple[DstOperand, ...]
+    grid: tuple[int, int] | None = None
+
+    @property
+    def op(self) -> Op:
+        return OPS[op_name(self.call)]
+
+    @property
+    def packs(self) -> bool:
+        return bool(self.op.packs)
+
+    @property
+    def is_matmul(self) -> bool:
+        return self.grid is not None
+
+    @property
+    def target(self) -> Any:
+        """The value that the operation makes or changes; None where it packs."""
+        return next((operand.value for operand in self.operands if operand.access != "read"), None)
+
+    @property
+    def fills_with_zero(self) -> bool:
+        if self.op.name != "fill_tile":
+            return False
+        value = arguments(self.call)[2]
+        return isinstance(value, tirx.FloatImm) and float(value.value) == 0.0
+
+
+def dst_operands(call: Any) -> tuple[DstOperand, ...]:
+    """The DST operands of an operation, in order."""
+    known = OPS.get(op_name(call))
+    if known is None or not any(operand.kind == "dst" for operand in known.operands):
+        return ()
+    found: list[DstOperand] = []
+    values, position = arguments(call), 0
+    for operand in known.operands:
+        if operand.kind == "dst":
+            access: AccessKind = operand.access or "read"
+            found.append(DstOperand(values[position], values[position + 1], access, position))
+            position += 1
+        position += 1
+    return tuple(found)
+
+
+def values_in(statement: Any) -> list[Any]:
+    """The DST values that a statement touches, in order, each once."""
+    return list(dict.fromkeys(operand.value for inner in walk(statement) for operand in dst_operands(inner)))
+
+
+def touches(statement: Any, value: Any) -> bool:
+    return any(operand.value.same_as(value) for inner in walk(statement) for operand in dst_operands(inner))
+
+
+def first_access(body: list[Any], value: Any) -> Literal["read", "write"] | None:
+    """How a body touches a value first: reads what it held, or writes it whole."""
+    for statement in body:
+        for inner in walk(statement):
+            kinds = [operand.access for operand in dst_operands(inner) if operand.value.same_as(value)]
+            if kinds:
+                return "write" if set(kinds) == {"write"} else "read"
+    return None
+
+
+def as_step(statement: Any) -> Step | None:
+    """The tile loop or matrix product that a statement is, else None."""
+    if not isinstance(statement, tirx.For):
+        return None
+    inner = statements(statement.body)
+    extent = constant(statement.extent)
+    if len(inner) != 1 or extent is None:
+        return None
+    operands = dst_operands(inner[0])
+    if not operands:
+        return None
+    call = inner[0]
+    if op_name(call) == "tt.matmul_block":
+        columns, rows = (int(value.value) for value in arguments(call)[7:9])
+        return Step(statement, call, statement.loop_var, rows * columns, operands, (rows, columns))
+    return Step(statement, call, statement.loop_var, extent, operands)
+
+
+def refuse_conditions(body: list[Any]) -> None:
+    """Raise Unsupported for a condition around operations on DST: which section they are in would not be known."""
+    for statement in body:
+        for inner in walk(statement):
+            if isinstance(inner, tirx.IfThenElse | tirx.While) and values_in(inner):
+                raise Unsupported(
+                    "operations on tiles under a condition that is only known when the kernel runs",
+                    hint="use T.if_then_else on elements, or decide it in Python",
+                    span=span_of(inner),
+                )
