@@ -465,8 +465,7 @@ class Exploration:
         except KernelFault as fault:
             raise fault.at(self._kernel_line(fault)) from None
         reference = self._reference(arrays)
-        compute = self.plan.compute
-        low_fidelity = compute is not None and compute.math_fidelity == "LoFi"
+        low_fidelity = self.plan.low_precision
         first = Side.of(f"{backend} against reference", execution.outputs, reference, low_fidelity=low_fidelity)
         comparison, sides = first.comparison, [first]
         if backend == "ttnn" and emulator.missing() is None:
@@ -528,7 +527,7 @@ class Exploration:
             except TTExploreError as error:
                 results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
                 continue
-            one = compare(result.outputs, reference)
+            one = compare(result.outputs, reference, low_fidelity=self.plan.low_precision)
             results.append(StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message))
         return Check(tuple(results))
 

@@ -317,6 +317,12 @@ class Plan:
             return f"option, instead of the annotation{f' at {about[0].origin}' if about[0].origin else ''}"
         return "option" if given else "default"
 
+    @property
+    def low_precision(self) -> bool:
+        """Whether the options ask for results of less precision than bfloat16 has."""
+        lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
+        return lofi or self.options.get("accumulate_dtype") == "bfloat16"
+
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""
         return dataclasses.replace(self, **changes)

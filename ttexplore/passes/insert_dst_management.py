@@ -215,13 +215,9 @@ class _Management:
     # Values that several groups or loops touch
 
     def spill_shared(self, parts: list[Any], spilled: dict[Any, Spill], fresh: dict[Any, Any]) -> None:
-        """Give a circular buffer to each value that several groups or loops of this sequence touch."""
-        touched: dict[Any, int] = {}
-        for part in parts:
-            for value in _values_of(part):
-                touched[value] = touched.get(value, 0) + 1
-        for value, count in touched.items():
-            if value not in spilled and (count > 1 or value in fresh):
+        """Give a circular buffer to each value that a group or loop of this sequence wants from another one."""
+        for value in dict.fromkeys(value for part in parts for value in _values_of(part)):
+            if value not in spilled and any(_wants(part, value) for part in parts):
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
                 spilled[value] = self.spills.block(value, shape, reason)
@@ -349,6 +345,13 @@ def _values_of(part: Any) -> list[Any]:
     if isinstance(part, Group):
         return part.values
     return values_in(part) if isinstance(part, tirx.For) else []
+
+
+def _wants(part: Any, value: Any) -> bool:
+    """Whether a group or loop reads what a value held before it."""
+    if isinstance(part, Group):
+        return first_access(part.statements, value) == "read"
+    return isinstance(part, tirx.For) and first_access(statements(part.body), value) == "read"
 
 
 def _touches(part: Any, value: Any) -> bool:

@@ -31,6 +31,8 @@ def propagate_tt_layout(
     stages: int = 2,
     math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"] = "HiFi4",
     accumulate: Literal["reload", "l1"] = "reload",
+    accumulate_dtype: Literal["auto", "float32", "bfloat16"] = "auto",
+    dst_full_sync: bool = False,
 ) -> Program:
     """Decide a circular buffer for each staging buffer, from the regions that are moved.
 
@@ -40,6 +42,9 @@ def propagate_tt_layout(
     `stages` is the depth outside of T.Pipelined. `math_fidelity` trades the FPU's passes over the mantissas for
     precision. `accumulate` says how an accumulator larger than DST survives a loop: ``reload`` copies partial sums
     back into DST, ``l1`` lets the packer add in L1 (the better code on silicon; not every simulator models it).
+    `accumulate_dtype` is the width of DST: 32 bits hold half as many tiles as 16 bits, which round after every
+    operation and every product; ``auto`` takes 16 bits where no result suffers. With `dst_full_sync` DST holds twice as
+    many tiles, and packing waits for computing.
     """
     if stages < 1:
         raise UsageError(f"stages is {stages}", hint="a circular buffer holds at least 1 block")
@@ -47,21 +52,26 @@ def propagate_tt_layout(
         raise UsageError(f"there is no math fidelity {math_fidelity!r}", hint=f"use one of {', '.join(FIDELITIES)}")
     if accumulate not in ("reload", "l1"):
         raise UsageError(f"there is no way to accumulate called {accumulate!r}", hint="use 'reload' or 'l1'")
+    if accumulate_dtype not in ("auto", "float32", "bfloat16"):
+        raise UsageError(
+            f"accumulate_dtype is {accumulate_dtype!r}", hint="use 'float32' or 'bfloat16', or 'auto' for the choice"
+        )
     check_padding(program.kernel, check_regions(program, target))
     staging = plan_staging(program.kernel, stages)
-    buffers = tuple(circular_buffer(one) for one in staging.buffers.values() if one.kind == "cb")
+    wide, reasons = _dst_width(program, staging, accumulate_dtype)
+    buffers = tuple(circular_buffer(one, wide) for one in staging.buffers.values() if one.kind == "cb")
     check_l1(buffers, target, program.plan.layouts)
-    wide, reasons = _wide_dst(program, staging)
-    compute = ComputeConfig(
-        math_fidelity, wide, False, False, target.dst_tiles(wide), accumulate, tuple(reasons)
-    )  # fmt: skip
+    tiles = target.dst_tiles(wide, dst_full_sync)
+    if dst_full_sync:
+        reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
+    compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
     return program.with_plan(buffers=buffers, compute=compute)
 
 
-def circular_buffer(staging: StagingBuffer) -> CircularBuffer:
-    """The circular buffer of a staging buffer in L1."""
+def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
+    """The circular buffer of a staging buffer in L1. A DST of 16 bits cannot take float32 whole."""
     data_format = FORMAT_OF_DTYPE[staging.dtype]
-    exact = staging.exact and data_format == "Float32" and staging.consumer == "compute"
+    exact = staging.exact and data_format == "Float32" and staging.consumer == "compute" and wide_dst
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
         unpack_to_dest=exact, tile_order=staging.order, origin=staging.span,
@@ -150,8 +160,10 @@ def _tensor_operand(name: str, region: Any) -> TTExploreError:
     )
 
 
-def _wide_dst(program: Program, staging: Staging) -> tuple[bool, list[str]]:
+def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
     """Whether DST is to hold 32-bit values, and why."""
+    if asked != "auto":
+        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as asked for"]
     function = program.kernel
     found = walk(function.body)
     wide = [str(s.buffer.name) for s in found if isinstance(s, tirx.AllocBuffer) and dtype_of(s.buffer) == "float32"]
