@@ -93,20 +93,23 @@ def test_any_straight_line_of_expressions_is_right(steps: Steps, dtype: str) -> 
 
 
 def balanced_tree() -> Any:
-    """16 values that are all alive before the first two of them meet."""
+    """A product of 32 values that all differ: each level of the tree needs one tile more."""
+
+    def tree(x: Any, y: Any, depth: int, place: int = 1) -> Any:
+        if depth == 0:
+            return T.max(x * (1.0 + place / 64), y)
+        return tree(x, y, depth - 1, 2 * place) * tree(x, y, depth - 1, 2 * place + 1)
 
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+    def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32"), C: T.Tensor((32, 64), "float32")):
         with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "float32")
-            b = T.alloc_shared((64, 64), "float32")
-            c = T.alloc_fragment((64, 64), "float32")
+            a = T.alloc_shared((32, 64), "float32")
+            b = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
             T.copy(A, a)
             T.copy(B, b)
-            for i, j in T.Parallel(64, 64):
-                products = (T.exp(a[i, j]) * T.exp(b[i, j])) * ((a[i, j] + 1.0) * (b[i, j] + 2.0))
-                left = (a[i, j] + b[i, j]) * (a[i, j] - b[i, j]) + products
-                c[i, j] = left - (a[i, j] * b[i, j] + (b[i, j] * b[i, j]) * (a[i, j] * a[i, j]))
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = tree(a[i, j], b[i, j], 5)
             T.copy(c, C)
 
     return kernel

@@ -22,11 +22,10 @@ void kernel_main() {
     DataflowBuffer c_partials_buffer(cb_c_partials);
     compute_kernel_hw_startup<SrcOrder::Reverse>(cb_a, cb_b, cb_c_partials);
     const uint32_t work_count = get_arg_val<uint32_t>(0);
+    matmul_block_init(cb_a, cb_b, 0, 4, 1, 1);
     for (uint32_t item = 0; item < work_count; ++item) {
-        reconfig_data_format_srca(cb_b);
         pack_reconfig_data_format(cb_c_partials);
-        matmul_block_init(cb_a, cb_b, 0, 4, 1, 1);
-        for (uint32_t kb = 0; kb < 4; ++kb) {
+        for (uint32_t kb = 0; kb < 3; ++kb) {
             a_buffer.wait_front(4);
             b_buffer.wait_front(4);
             for (uint32_t sm = 0; sm < 4; ++sm) {
@@ -55,17 +54,22 @@ void kernel_main() {
             a_buffer.pop_front(4);
             b_buffer.pop_front(4);
         }
+        a_buffer.wait_front(4);
+        b_buffer.wait_front(4);
         c_out_buffer.reserve_back(16);
-        reconfig_data_format_srca(cb_b, cb_c_partials);
         pack_reconfig_data_format(cb_c_partials, cb_c_out);
-        copy_init(cb_c_partials);
         for (uint32_t sm_2 = 0; sm_2 < 4; ++sm_2) {
             tile_regs_acquire();
             c_partials_buffer.wait_front(4);
+            reconfig_data_format_srca(cb_c_partials);
+            copy_init(cb_c_partials);
             for (uint32_t t_3 = 0; t_3 < 4; ++t_3) {
                 copy_tile(cb_c_partials, t_3, t_3);
             }
             c_partials_buffer.pop_front(4);
+            reconfig_data_format_srca(cb_c_partials, cb_b);
+            matmul_block_init(cb_a, cb_b, 0, 4, 1, 1);
+            matmul_block(cb_a, cb_b, sm_2, 0, 0, 0, 4, 1, 1);
             tile_regs_commit();
             tile_regs_wait();
             for (uint32_t t_4 = 0; t_4 < 4; ++t_4) {
@@ -73,6 +77,8 @@ void kernel_main() {
             }
             tile_regs_release();
         }
+        a_buffer.pop_front(4);
+        b_buffer.pop_front(4);
         c_out_buffer.push_back(16);
     }
 }
