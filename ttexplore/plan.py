@@ -37,6 +37,7 @@ class DataFormat:
 DATA_FORMATS: dict[str, DataFormat] = {
     "Float16_b": DataFormat("Float16_b", "bfloat16", "bfloat16", 2048),
     "Float32": DataFormat("Float32", "float32", "float32", 4096),
+    "Int32": DataFormat("Int32", "int32", "int32", 4096),
 }
 
 FORMAT_OF_DTYPE: dict[str, str] = {

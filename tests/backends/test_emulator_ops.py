@@ -18,7 +18,7 @@ TF32, FLOAT32 = (
 APPROXIMATED = dict.fromkeys(
     (
         "exp", "exp2", "log", "log2", "log_with_base", "sqrt", "rsqrt", "recip", "sigmoid", "tanh", "gelu", "silu",
-        "sin", "cos", "power", "div_binary", "power_binary", "leaky_relu",
+        "sin", "cos", "power", "div_binary", "power_binary",
     ),
     1e-6,
 ) | {"erf": 5e-3}  # fmt: skip

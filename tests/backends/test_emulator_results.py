@@ -288,7 +288,9 @@ def test_sfpu_unary_is_the_function_in_float32(name: str) -> None:
         out_dtype=FLOAT32,
         unpack_to_dest=True,
     )
-    np.testing.assert_allclose(run(program, a), function(a.astype(np.float64)), rtol=5e-7, atol=3e-7)
+    # The chip's gelu is a quotient of polynomials that cancel for negative numbers.
+    atol = 1e-6 if name == "gelu" else 3e-7
+    np.testing.assert_allclose(run(program, a), function(a.astype(np.float64)), rtol=5e-7, atol=atol)
 
 
 def test_exp_covers_the_whole_range() -> None:
@@ -337,7 +339,7 @@ SFPU_BINARY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", SFPU_BINARY)
-def test_sfpu_binary_is_exact_on_float32(name: str) -> None:
+def test_sfpu_binary_on_float32(name: str) -> None:
     a, b = random_f32((32, 32)), random_f32((32, 32), 1)
     program = tile_program(
         f"copy_init(0); copy_tile(0, t, 0); copy_tile(1, t, 1); {name}_tile_init(); {name}_tile(0, 1, 0);",
@@ -345,7 +347,9 @@ def test_sfpu_binary_is_exact_on_float32(name: str) -> None:
         out_dtype=FLOAT32,
         unpack_to_dest=True,
     )
-    np.testing.assert_array_equal(run(program, a, b), SFPU_BINARY[name](a, b))
+    # All are exact but the quotient, whose last bit may be off.
+    rtol = 1.2e-7 if name == "div_binary" else 0
+    np.testing.assert_allclose(run(program, a, b), SFPU_BINARY[name](a, b), rtol=rtol)
 
 
 def test_where_and_mac() -> None:

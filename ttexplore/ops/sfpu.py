@@ -57,10 +57,6 @@ def _relu(a: Tile) -> Tile:
     return np.maximum(a, np.float32(0))
 
 
-def _relu_max(a: Tile, high: Tile) -> Tile:
-    return np.maximum(np.minimum(a, high), np.float32(0))
-
-
 def _leaky_relu(a: Tile, slope: Tile) -> Tile:
     return np.where(a >= 0, a, a * slope)
 
@@ -167,8 +163,6 @@ _ROUNDINGS = (
 )
 _SIGNS = (
     _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
-    _op("relu_max", _VALUE_AND_SCALAR, _relu_max,
-        f"{_UNARY}relu.h", cycles=96, note="between 0 and the scalar"),
     _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
         cycles=96),
     _op("negative", _VALUE, np.negative, f"{_UNARY}negative.h", cycles=64),
@@ -176,8 +170,9 @@ _SIGNS = (
     _op("sign", _VALUE, np.sign, _COMPUTE, cycles=160),
     _op("clamp", (*_VALUE, scalar("low"), scalar("high")), _clamp,
         f"{_UNARY}clamp.h", cycles=160),
-    _op("logical_not", _VALUE, _logical_not, f"{_UNARY}logical_not.h", init="logical_not_tile_init()",
-        template="<DataFormat::Float32>", cycles=128),
+    # The SDK's logical_not_tile takes -0 for true.
+    _op("logical_not", _VALUE, _logical_not, f"{_UNARY}comp.h", init="eqz_tile_init()", cpp="eqz_tile({value})",
+        cycles=128),
 )
 _COMPARISONS: dict[str, Callable[[Tile, Tile], Tile]] = {
     "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
@@ -225,7 +220,7 @@ _WHERE = _op(
     cycles=128,
     # The template argument names the width of DST (op-truth.md, trap 12).
     needs_wide_dst=True,
-    note="a where the condition is not 0, else b",
+    note="a where the condition is not 0, else b; -0 counts as true",
 )
 
 

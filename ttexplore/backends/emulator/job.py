@@ -21,6 +21,8 @@ TENSOR_ADDRESS_STEP = 0x0100_0000
 # Flag word of an accessor to a tensor interleaved over the DRAM banks (metalium.md 2.3).
 INTERLEAVED_DRAM = 2
 
+# By the numbers that the runner gives them.
+FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2}
 FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
 
 # The reader runs on NoC 0, the writer on NoC 1 (metalium.md 2.4).
@@ -138,8 +140,13 @@ def write_job(
     for buffer in plan.buffers:
         if buffer.index is None:
             raise BackendError(f"circular buffer {buffer.name} has no index", hint="run all passes first")
+        if buffer.data_format not in FORMATS:
+            raise BackendError(
+                f"circular buffer {buffer.name} has the format {buffer.data_format}, which the emulator does not model",
+                hint=f"it models {', '.join(FORMATS)}",
+            )
         lines.append(
-            f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {int(buffer.data_format == 'Float32')} "
+            f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {FORMATS[buffer.data_format]} "
             f"{int(buffer.unpack_to_dest)} {buffer.name}"
         )
     values = Arguments(plan)

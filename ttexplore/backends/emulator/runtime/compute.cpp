@@ -7,21 +7,28 @@
 // ---- formats
 
 // Source A and B formats as the unpacker distinguishes them.
-enum : uint32_t { KEY_BFLOAT16, KEY_FLOAT32, KEY_FLOAT32_TO_DST };
-static constexpr const char* KEY_NAMES[] = {"Float16_b", "Float32", "Float32 unpacked to DST"};
+enum : uint32_t { KEY_BFLOAT16, KEY_FLOAT32, KEY_FLOAT32_TO_DST, KEY_INT32 };
+static constexpr const char* KEY_NAMES[] = {"Float16_b", "Float32", "Float32 unpacked to DST", "Int32"};
 
 static uint32_t source_key(uint32_t buffer) {
     checked_buffer(buffer);
     const BufferConfig& config = machine.buffers[buffer];
-    if (config.format == Format::Bfloat16) {
-        return KEY_BFLOAT16;
+    switch (config.format) {
+        case Format::Bfloat16: return KEY_BFLOAT16;
+        case Format::Int32: return KEY_INT32;  // always unpacked to DST
+        case Format::Float32: break;
     }
     return config.unpack_to_dest ? KEY_FLOAT32_TO_DST : KEY_FLOAT32;
 }
 
 static uint32_t pack_key(uint32_t buffer) {
     checked_buffer(buffer);
-    return machine.buffers[buffer].format == Format::Bfloat16 ? KEY_BFLOAT16 : KEY_FLOAT32;
+    switch (machine.buffers[buffer].format) {
+        case Format::Bfloat16: return KEY_BFLOAT16;
+        case Format::Int32: return KEY_INT32;
+        case Format::Float32: break;
+    }
+    return KEY_FLOAT32;
 }
 
 static ComputeState& compute_state() {
@@ -95,6 +102,7 @@ void emulator_registers_acquire(uint32_t line) {
     change_section(state, ComputeState::Free, ComputeState::Acquired, "tile_regs_acquire()",
                    "end the previous section first: commit, wait, pack, tile_regs_release()");
     state.dst_touched = 0;
+    state.dst_integers = 0;
     record(Event_acquire, 0, 0);
 }
 void emulator_registers_commit(uint32_t line) {
@@ -113,8 +121,9 @@ void emulator_registers_release(uint32_t line) {
     record(Event_release, 0, 0);
 }
 
-// DST tile `slot` for math. A slot that this section has not touched counts as zero.
-float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call) {
+// DST tile `slot` for math. A slot that this section has not touched counts as zero. `integers` says what the call takes
+// for the tile's content, or makes it.
+float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call, bool integers) {
     if (state.section != ComputeState::Acquired) {
         kernel_fault(format_text("%s while DST is %s", call, SECTION_NAMES[state.section]),
                      "math belongs between tile_regs_acquire() and tile_regs_commit()");
@@ -125,8 +134,16 @@ float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const 
                      "use a smaller sub-block; the chip would silently use the other half of DST");
     }
     float* tile = running->core->memory->dst + slot * TILE_ELEMENTS;
-    if (!(state.dst_touched >> slot & 1)) {
-        state.dst_touched |= 1u << slot;
+    const uint32_t mask = 1u << slot;
+    if (overwritten) {
+        state.dst_integers = integers ? state.dst_integers | mask : state.dst_integers & ~mask;
+    } else if ((state.dst_touched & mask) && integers != ((state.dst_integers & mask) != 0)) {
+        kernel_fault(format_text("%s takes DST tile %u for %s, but it holds %s", call, slot,
+                                 integers ? "32-bit integers" : "numbers", integers ? "numbers" : "32-bit integers"),
+                     "call typecast_tile before");
+    }
+    if (!(state.dst_touched & mask)) {
+        state.dst_touched |= mask;
         if (!overwritten) {
             memset(tile, 0, TILE_ELEMENTS * sizeof(float));
         }
@@ -251,6 +268,10 @@ static void check_source_b(const ComputeState& state, uint32_t buffer, const cha
 }
 
 static void check_fpu_operand(uint32_t buffer, const char* call) {
+    if (source_key(buffer) == KEY_INT32) {
+        kernel_fault(format_text("%s reads %s, which holds integers, through the FPU", call, buffer_name(buffer).c_str()),
+                     "copy it to DST and call typecast_tile");
+    }
     if (source_key(buffer) == KEY_FLOAT32_TO_DST) {
         kernel_fault(format_text("%s reads %s, which is unpacked to DST, through the FPU", call,
                                  buffer_name(buffer).c_str()),
@@ -281,7 +302,7 @@ static void unpack(const uint8_t* page, Format format, bool to_dest, uint32_t ma
         }
         return;
     }
-    const uint32_t format_mask = to_dest ? 0xFFFFFFFFu : machine.wide_dst ? TF32_MASK : 0xFFFF0000u;
+    const uint32_t format_mask = to_dest || format == Format::Int32 ? 0xFFFFFFFFu : machine.wide_dst ? TF32_MASK : 0xFFFF0000u;
     const uint32_t* values = reinterpret_cast<const uint32_t*>(page);
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         tile[i] = float_of(values[i] & format_mask & mask);
@@ -336,12 +357,13 @@ void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line)
     ComputeState& state = started_state(line);
     check_init(state, Fpu_copy, 0, 0, in, in);
     check_source_a(state, in, "copy_tile");
-    if (source_key(in) == KEY_FLOAT32_TO_DST && !machine.wide_dst) {
+    const bool integers = source_key(in) == KEY_INT32;
+    if ((integers || source_key(in) == KEY_FLOAT32_TO_DST) && !machine.wide_dst) {
         kernel_fault(format_text("copy_tile of %s, which is unpacked to DST, into a 16-bit DST", buffer_name(in).c_str()),
-                     "UnpackToDestFp32 needs fp32_dest_acc_en; the chip gives wrong values without any error");
+                     "32-bit formats in DST need fp32_dest_acc_en; the chip gives wrong values without any error");
     }
     const float* source = source_tile(running->core, in, tile, Exact, "copy_tile");
-    float* target = dst_for_math(state, dst, true, "copy_tile");
+    float* target = dst_for_math(state, dst, true, "copy_tile", integers);
     if (state.fpu_variant & 1) {
         transpose(source, target);
     } else {
@@ -354,6 +376,7 @@ void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t 
     ComputeState& state = started_state(line);
     check_init(state, Fpu_transpose, 0, 0, in, in);
     check_source_a(state, in, "transpose_tile");
+    check_fpu_operand(in, "transpose_tile");
     const float* source = source_tile(running->core, in, tile, Exact, "transpose_tile");
     transpose(source, dst_for_math(state, dst, true, "transpose_tile"));
     record(Event_fpu, in, 1);
@@ -383,6 +406,9 @@ static void spread(const float* source, uint32_t broadcast, uint32_t used_row, f
 void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
     ComputeState& state = started_state(line);
     check_init(state, Fpu_unary_bcast, variant, 0xFF, in, in);
+    if (source_key(in) != KEY_FLOAT32_TO_DST) {
+        check_fpu_operand(in, "unary_bcast");
+    }
     if (variant == 2 && machine.wide_dst && source_key(in) == KEY_BFLOAT16) {
         kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (Float16_b) into a 32-bit DST: the chip gives wrong "
                                  "values without any error",
@@ -697,6 +723,15 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     float* values = core->memory->dst + dst * TILE_ELEMENTS;
     if (!(state.dst_touched >> dst & 1)) {
         memset(values, 0, TILE_ELEMENTS * sizeof(float));
+    }
+    const bool integers = config.format == Format::Int32;
+    if ((state.dst_touched >> dst & 1) && integers != (state.dst_integers >> dst & 1)) {
+        kernel_fault(format_text("pack_tile of DST tile %u, which holds %s, to %s (%s)", dst,
+                                 integers ? "numbers" : "32-bit integers", buffer_name(out).c_str(), KEY_NAMES[pack_key(out)]),
+                     "call typecast_tile before");
+    }
+    if (integers && (state.relu_mode || state.pack_accumulate)) {
+        kernel_fault("pack_tile of integers with ReLU or L1 accumulation", "turn both off for integers");
     }
     float changed[TILE_ELEMENTS];
     if (state.relu_mode) {

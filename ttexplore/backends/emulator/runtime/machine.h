@@ -7,7 +7,8 @@
 #include "../include/emulator/interface.h"
 #include "number.h"
 
-enum class Format : uint32_t { Bfloat16, Float32 };
+// In the order of job.py.
+enum class Format : uint32_t { Bfloat16, Float32, Int32 };
 
 // Source: metalium.md 2.1 and 3.2. Blackhole's count; the plan's verifier knows the target's own limit.
 constexpr uint32_t MAXIMUM_BUFFERS = 64;
@@ -86,7 +87,8 @@ struct ComputeState {
     uint32_t relu_mode = 0, relu_threshold = 0;
     enum Section : uint32_t { Free, Acquired, Committed, Packing } section = Free;
     uint32_t section_line = 0;
-    uint32_t dst_touched = 0;  // bit mask of slots written since the acquire; the others count as zero
+    uint32_t dst_touched = 0;   // bit mask of slots written since the acquire; the others count as zero
+    uint32_t dst_integers = 0;  // bit mask of slots that hold 32-bit integers
 };
 
 // Memory that a core holds only while it runs: cores that do not talk to each other share one.
@@ -173,6 +175,8 @@ inline Core* at_line(uint32_t line) {
     running->line = line;
     return running->core;
 }
+
+float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call, bool integers = false);
 
 inline void record(EventOperation operation, uint32_t object, uint32_t amount) {
     const uint32_t time = running->time++;

@@ -390,14 +390,14 @@ static void read_job(const char* path) {
                 tensor.input_file >> tensor.output_file;
             machine.tensors.push_back(tensor);
         } else if (word == "buffer") {
-            uint32_t id = 0, wide = 0;
+            uint32_t id = 0, format = 0;
             BufferConfig config;
-            line >> id >> config.pages >> config.page_bytes >> wide >> config.unpack_to_dest >> config.name;
-            if (id >= MAXIMUM_BUFFERS) {
+            line >> id >> config.pages >> config.page_bytes >> format >> config.unpack_to_dest >> config.name;
+            if (id >= MAXIMUM_BUFFERS || format > static_cast<uint32_t>(Format::Int32)) {
                 broken_job(text);
             }
             config.used = true;
-            config.format = wide ? Format::Float32 : Format::Bfloat16;
+            config.format = static_cast<Format>(format);
             config.l1_offset = machine.l1_bytes;
             config.first_page = machine.total_pages;
             machine.l1_bytes += config.pages * config.page_bytes;

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "machine.h"
+#include "sfpu_functions.h"
 
-float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call);
 
 #define EMULATOR_NAME(name, constants) #name,
 static constexpr const char* NAMES[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_NAME)};
@@ -15,13 +15,8 @@ static constexpr bool USES_CONSTANTS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_CONS
 
 // ---- functions
 
-// The SFPU orders values as numbers of sign and magnitude: -NaN below all, -0 below 0, NaN above all.
-static inline int32_t order_of(float x) {
-    const int32_t bits = static_cast<int32_t>(bits_of(x));
-    return bits < 0 ? bits ^ INT32_MAX : bits;
-}
-static inline float larger_of(float x, float y) { return order_of(x) < order_of(y) ? y : x; }
-static inline float smaller_of(float x, float y) { return order_of(x) < order_of(y) ? x : y; }
+static inline float larger_of(float x, float y) { return float_of(larger(bits_of(x), bits_of(y))); }
+static inline float smaller_of(float x, float y) { return float_of(smaller(bits_of(x), bits_of(y))); }
 
 // A product that is zero is +0.
 static inline float product_of(float x, float y) { return x * y + 0.0f; }
@@ -75,8 +70,6 @@ static inline float exponential_16_bit(float x) {
     return fixed >= 0x7F800000u ? INFINITY : round_ties_away(result);
 }
 
-static inline float logistic(float x) { return 1.0f / (1.0f + exponential(-x)); }
-
 // Stores to a 16-bit DST cut values off. Operations that round before are given as rounding(function).
 template <class Function>
 static auto rounding(Function function) {
@@ -115,6 +108,28 @@ static void apply_binary(const float* a, const float* b, float* out, uint32_t fa
         const float value = function(a[i], b[i]);
         out[i] = machine.wide_dst ? value : truncate_to_bfloat16(value);
     }
+}
+
+// Calls `use` with the functions of the chip and DST width at hand.
+template <class Use>
+static void with_functions(Use use) {
+    if (machine.wormhole) {
+        machine.wide_dst ? use(Sfpu<true, true>{}) : use(Sfpu<true, false>{});
+    } else {
+        machine.wide_dst ? use(Sfpu<false, true>{}) : use(Sfpu<false, false>{});
+    }
+}
+
+// `function` takes the functions and the bits of a value, or of two.
+template <class Function>
+static void apply_bits(float* tile, uint32_t faces, Function function) {
+    with_functions([=](auto sfpu) { apply(tile, faces, [=](float x) { return float_of(function(sfpu, bits_of(x))); }); });
+}
+template <class Function>
+static void apply_bits(const float* a, const float* b, float* out, uint32_t faces, Function function) {
+    with_functions([=](auto sfpu) {
+        apply_binary(a, b, out, faces, [=](float x, float y) { return float_of(function(sfpu, bits_of(x), bits_of(y))); });
+    });
 }
 
 // Bit mask of the faces that a vector mode covers: R rows of the upper faces, C columns of the left faces.
@@ -213,15 +228,13 @@ static void typecast(float* tile, uint32_t faces, uint32_t from, uint32_t to) {
     }
     if (from == INT32 && to != INT32) {
         apply(tile, faces, [](float x) { return static_cast<float>(static_cast<int32_t>(bits_of(x))); });
-    }
-    if (from != INT32 && to == INT32) {
-        apply(tile, faces, [](float x) {
-            const float limited = x != x ? 0.0f : x >= 2147483648.0f ? 2147483648.0f : x < -2147483648.0f ? -2147483648.0f : x;
-            return float_of(limited == 2147483648.0f ? 0x7FFFFFFFu : static_cast<uint32_t>(static_cast<int32_t>(limited)));
-        });
-    }
-    if (to == BFLOAT16 && from != BFLOAT16) {
-        apply(tile, faces, round_ties_even);
+        if (to == BFLOAT16) {
+            apply(tile, faces, [](float x) { return float_of(to_bfloat16(bits_of(x))); });
+        }
+    } else if (to == INT32) {
+        apply(tile, faces, [](float x) { return float_of(to_int32(bits_of(x))); });
+    } else if (to == BFLOAT16 && from != BFLOAT16) {
+        apply(tile, faces, [](float x) { return float_of(to_bfloat16_even(bits_of(x))); });
     }
 }
 
@@ -230,36 +243,40 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     ComputeState& state = started_state(line);
     check_init(state, operation, variant);
     const uint32_t faces = faces_of(vector_mode);
-    float* tile = dst_for_math(state, dst, false, NAMES[operation]);
+    constexpr uint32_t INT32 = static_cast<uint32_t>(DataFormat::Int32);
+    const bool of_integers = operation == Sfpu_typecast && parameter == INT32;
+    float* tile = dst_for_math(state, dst, operation == Sfpu_fill, NAMES[operation], of_integers);
     const float value = float_of(parameter), other = float_of(second);
     switch (operation) {
         case Sfpu_exp:
             machine.wide_dst ? apply(tile, faces, exponential) : apply(tile, faces, exponential_16_bit);
             break;
-        case Sfpu_exp2: apply(tile, faces, rounding([](float x) { return exp2f(x); })); break;
+        case Sfpu_exp2: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.exp2_tile(x); }); break;
         case Sfpu_expm1: apply(tile, faces, rounding([](float x) { return expm1f(x); })); break;
-        case Sfpu_log: apply(tile, faces, rounding([](float x) { return logf(x); })); break;
-        case Sfpu_log_with_base:
-            second ? apply(tile, faces, rounding([](float x) { return log2f(x); }))
-                   : apply(tile, faces, rounding([=](float x) { return logf(x) * value; }));
+        case Sfpu_log: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.log_tile(x); }); break;
+        case Sfpu_log_with_base: 
+            second ? apply_bits(tile, faces, [=](auto sfpu, Bits x) { return sfpu.log2_tile(x, parameter); })
+                   : apply_bits(tile, faces, [=](auto sfpu, Bits x) { return sfpu.log_with_base_tile(x, parameter); });
             break;
-        case Sfpu_power: apply(tile, faces, rounding([=](float x) { return powf(x, value); })); break;
-        case Sfpu_sqrt: apply(tile, faces, rounding([](float x) { return sqrtf(x); })); break;
-        case Sfpu_rsqrt: apply(tile, faces, rounding([](float x) { return 1.0f / sqrtf(x); })); break;
-        case Sfpu_recip: apply(tile, faces, rounding([](float x) { return 1.0f / x; })); break;
-        case Sfpu_sin: apply(tile, faces, rounding([](float x) { return sinf(x); })); break;
-        case Sfpu_cos: apply(tile, faces, rounding([](float x) { return cosf(x); })); break;
-        case Sfpu_erf: apply(tile, faces, rounding([](float x) { return erff(x); })); break;
+        case Sfpu_power: apply_bits(tile, faces, [=](auto sfpu, Bits x) { return sfpu.power_tile(x, parameter); }); break;
+        case Sfpu_sqrt: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.sqrt_tile(x); }); break;
+        case Sfpu_rsqrt: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.rsqrt_tile(x); }); break;
+        case Sfpu_recip: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.recip_tile(x); }); break;
+        case Sfpu_sin: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.sin_tile(x); }); break;
+        case Sfpu_cos: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.cos_tile(x); }); break;
+        case Sfpu_erf: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.erf_tile(x); }); break;
         case Sfpu_relu: apply(tile, faces, [](float x) { return larger_of(x, 0.0f); }); break;
         case Sfpu_relu_max:
             apply(tile, faces, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });
             break;
         case Sfpu_relu_min: apply(tile, faces, [=](float x) { return x > value ? x : value; }); break;
-        case Sfpu_leaky_relu: apply(tile, faces, [=](float x) { return x > 0.0f ? x : x * value; }); break;
+        case Sfpu_leaky_relu: apply_bits(tile, faces, [=](auto sfpu, Bits x) { return sfpu.leaky_relu_tile(x, parameter); }); break;
         case Sfpu_abs: apply(tile, faces, [](float x) { return __builtin_fabsf(x); }); break;
         case Sfpu_negative: apply(tile, faces, [](float x) { return -x; }); break;
-        case Sfpu_sign: apply(tile, faces, [](float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f; }); break;
-        case Sfpu_square: apply(tile, faces, rounding([](float x) { return x * x; })); break;
+        case Sfpu_sign:
+            apply(tile, faces, [](float x) { return magnitude(bits_of(x)) ? __builtin_copysignf(1.0f, x) : 0.0f; });
+            break;
+        case Sfpu_square: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.square_tile(x); }); break;
         case Sfpu_logical_not: apply(tile, faces, as_number([](float x) { return x == 0.0f; })); break;
         case Sfpu_rounding_op: rounding_operation(tile, faces, second, static_cast<int32_t>(parameter)); break;
         case Sfpu_gtz: apply(tile, faces, as_number([](float x) { return x > 0.0f; })); break;
@@ -274,17 +291,18 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_unary_le: apply(tile, faces, as_number([=](float x) { return x <= value; })); break;
         case Sfpu_unary_eq: apply(tile, faces, as_number([=](float x) { return x == value; })); break;
         case Sfpu_unary_ne: apply(tile, faces, as_number([=](float x) { return x != value; })); break;
-        case Sfpu_sigmoid: apply(tile, faces, rounding(logistic)); break;
-        case Sfpu_tanh: apply(tile, faces, rounding([](float x) { return tanhf(x); })); break;
-        case Sfpu_gelu:
-            apply(tile, faces, rounding([](float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }));
-            break;
-        case Sfpu_silu: apply(tile, faces, rounding([](float x) { return x * logistic(x); })); break;
+        case Sfpu_sigmoid: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.sigmoid_tile(x); }); break;
+        case Sfpu_tanh: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.tanh_tile(x); }); break;
+        case Sfpu_gelu: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.gelu_tile(x); }); break;
+        case Sfpu_silu: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.silu_tile(x); }); break;
         case Sfpu_clamp:
             apply(tile, faces, [=](float x) { return smaller_of(larger_of(x, value), other); });
             break;
         case Sfpu_fill: apply(tile, faces, [=](float) { return value; }); break;
-        case Sfpu_typecast: typecast(tile, faces, parameter, second); break;
+        case Sfpu_typecast:
+            typecast(tile, faces, parameter, second);
+            state.dst_integers = (state.dst_integers & ~(1u << dst)) | (second == INT32 ? 1u << dst : 0u);
+            break;
         case Sfpu_binop_with_scalar: scalar_operation(tile, faces, second, value); break;
         case Sfpu_unary_max: apply(tile, faces, [=](float x) { return larger_of(x, value); }); break;
         case Sfpu_unary_min: apply(tile, faces, [=](float x) { return smaller_of(x, value); }); break;
@@ -300,17 +318,18 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
     const uint32_t faces = faces_of(vector_mode);
     const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
     const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
-    float* target = dst_for_math(state, out, false, NAMES[operation]);
+    const bool overwritten = faces == 0b1111 && out != dst0 && out != dst1;
+    float* target = dst_for_math(state, out, overwritten, NAMES[operation]);
     switch (operation) {
         case Sfpu_add_binary: apply_binary(a, b, target, faces, [](float x, float y) { return x + y; }); break;
         case Sfpu_sub_binary: apply_binary(a, b, target, faces, [](float x, float y) { return x - y; }); break;
         case Sfpu_rsub_binary: apply_binary(a, b, target, faces, [](float x, float y) { return y - x; }); break;
         case Sfpu_mul_binary: apply_binary(a, b, target, faces, rounding(product_of)); break;
-        case Sfpu_div_binary:
-            apply_binary(a, b, target, faces, rounding([](float x, float y) { return x / y; }));
+        case Sfpu_div_binary: 
+            apply_bits(a, b, target, faces, [](auto sfpu, Bits x, Bits y) { return sfpu.div_binary_tile(x, y); });
             break;
-        case Sfpu_power_binary:
-            apply_binary(a, b, target, faces, rounding([](float x, float y) { return powf(x, y); }));
+        case Sfpu_power_binary: 
+            apply_bits(a, b, target, faces, [](auto sfpu, Bits x, Bits y) { return sfpu.power_binary_tile(x, y); });
             break;
         case Sfpu_binary_max: apply_binary(a, b, target, faces, larger_of); break;
         case Sfpu_binary_min: apply_binary(a, b, target, faces, smaller_of); break;
@@ -337,9 +356,9 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
     const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
     const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
     const float* c = dst_for_math(state, dst2, false, NAMES[operation]);
-    float* target = dst_for_math(state, out, false, NAMES[operation]);
+    float* target = dst_for_math(state, out, out != dst0 && out != dst1 && out != dst2, NAMES[operation]);
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        const float value = operation == Sfpu_where ? (a[i] != 0.0f ? b[i] : c[i]) : multiply_add(a[i], b[i], c[i]);
+        const float value = operation == Sfpu_where ? (bits_of(a[i]) ? b[i] : c[i]) : multiply_add(a[i], b[i], c[i]);
         target[i] = machine.wide_dst ? value : round_ties_even(value);
     }
     record(Event_sfpu, out, operation);
