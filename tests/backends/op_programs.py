@@ -11,7 +11,8 @@ from ttexplore.backends.base import Program
 from ttexplore.ops import OPS, Op
 from ttexplore.plan import CoreWork
 
-INPUT_TILES = 2
+INPUT_TILES = 1
+MOST_OPERATIONS = 36
 OUT = 16
 SCALAR, HIGH = 0.75, 1.5
 SCALAR_BITS = {"low": "0xbf000000u", "high": "0x3fc00000u"}
@@ -33,6 +34,7 @@ COPY, ABS, PACK = OPS["tt.copy_tile"], OPS["tt.abs_tile"], OPS["tt.pack_tile"]
 ROW, COLUMN, ELEMENT = (OPS[f"tt.unary_bcast_{kind}"] for kind in ("row", "col", "scalar"))
 TO_INT32 = OPS["tt.typecast_fp32_to_int32_tile"]
 FROM_INT32 = OPS["tt.typecast_int32_to_fp32_tile"]
+FILL, TO_BFLOAT16 = OPS["tt.fill_tile"], OPS["tt.typecast_fp32_to_bf16_tile"]
 PRODUCTS = tuple(op for op in FPU if op.name.startswith("mul_") or op.name == "matmul_block")
 
 # Operations that are only defined for numbers above 0: they get the magnitude of their first operand.
@@ -55,16 +57,24 @@ class Format:
 
 
 # unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST (op-truth.md, trap 11); the FPU cannot read what
-# is unpacked to DST.
+# is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
 FORMATS = (
     Format("bf16, 16-bit DST", tuple(op for op in MATH if not op.needs_wide_dst), BFLOAT16, Compute(wide=False)),
-    Format("bf16, 32-bit DST", without(MATH, ROW), BFLOAT16, Compute()),
+    Format("bf16, 32-bit DST", (*without(FPU, ROW), FILL, TO_BFLOAT16), BFLOAT16, Compute()),
     Format("fp32 as TF32", without(FPU, ROW, COLUMN, ELEMENT), FLOAT32, Compute()),
     Format("fp32, unpacked to DST", (COPY, ROW, COLUMN, ELEMENT, *SFPU), FLOAT32, Compute(), unpack_to_dest=True),
     Format("bf16, 32-bit DST, HiFi3", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi3")),
     Format("bf16, 32-bit DST, HiFi2", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi2")),
     Format("bf16, 32-bit DST, LoFi", PRODUCTS, BFLOAT16, Compute(fidelity="LoFi")),
 )
+
+
+def parts(form: Format) -> list[Format]:
+    """The format with so few operations at a time that a kernel of them all fits a core's memory for programs."""
+    return [
+        dataclasses.replace(form, ops=form.ops[start : start + MOST_OPERATIONS])
+        for start in range(0, len(form.ops), MOST_OPERATIONS)
+    ]
 
 
 def cpp_operands(op: Op) -> dict[str, Any]:

@@ -61,8 +61,8 @@ COMPUTE = """#include <cstdint>
 #include "api/dataflow/dataflow_buffer.h"
 """
 
-BFLOAT16, FLOAT32 = "bfloat16", "float32"
-FORMATS = {BFLOAT16: "Float16_b", FLOAT32: "Float32"}
+BFLOAT16, FLOAT32, INT32 = "bfloat16", "float32", "int32"
+FORMATS = {BFLOAT16: "Float16_b", FLOAT32: "Float32", INT32: "Int32"}
 
 
 @dataclass(frozen=True)
