@@ -77,7 +77,9 @@ def _unary_broadcast(
         uninit=f"unary_bcast_uninit{kind}({{source}})",
         uninit_operands=("source",),
         meaning=meaning,
+        # A Float32 buffer that is unpacked to DST goes by SrcA, any other one by SrcB.
         source_a="source",
+        source_b="source",
         cycles=32,
         exact_fp32=True,
         wrong_in=wrong_in,

@@ -136,6 +136,8 @@ class _Lowering:
     def on_chip_copy(self, statement: Any, source: Any, target: Any, target_block: Any) -> list[Any]:
         storage, count = self.storage, self.storage.count(target)
         if attribute(statement, "transpose"):
+            if dtype_of(source) == "float32":
+                self.reasons.append(f"{source.name} is transposed: float32 is cut to 10 bits of fraction on the way")
             value = storage.temporary(target)
             rows, columns = tile_grid(shape_of(target_block))
             return [

@@ -248,7 +248,7 @@ class _Web:
                     self._copy_before(read, name, operand, transpose=False)
                 else:
                     operand = name
-                turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=False)
+                turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
                 self.staging.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and (home.kind == "dst" or not self._order_fits(home, read, role)):

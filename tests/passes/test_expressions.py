@@ -1,0 +1,217 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# ruff: noqa: F841
+"""Expressions of T.Parallel: what is refused, which engine computes a value, what is computed once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.expressions import binary, common_parts, masked, unary
+from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
+from ttexplore.exploration import Exploration
+from ttexplore.passes.tile_values import ValueGraph
+
+
+def refused(kernel: Any, kind: type[TTExploreError], **arguments: Any) -> TTExploreError:
+    exploration = ttx.explore(kernel, **arguments)
+    assert isinstance(exploration.error, kind), repr(exploration.error)
+    assert exploration.error.hint
+    assert exploration.error.span is not None
+    return exploration.error
+
+
+def tile_operations(exploration: Exploration) -> list[str]:
+    """The tile operations after C2, in order."""
+    assert exploration.error is None, str(exploration.error)
+    return re.findall(r"tt\.(\w*tiles?\w*)\(", exploration.steps["C2"].listing.text)
+
+
+def reasons(exploration: Exploration) -> str:
+    assert exploration.plan.compute is not None
+    return "\n".join(exploration.plan.compute.reasons)
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "hint"),
+    [
+        (lambda x: T.atan(x), "no rule lowers atan inside T.Parallel", "T.if_then_else"),
+        (lambda x: T.isnan(x), "no rule lowers isnan inside T.Parallel", "T.if_then_else"),
+        (lambda x: T.cast(x, "float64"), "a cast from float32 to float64 inside T.Parallel", "cast to float32"),
+        (lambda x: T.cast(x, "int8"), "a cast from float32 to int8 inside T.Parallel", "cast to float32"),
+        (lambda x: T.cast(x, "int32") * 2, "arithmetic in int32 on elements", 'T.cast(x, "float32")'),
+    ],
+)
+def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hint: str) -> None:
+    error = refused(unary(function), Unsupported)
+    assert message in error.message
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "hint"),
+    [
+        (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep numbers"),
+        (lambda x, r, c, bx, by: x + T.cast((r - c) // 4, "float32"), "divides a number between -127 and 127",
+         "divide numbers from 0"),
+        (lambda x, r, c, bx, by: x + T.cast(c // (bx + 1), "float32"), "a division of loop variables by bx + 1",
+         "divide by a positive constant"),
+        (lambda x, r, c, bx, by: x + T.cast(bx // by, "float32"), "which can be 0 or less",
+         "divide by a positive number"),
+        (lambda x, r, c, bx, by: x + T.cast(r << 1, "float32"), "no rule lowers LShift of loop variables",
+         "lowered are + - *"),
+    ],
+)  # fmt: skip
+def test_whole_numbers_that_cannot_be_computed(function: Callable[..., Any], message: str, hint: str) -> None:
+    kernel = masked(function)
+    error = refused(kernel, Unsupported)
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_index_that_is_no_role() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            b = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = a[i, 63 - j]
+            T.copy(b, B)
+
+    error = refused(kernel, Unsupported)
+    assert "a[i, 63 - j] in a T.Parallel over (i, j)" in error.message
+    assert "a block transposed at [j, i]" in error.hint
+
+
+def test_vector_that_is_too_short() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), V: T.Tensor((32,), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            v = T.alloc_shared((32,), "float32")
+            T.copy(A, a)
+            T.copy(V, v)
+            for i, j in T.Parallel(32, 64):
+                a[i, j] = a[i, j] + v[j]
+            T.copy(a, B)
+
+    assert "v has 32 elements along axis 0, and j reaches 63" in refused(kernel, KernelError).message
+
+
+def test_block_that_is_stored_to_and_read_transposed() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                a[i, j] = a[i, j] + a[j, i]
+            T.copy(a, B)
+
+    assert "a is stored to and read at other elements in one T.Parallel" in refused(kernel, Unsupported).message
+
+
+def test_engine_that_there_is_not() -> None:
+    exploration = ttx.explore(unary(T.exp), options={"eltwise": "gpu"})
+    assert isinstance(exploration.error, UsageError)
+    assert "there is no engine 'gpu' for elements" in exploration.error.message
+
+
+def test_fpu_for_bfloat16_and_sfpu_for_float32() -> None:
+    fast = ttx.explore(binary(lambda x, y: x * y, "bfloat16"))
+    assert tile_operations(fast) == ["mul_tiles", "pack_tile"]
+    assert "a * b: FPU, both are bfloat16 circular buffers (32 cycles a tile; the SFPU would take 96" in reasons(fast)
+    whole = ttx.explore(binary(lambda x, y: x * y))
+    assert tile_operations(whole) == ["copy_tile", "copy_tile", "mul_binary_tile", "pack_tile"]
+    assert "a * b: SFPU, which keeps float32 whole" in reasons(whole)
+
+
+def test_sfpu_where_a_comparison_jumps() -> None:
+    kernel = binary(lambda x, y: T.if_then_else(x + y > 1.0, x, y), "bfloat16")
+    assert "add_binary_tile" in tile_operations(ttx.explore(kernel))
+    assert "a + b: SFPU, because the result is compared" in reasons(ttx.explore(kernel))
+    assert "add_tiles" in tile_operations(ttx.explore(kernel, options={"eltwise": "fpu"}))
+
+
+def test_sfpu_by_option_has_a_wide_dst() -> None:
+    exploration = ttx.explore(binary(lambda x, y: x + y, "bfloat16"), options={"eltwise": "sfpu"})
+    assert tile_operations(exploration) == ["copy_tile", "copy_tile", "add_binary_tile", "pack_tile"]
+    assert exploration.plan.compute is not None
+    assert exploration.plan.compute.fp32_dest_acc_en
+    assert exploration.run().passed
+
+
+def test_common_parts_are_computed_once() -> None:
+    found = tile_operations(ttx.explore(common_parts()))
+    assert [found.count(name) for name in ("mul_binary_tile", "exp_tile", "sqrt_tile", "abs_tile")] == [1, 1, 1, 1]
+
+
+def test_names_do_not_make_an_expression_grow() -> None:
+    """Names that are used twice: a tree would double with each."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            b = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                x1 = a[i, j] * (a[i, j] + 0.5)
+                x2 = x1 * (x1 - 0.25)
+                x3 = x2 * (x2 + 0.5)
+                x4 = x3 * (x3 - 0.25)
+                x5 = x4 * (x4 + 0.5)
+                b[i, j] = x5 * (x5 - 0.25)
+            T.copy(b, B)
+
+    exploration = ttx.explore(kernel)
+    assert tile_operations(exploration).count("mul_binary_tile") == 6
+    assert len(exploration.steps["C1"].listing.text) < 2000
+    assert exploration.check()
+
+
+def test_narrow_casts_round_where_they_must() -> None:
+    """A product that is rounded to bfloat16 and then scaled up: without the rounding every element differs."""
+    kernel = unary(lambda x: (T.cast(T.cast(x, "bfloat16"), "float32") - x) * 256.0)
+    exploration = ttx.explore(kernel)
+    assert "typecast_fp32_to_bf16_tile" in tile_operations(exploration)
+    (inputs,) = exploration.inputs()
+    wanted = (np.float32(inputs.astype("bfloat16")) - inputs) * 256
+    np.testing.assert_array_equal(exploration.run().outputs[0], wanted)
+    stored = ttx.explore(unary(lambda x: T.cast(x * 2.0, "bfloat16"), "float32", "bfloat16"))
+    assert "typecast_fp32_to_bf16_tile" not in tile_operations(stored)
+
+
+def test_values_are_folded_and_simplified() -> None:
+    graph = ValueGraph()
+    x = graph.axis(0)
+
+    def number(value: float) -> int:
+        return graph.number(value)
+
+    assert graph.make("add", number(1.5), number(2.0)) == number(3.5)
+    assert graph.make("mul", x, number(1.0)) == x
+    assert graph.make("add", number(0.0), x) == x
+    assert graph[graph.make("sub", number(0.0), x)].op == "negative"
+    assert graph[graph.make("div", number(1.0), graph.make("sqrt", x))].op == "rsqrt"
+    assert graph[graph.make("mul", x, graph.make("sigmoid", x))].op == "silu"
+    clamped = graph.make("min", graph.make("max", x, number(-1.0)), number(2.0))
+    assert graph[clamped].op == "clamp"
+    assert clamped == graph.make("max", graph.make("min", x, number(2.0)), number(-1.0))
+    assert graph[graph.make("max", x, number(0.0))].op == "relu"
+    assert graph.make("gt", number(1.0), x) == graph.make("lt", x, number(1.0))
+    assert graph[graph.make("le", number(0.0), x)].op == "gez"
+    assert graph.make("where", number(1.0), x, number(0.0)) == x
+    assert graph.make("to_bfloat16", number(1.01)) == number(1.0078125)
+    assert graph.make("to_bfloat16", graph.make("abs", x)) == graph.make("abs", x)
+    assert graph.make("round_half_away", number(-2.5)) == number(-3.0)
+    for ties, rounded in ((0.5, 0.0), (1.5, 2.0), (-0.5, 0.0)):
+        assert graph[graph.make("round", number(ties))].detail == rounded
