@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +25,13 @@ from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.ir.interpreter import interpret, rounded
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
+from ttexplore.ir.sizes import bound_shape
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
+from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower, with_annotations
-from ttexplore.plan import Plan
+from ttexplore.plan import Plan, Size
 from ttexplore.record import Line, Listing, Span, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
 from ttexplore.views.cb_graph import cb_graph_svg
@@ -48,24 +51,25 @@ _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.
 
 def explore(
     kernel: Any, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
-    **kernel_arguments: Any,
+    sizes: Mapping[str, int] | None = None, **kernel_arguments: Any,
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.
 
     `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, or ``"file.py::name"``. `options`
     are those of the passes, by name (``{"policy": "strided"}``). A pass that refuses the kernel ends the exploration:
-    the step carries the error, and running or exporting raises it.
+    the step carries the error, and running or exporting raises it. `sizes` gives T.dynamic sizes values to begin with:
+    the lowering is the same for all, plan, checks and runs are for one.
 
     Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
     """
     chip = get_target(target)
     traced = load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
-    return _lowered(traced, chip, dict(options or {}))
+    return _lowered(traced, chip, dict(options or {}), sizes_of(traced.function, sizes))
 
 
-def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any]) -> Exploration:
+def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
     chosen, annotations = with_annotations(traced.annotations, options)
-    plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations)
+    plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
     applied = tuple(lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen))
     return Exploration(traced, target, options, tuple(Step(index, one) for index, one in enumerate(applied)))
 
@@ -387,7 +391,36 @@ class Exploration:
                         f"no pass has an option {name!r}", hint=f"options are {', '.join(known_options())}"
                     )
         chip = self.target if target is None else get_target(target)
-        return _lowered(self.kernel, chip, self.options | options)
+        return _lowered(self.kernel, chip, self.options | options, self.plan.sizes)
+
+    # Sizes
+
+    def with_sizes(self, **sizes: int) -> Exploration:
+        """The same lowering for other values of the kernel's T.dynamic sizes: steps and texts stay, the plan changes.
+
+        Raises UsageError for names that are no sizes and for values below 1, and what the passes raise for sizes that
+        do not work.
+        """
+        known = self.plan.size_values
+        wanted = sizes_of(self.kernel.function, {**known, **sizes} if sizes else known)
+        if wanted == self.plan.sizes:
+            return self
+        steps = bind_sizes((step.applied for step in self._steps), self.target, wanted)
+        return dataclasses.replace(self, _steps=tuple(Step(index, one) for index, one in enumerate(steps)))
+
+    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> Exploration:
+        """The exploration for the sizes that are given, or that the inputs have."""
+        wanted = dict(sizes or {})
+        tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
+        for position, (array, tensor) in enumerate(zip(inputs or (), tensors, strict=False)):
+            for extent, symbolic in zip(np.shape(array), tensor.ty.shape, strict=False):
+                name = str(getattr(symbolic, "name", ""))
+                if name and wanted.setdefault(name, extent) != extent:
+                    raise UsageError(
+                        f"input {position} has {name} = {extent}, and {name} is {wanted[name]} already",
+                        hint=f"{tensor.name} has the shape ({', '.join(map(str, tensor.ty.shape))})",
+                    )
+        return self.with_sizes(**wanted)
 
     # Running
 
@@ -396,7 +429,7 @@ class Exploration:
         return dict(tensor_roles(self.kernel.function))
 
     def inputs(self, seed: int = 0) -> tuple[Array, ...]:
-        """Random inputs, normally distributed, in the tensors' own dtypes."""
+        """Random inputs, normally distributed, in the tensors' own dtypes and the sizes of the plan."""
         random = np.random.default_rng(seed)
         return tuple(
             random.standard_normal(shape).astype(_own_dtype(dtype))
@@ -405,7 +438,7 @@ class Exploration:
 
     def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
         return [
-            (tuple(int(extent) for extent in p.ty.shape), str(p.ty.dtype.dtype))
+            (bound_shape(p, self.plan.size_values), str(p.ty.dtype.dtype))
             for p in self.kernel.function.params
             if self._roles.get(str(p.name)) in roles
         ]
@@ -425,9 +458,12 @@ class Exploration:
             made.append(rounded(np.asarray(array, np.float32), dtype))
         return tuple(made)
 
-    def reference(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> tuple[Array, ...]:
+    def reference(
+        self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
+    ) -> tuple[Array, ...]:
         """The outputs of the traced kernel, before any pass, in storage dtype."""
-        return self._reference(self._inputs(inputs, seed))
+        sized = self._sized(inputs, sizes)
+        return sized._reference(sized._inputs(inputs, seed))
 
     def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         start = self._steps[0].before
@@ -438,10 +474,12 @@ class Exploration:
         arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
+        Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the matrix
         unit's sums bit for bit, or ``fast``, with plain float32 sums, for large matrix products.
@@ -456,6 +494,12 @@ class Exploration:
         """
         if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
             raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
+        sized = self._sized(inputs, sizes)
+        if sized is not self:
+            return sized.run(
+                inputs, backend, seed, arithmetic=arithmetic, device=device, environment=environment,
+                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
+            )  # fmt: skip
         arrays = self._inputs(inputs, seed)
         on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
         emulator = Emulator(arithmetic=arithmetic)
@@ -515,9 +559,14 @@ class Exploration:
 
         return interpreted
 
-    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+    def check(
+        self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
+    ) -> Check:
         """Execute the program after every step and compare it with the reference. Raises the lowering's error."""
         self._final()
+        sized = self._sized(inputs, sizes)
+        if sized is not self:
+            return sized.check(inputs, seed)
         arrays = self._inputs(inputs, seed)
         reference = self._reference(arrays)
         results: list[StepCheck] = []

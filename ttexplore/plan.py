@@ -17,6 +17,9 @@ TILE_COLUMNS = 32
 # A tile is four faces of 16x16 elements, each contiguous (tt-metal tile layout).
 FACE = 16
 
+# The core values that are sizes: no other one is called like this.
+SIZE_PREFIX = "size_"
+
 KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
 
@@ -292,8 +295,25 @@ class KernelAnnotation:
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """A size of tensors that is known only when the program runs, and the value that this plan is bound to."""
+
+    name: str
+    value: int
+
+    @property
+    def core_value(self) -> str:
+        """The name under which the kernels get it."""
+        return f"{SIZE_PREFIX}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything decided so far. Fields are empty until their pass has run."""
+    """Everything decided so far. Fields are empty until their pass has run.
+
+    Where the kernel has T.dynamic `sizes`, the numbers of layouts, accessors and partition are for their values; the
+    kernels, buffers and signatures are for any.
+    """
 
     kernel: str
     target: str
@@ -307,6 +327,7 @@ class Plan:
     signature: tuple[KernelSignature, ...] = ()
     notes: tuple[str, ...] = ()
     annotations: tuple[KernelAnnotation, ...] = ()
+    sizes: tuple[Size, ...] = ()
 
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
         """Where these options come from: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
@@ -327,6 +348,11 @@ class Plan:
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def size_values(self) -> dict[str, int]:
+        """The value of each size by name."""
+        return {size.name: size.value for size in self.sizes}
 
     def layout(self, name: str) -> TensorLayout:
         """The layout of tensor `name`. Raises KeyError."""

@@ -9,8 +9,9 @@ from tests.corpus.case import Case
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
+from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

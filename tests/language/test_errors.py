@@ -502,7 +502,11 @@ def test_errors_of_the_frame(trace_text: Callable[..., Any], body: str, line: in
         ("A: int", KernelError, "parameter A is annotated with <class 'int'>, which makes it no tensor"),
         ("A: T.Tensor((4, 0), 'float32')", KernelError, "A: the shape (4, 0) has no elements"),
         ("A: T.Tensor((4, 4), 'float33')", KernelError, "'float33' is no dtype"),
-        ("A: T.Tensor((T.dynamic('m'), 4))", Unsupported, "a size of A that is T.dynamic is not lowered"),
+        (
+            "A: T.Tensor((T.dynamic('m') + 1, 4))",
+            Unsupported,
+            "A with the size m + 1, which is not known now, is not lowered",
+        ),
         (
             "A: T.StridedTensor((4, 4), (4, 1))",
             KernelError,

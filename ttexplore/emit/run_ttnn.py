@@ -133,7 +133,7 @@ def program(plan, on_device):
             per_core[core["x"]][core["y"]] = words(signature["runtime"], on_device, core["values"], core["listed"])
         kernels.append(
             ttnn.KernelDescriptor(
-                kernel_source=str(HERE / f"{name}.cpp"),
+                kernel_source=str((HERE / f"{name}.cpp").resolve()),
                 core_ranges=cores,
                 compile_time_args=words(signature["compile_time"], on_device, {}),
                 common_runtime_args=words(signature["common_runtime"], on_device, {}),

@@ -24,6 +24,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op
 from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
@@ -99,7 +100,7 @@ def interpret(
     buffers, VerifyError for protocol faults and deadlocks, with the kernel's line.
     """
     start = time.perf_counter()
-    tensors = _tensors(functions)
+    tensors = _tensors(functions, plan)
     names = sorted(tensors, key=lambda name: _position(name, plan, functions))
     given = iter(inputs)
     arrays: dict[str, Array] = {}
@@ -154,9 +155,9 @@ def untilize(tiles: Array, shape: tuple[int, ...]) -> Array:
     return padded[:, :height, :width].reshape(shape)
 
 
-def _tensors(functions: dict[str, Any]) -> dict[str, tuple[str, tuple[int, ...]]]:
+def _tensors(functions: dict[str, Any], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
     return {
-        str(p.name): (dtype_of(p), shape_of(p))
+        str(p.name): (dtype_of(p), bound_shape(p, plan.size_values))
         for function in functions.values()
         for p in function.params
         if is_buffer(p)
@@ -368,6 +369,8 @@ class _Writer:
 
 def _translate(role: str, function: Any) -> _Translated:
     writer = _Writer(role)
+    for size in size_variables(function):
+        writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {"np": np, "rounded": rounded, **_OWN_FUNCTIONS}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ttexplore.ir.adapter import spans_of
+from ttexplore.ir.adapter import is_buffer, spans_of
 from ttexplore.ir.build import arguments, attribute, op_name, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
@@ -45,13 +45,21 @@ def _is_own(statement: Any) -> bool:
     return not op_name(statement).startswith("tt.")
 
 
+def _parameter(parameter: Any) -> str:
+    if not is_buffer(parameter):
+        return f"{parameter.name}: T.{parameter.ty.dtype}"
+    extents = [str(extent) for extent in parameter.ty.shape]
+    shape = f"({extents[0]},)" if len(extents) == 1 else f"({', '.join(extents)})"
+    return f'{parameter.name}: T.Tensor({shape}, "{parameter.ty.dtype.dtype}")'
+
+
 class _Printer:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.node = 0
 
     def function(self, name: str, function: Any) -> None:
-        parameters = ", ".join(f'{p.name}: T.Tensor({shape_of(p)}, "{p.ty.dtype.dtype}")' for p in function.params)
+        parameters = ", ".join(_parameter(p) for p in function.params)
         origins = tuple(Origin(span, "exact") for span in spans_of(function))
         self.lines.append(Line(f"def {name}({parameters}):", origins))
         self.body(function.body, 1, origins)

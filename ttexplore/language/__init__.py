@@ -84,7 +84,7 @@ from ttexplore.language.math import (
     truncdiv,
     truncmod,
 )
-from ttexplore.language.memory import Tensor, alloc_fragment, alloc_local, alloc_shared, alloc_var, empty
+from ttexplore.language.memory import Tensor, alloc_fragment, alloc_local, alloc_shared, alloc_var, dynamic, empty
 from ttexplore.language.names import HINTS as _HINTS
 from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
 from ttexplore.language.names import NotLowered as _NotLowered
@@ -100,6 +100,7 @@ Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = Tensor
 Cast = cast
 cdiv = ceildiv
 power = pow
+symbolic = dynamic
 parallel = Parallel
 Serial = serial
 Unroll = unroll
@@ -157,6 +158,7 @@ __all__ = [
     "cos",
     "cosh",
     "dtype",
+    "dynamic",
     "empty",
     "erf",
     "exp",
@@ -204,6 +206,7 @@ __all__ = [
     "sin",
     "sinh",
     "sqrt",
+    "symbolic",
     "tan",
     "tanh",
     "trunc",

@@ -105,13 +105,26 @@ class TensorSpec:
     output: bool = False
 
     def make(self, builder: Builder, name: str) -> Any:
-        shape, dtype = shape_of(self.shape, name), dtype_name(self.dtype)
+        shape, dtype = tensor_shape_of(self.shape, name), dtype_name(self.dtype)
+        for extent in shape:
+            if isinstance(extent, ir.Var):
+                builder.size(extent)
         name = builder.unused(name)
         buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope="global", span=builder.tvm_span())
         builder.parameters.append(buffer)
         if self.output:
             builder.outputs.append(buffer)
         return buffer
+
+
+def tensor_shape_of(shape: Any, what: str) -> tuple[Any, ...]:
+    """A tensor's shape: ints, and the variables of T.dynamic for sizes that are known when the kernel runs.
+
+    Raises what :func:`shape_of` raises.
+    """
+    shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    known = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in shape], what)
+    return tuple(one if isinstance(one, ir.Var) else extent for one, extent in zip(shape, known, strict=True))
 
 
 def shape_of(shape: Any, what: str) -> tuple[int, ...]:
@@ -142,6 +155,7 @@ class Builder:
     frames: list[list[Any]] = field(default_factory=lambda: [[]])
     parameters: list[Any] = field(default_factory=list[Any])
     outputs: list[Any] = field(default_factory=list[Any])
+    sizes: list[Any] = field(default_factory=list[Any])
     enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
@@ -149,6 +163,18 @@ class Builder:
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[Any, ...] = ()
     span: Span | None = None
+
+    def size(self, variable: Any) -> None:
+        """Note a T.dynamic size of a tensor. Raises KernelError where another one has its name."""
+        for other in self.sizes:
+            if other.same_as(variable):
+                return
+            if other.name == variable.name:
+                raise KernelError(
+                    f"two sizes are called {variable.name}",
+                    hint=f"make T.dynamic({str(variable.name)!r}) once and use it wherever it is meant",
+                )
+        self.sizes.append(variable)
 
     def tvm_span(self) -> Any:
         """The span of the statement being traced, followed by the macro calls that it is in, innermost first."""
@@ -221,7 +247,8 @@ class Builder:
         if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and value.output):
             return value.make(self, name)
         if (
-            isinstance(value, ir.Expr)
+            self.blocks
+            and isinstance(value, ir.Expr)
             and ir.is_prim_expr(value)
             and not isinstance(value, ir.Var | tirx.IntImm | tirx.FloatImm)
         ):

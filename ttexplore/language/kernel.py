@@ -18,7 +18,7 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.errors import KernelError, TTExploreError, UsageError
-from ttexplore.ir.adapter import span_of, to_tvm_span
+from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.dtypes import as_argument, dtype
@@ -152,12 +152,27 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
                 span=builder.span,
             )
         outputs.append(index)
-    made = tirx.PrimFunc(builder.parameters, sequence(body), attrs=None, span=to_tvm_span(head))
+    # Sizes come after the tensors: they are no data of the user's.
+    parameters = [*builder.parameters, *(s for s in builder.sizes if not any(s.same_as(p) for p in builder.parameters))]
+    _check_free(body, parameters)
+    made = tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head))
     source, first = source_listing(function, file)
     traced = TracedKernel(
         name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes))
     )
     return _with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
+
+
+def _check_free(body: list[Any], parameters: list[Any]) -> None:
+    """Raises KernelError for a T.dynamic size that no tensor has: nothing would give it a value."""
+    for statement in body:
+        for variable in tirx.analysis.undefined_vars(statement, parameters):
+            if not is_buffer(variable):
+                raise KernelError(
+                    f"{variable.name} is the size of no tensor, so nothing gives it a value",
+                    hint="use it in the shape of a tensor, or make it an argument of the factory",
+                    span=span_of(statement),
+                )
 
 
 def _with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm import tirx
+
 from ttexplore.errors import KernelError
 from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
 from ttexplore.language.dtypes import dtype_name
@@ -24,6 +26,21 @@ class TensorAnnotation:
 
 
 Tensor = TensorAnnotation()
+
+
+def dynamic(names: str, _dtype: Any = "int32") -> Any:
+    """Sizes of tensors that are known only when the kernel runs: ``M = T.dynamic("m")``, ``T.dynamic("m, n")``.
+
+    They are 32-bit integers. Raises KernelError for what is no name.
+    """
+    made: list[Any] = []
+    for name in names.replace(",", " ").split():
+        if not name.isidentifier():
+            raise KernelError(f"T.dynamic: {name!r} is no name", hint='write T.dynamic("m")')
+        made.append(tirx.Var(name, "int32"))
+    if not made:
+        raise KernelError("T.dynamic wants a name", hint='write T.dynamic("m")')
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def empty(shape: Any, *more: Any, dtype: Any = None, **_options: Any) -> TensorSpec:

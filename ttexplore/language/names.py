@@ -14,8 +14,6 @@ CURRENT: ContextVar[Any] = ContextVar("kernel being traced", default=None)
 
 HINT_CONSTANT_SIZES = "give the kernel constant sizes: pass them as arguments of a factory, or use T.const"
 _HINTS = {
-    "dynamic": HINT_CONSTANT_SIZES,
-    "symbolic": HINT_CONSTANT_SIZES,
     "get_thread_binding": "a Tensix core has no threads: write the block with T.Parallel",
     "sync_threads": "leave it out: copies and circular buffers order themselves on a Tensix core",
     "atomic_add": "let one block own each output element, and loop over the parts of its sum",
@@ -269,7 +267,6 @@ NOT_LOWERED = tuple(
         "decl_buffer",
         "device_assert",
         "dp4a",
-        "dynamic",
         "end_profile_intrinsic",
         "evaluate",
         "extract_lane",
@@ -396,7 +393,6 @@ NOT_LOWERED = tuple(
         "sts32",
         "sts64",
         "sub2",
-        "symbolic",
         "sync_global",
         "sync_grid",
         "sync_threads",

@@ -27,7 +27,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
 
     Raises KernelError for a region that is outside of the buffer, empty, or has a step.
     """
-    shape = [int(extent) for extent in buffer.ty.shape]
+    shape = [_extent(extent) for extent in buffer.ty.shape]
     if len(parts) > len(shape):
         raise KernelError(
             f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
@@ -47,7 +47,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
         start = element(low, f"the start of a region of {buffer.name}")
         if isinstance(start, tirx.IntImm) and isinstance(length, int):
             first = int(start.value)
-            if first < 0 or first + length > extent or length < 1:
+            if first < 0 or (isinstance(extent, int) and first + length > extent) or length < 1:
                 raise KernelError(
                     f"{buffer.name}[{first}:{first + length}] along dimension {axis} is outside of its extent {extent}"
                     if length > 0
@@ -77,6 +77,11 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
     parts = [ir.Range.from_min_extent(low, _int32(size)) for low, size in zip(indices, lengths, strict=True)]
     return tirx.BufferRegion(cast(Any, start.source), parts)
+
+
+def _extent(extent: Any) -> Any:
+    """An extent of a buffer: an int, or the variable of a T.dynamic size."""
+    return extent if isinstance(extent, ir.Var) else int(extent)
 
 
 def _int32(value: int) -> Any:

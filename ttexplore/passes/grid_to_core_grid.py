@@ -6,10 +6,11 @@ from typing import Any
 
 from tvm import tirx
 
-from ttexplore.ir.adapter import call
-from ttexplore.ir.build import bind, loop, statements, variable, with_function_body
+from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.layout_aware_work_partition import grid_loops
 from ttexplore.passes.regions import BLOCK_RANGES
 from ttexplore.plan import Partition
@@ -34,12 +35,36 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
     assert partition is not None, "B1 decides the partition"
     blocks = [one.loop_var for one in loops]
     body = statements(loops[-1].body)
-    made = _rectangular(partition, blocks, body) if partition.form == "rectangle" else _linear(partition, blocks, body)
+    sizes = [
+        bind(named, call("tt.core_value", [size.core_value], dtype="int32"))
+        for named, size in zip(size_variables(program.kernel), program.plan.sizes, strict=True)
+    ]
+    counts, extents = _extents(loops)
+    made = (
+        _rectangular(partition, blocks, extents, body)
+        if partition.form == "rectangle"
+        else _linear(partition, blocks, extents, body)
+    )
+    made = [*sizes, *counts, *made]
     for statement in made:
         stamp(statement, loops[0].span)
-    function = with_function_body(program.kernel, made)
-    ranges = dict(zip(blocks, partition.grid, strict=True))
+    tensors = [parameter for parameter in program.kernel.params if is_buffer(parameter)]
+    function = with_function_body(program.kernel, made, tensors)
+    ranges = {one.loop_var: one.extent for one in loops}
     return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges))
+
+
+def _extents(loops: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Statements that name the block counts which sizes decide, and all counts."""
+    made: list[Any] = []
+    extents: list[Any] = []
+    for one, axis in zip(loops, "xyz", strict=False):
+        count = constant(one.extent)
+        if count is None:
+            count = variable(f"blocks_{axis}")
+            made.append(bind(count, one.extent))
+        extents.append(count)
+    return made, extents
 
 
 def _core_value(name: str) -> tuple[Any, Any]:
@@ -47,7 +72,7 @@ def _core_value(name: str) -> tuple[Any, Any]:
     return value, bind(value, call("tt.core_value", [name], dtype="int32"))
 
 
-def _linear(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
+def _linear(partition: Partition, blocks: list[Any], extents: list[Any], body: list[Any]) -> list[Any]:
     count, bind_count = _core_value("work_count")
     item, work = variable("item"), variable("work")
     prologue = [bind_count]
@@ -61,17 +86,17 @@ def _linear(partition: Partition, blocks: list[Any], body: list[Any]) -> list[An
     axes = list(range(len(blocks)))
     if partition.form == "range" and partition.order == "column_major":
         axes[:2] = axes[1::-1]
-    size = 1
+    size: Any = 1
     for axis in axes:
-        value = tirx.floordiv(work, size) if size > 1 else work
+        value = work if isinstance(size, int) and size == 1 else tirx.floordiv(work, size)
         if axis != axes[-1]:
-            value = tirx.floormod(value, partition.grid[axis])
+            value = tirx.floormod(value, extents[axis])
         inner.insert(1, bind(blocks[axis], value))
-        size *= partition.grid[axis]
+        size = extents[axis] * size
     return [*prologue, loop(item, count, [*inner, *body])]
 
 
-def _rectangular(partition: Partition, blocks: list[Any], body: list[Any]) -> list[Any]:
+def _rectangular(partition: Partition, blocks: list[Any], extents: list[Any], body: list[Any]) -> list[Any]:
     made = body
     prologue: list[Any] = []
     nest = list(enumerate(zip(blocks, "xyz", strict=False)))
@@ -79,7 +104,7 @@ def _rectangular(partition: Partition, blocks: list[Any], body: list[Any]) -> li
         nest[:2] = nest[1::-1]
     for axis, (block, name) in nest:
         if axis == 2:
-            made = [loop(block, partition.grid[2], made)]
+            made = [loop(block, extents[2], made)]
             continue
         start, bind_start = _core_value(f"{name}_start")
         count, bind_count = _core_value(f"{name}_count")

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import dtype_of, op_name, shape_of
+from ttexplore.ir.build import dtype_of, op_name
 from ttexplore.ir.dataflow import accesses, is_on_chip, is_parallel
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
@@ -32,7 +33,10 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
     """
     roles = tensor_roles(program.kernel)
-    made = tuple(_layout(parameter, index, roles) for index, parameter in enumerate(program.kernel.params))
+    sizes = size_variables(program.kernel)
+    parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
+    values = program.plan.size_values
+    made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
     return program.with_plan(layouts=place_tensors(made, layouts or {}, program.plan, target))
 
 
@@ -62,12 +66,12 @@ def _is_operation(statement: Any) -> bool:
     return op_name(statement).startswith("tl.")
 
 
-def _layout(parameter: Any, position: int, roles: dict[str, Any]) -> TensorLayout:
+def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int]) -> TensorLayout:
     span = span_of(parameter)
     if not is_buffer(parameter):
         raise Unsupported(f"the scalar parameter {parameter.name}", hint="make it a constant of the kernel", span=span)
     name, dtype = str(parameter.name), dtype_of(parameter)
-    shape: tuple[int, ...] = shape_of(parameter)
+    shape = bound_shape(parameter, sizes)
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(
             f"{name} is {dtype}, which no tile format holds",

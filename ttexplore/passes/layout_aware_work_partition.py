@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -11,8 +12,9 @@ from tvm import tirx
 
 from ttexplore.errors import KernelError, ResourceError, UsageError, unknown
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import constant, statements
+from ttexplore.ir.build import statements
 from ttexplore.ir.program import Program
+from ttexplore.ir.sizes import evaluate
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
@@ -59,25 +61,34 @@ def layout_aware_work_partition(
     for option, value, owner in (("rectangle", rectangle, "rectangular"), ("stride", stride, "strided")):
         if value is not None and policy != owner:
             raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
-    grid = grid_extents(program.kernel)
+    # What the kernels are lowered for must hold for all sizes: every core takes part, if with nothing to do.
+    sizes = program.plan.sizes
+    grid = grid_extents(program.kernel, program.plan.size_values)
     allowed = core_ranges_of(target, cores, core_offset, core_ranges)
     match policy:
         case "explicit":
             assert work_lists is not None, "the policy follows from it"
+            if sizes:
+                raise UsageError(
+                    f"work lists are for one grid, and this kernel's depends on {', '.join(one.name for one in sizes)}",
+                    hint="use a policy",
+                )
             work = _explicit(grid, work_lists)
             if not (cores or core_ranges):
                 allowed = tuple(CoreRange(core, core) for core in work)
             _check_cores(work, allowed, target)
             made = _with_lists(grid, work, order)
         case "rectangular":
-            made = _rectangular(grid, allowed, order, edge, rectangle)
+            made = _rectangular(grid, allowed, order, edge, rectangle, any_size=bool(sizes))
         case _:
             usable = [core for one in allowed for core in one.cores]
-            made = _runs(grid, policy, usable, order, edge, stride)
+            made = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
     columns, rows = (1 + max(one.last[axis] for one in allowed) for axis in (0, 1))
     given = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
+    values = {size.core_value: size.value for size in sizes}
+    work = tuple(dataclasses.replace(core, values=core.values | values) for core in made.cores)
     partition = Partition(
-        grid, cast(Any, policy), "global", (columns, rows), made.cores, made.arguments,
+        grid, cast(Any, policy), "global", (columns, rows), work, (*made.arguments, *values),
         program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), cast(Any, order), edge, made.form,
         made.step, allowed,
     )  # fmt: skip
@@ -100,15 +111,18 @@ def grid_loops(function: Any) -> list[Any]:
     return loops
 
 
-def grid_extents(function: Any) -> tuple[int, ...]:
-    """The block counts along x, y, z. Raises KernelError where one is no positive constant."""
+def grid_extents(function: Any, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
+    """The block counts along x, y, z with these sizes. Raises KernelError where one is no positive number."""
     extents: list[int] = []
     for loop in grid_loops(function):
-        extent = constant(loop.extent)
-        if extent is None or extent < 1:
+        try:
+            extent = evaluate(loop.extent, sizes or {})
+        except KernelError:
+            extent = 0
+        if extent < 1:
             raise KernelError(
                 f"the launch grid has {loop.extent} blocks along {loop.loop_var.name}",
-                hint="give constant block counts of at least 1",
+                hint="give block counts of at least 1, made of numbers and T.dynamic sizes",
                 span=span_of(loop),
             )
         extents.append(extent)
@@ -223,7 +237,14 @@ class _Work:
 
 
 def _runs(
-    grid: tuple[int, ...], policy: str, cores: list[Core], order: str, edge: int | None, stride: int | None
+    grid: tuple[int, ...],
+    policy: str,
+    cores: list[Core],
+    order: str,
+    edge: int | None,
+    stride: int | None,
+    *,
+    any_size: bool,
 ) -> _Work:
     total = prod(grid)
     if stride is not None and not 1 <= stride <= len(cores):
@@ -231,7 +252,8 @@ def _runs(
             f"a stride of {stride} deals items out to {stride} cores; there are {len(cores)}",
             hint=f"use a stride of 1 to {len(cores)}",
         )
-    used = cores[: min(total, stride or len(cores))]
+    most = stride or len(cores)
+    used = cores[: most if any_size else min(total, most)]
     step = len(used) if policy == "strided" else 1
     runs = [(position, 0) for position in range(len(used))] if step > 1 else _even(total, len(used))
     if step > 1:
@@ -244,11 +266,17 @@ def _runs(
         return _Work(work, "range", step)
     items = in_order(grid, order, edge)
     lists = {core: items[start : start + count * step : step] for core, (start, count) in zip(used, runs, strict=True)}
-    return _with_lists(grid, lists, order)
+    return _with_lists(grid, lists, order, any_size=any_size)
 
 
 def _rectangular(
-    grid: tuple[int, ...], ranges: tuple[CoreRange, ...], order: str, edge: int | None, size: tuple[int, int] | None
+    grid: tuple[int, ...],
+    ranges: tuple[CoreRange, ...],
+    order: str,
+    edge: int | None,
+    size: tuple[int, int] | None,
+    *,
+    any_size: bool,
 ) -> _Work:
     if len(ranges) != 1:
         raise UsageError(
@@ -257,8 +285,8 @@ def _rectangular(
         )
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
     blocks_x, blocks_y, depth = extents(grid)
-    columns = _cut(blocks_x, right - left + 1, size and size[0], "columns")
-    rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows")
+    columns = _cut(blocks_x, right - left + 1, size and size[0], "columns", any_size=any_size)
+    rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size)
     work: list[CoreWork] = []
     lists: dict[Core, list[int]] = {}
     for y, (y_start, y_count) in enumerate(rows, top):
@@ -271,25 +299,28 @@ def _rectangular(
             lists[(x, y)] = _rectangle_items(grid, made, "row_major")
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
-    return _with_lists(grid, {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order)
+    return _with_lists(
+        grid, {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order, any_size=any_size
+    )
 
 
-def _cut(blocks: int, cores: int, size: int | None, what: str) -> list[tuple[int, int]]:
+def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool) -> list[tuple[int, int]]:
     """Start and length of each core's part of an axis: of `size` blocks, or nearly equal ones."""
     if size is None:
-        return _even(blocks, min(cores, blocks))
+        return _even(blocks, cores if any_size else min(cores, blocks))
     if size < 1 or -(-blocks // size) > cores:
         raise ResourceError(
             f"rectangles of {size} {what} of blocks divide {blocks} among {cores} cores, which they do not cover",
             hint=f"use at least {-(-blocks // cores)} {what}, or more cores",
         )
-    return [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
+    parts = [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
+    return parts + [(0, 0)] * (cores - len(parts)) if any_size else parts
 
 
-def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str) -> _Work:
+def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str, *, any_size: bool = False) -> _Work:
     """The work as ranges where all lists count up by one step, else as lists. Column-major ranges count otherwise."""
     step = common_step(lists.values())
-    if step is not None and order != "column_major":
+    if step is not None and order != "column_major" and not any_size:
         work = tuple(
             CoreWork(x, y, len(items), {"work_start": items[0], "work_count": len(items)})
             for (x, y), items in lists.items()

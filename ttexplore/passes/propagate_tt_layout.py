@@ -7,7 +7,7 @@ from typing import Any, Literal
 from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
@@ -167,7 +167,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     function = program.kernel
     found = walk(function.body)
     wide = [str(s.buffer.name) for s in found if isinstance(s, tirx.AllocBuffer) and dtype_of(s.buffer) == "float32"]
-    wide += [str(p.name) for p in function.params if storage_dtype(dtype_of(p)) == "float32"]
+    wide += [str(p.name) for p in function.params if is_buffer(p) and storage_dtype(dtype_of(p)) == "float32"]
     if wide:
         return True, [f"32-bit DST: {', '.join(wide)} hold float32"]
     if any(op_name(statement) == "tl.gemm" for statement in found):

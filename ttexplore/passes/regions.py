@@ -16,9 +16,12 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.plan import DATA_FORMATS, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+from ttexplore.ir.sizes import size_variables
+from ttexplore.plan import DATA_FORMATS, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 BLOCK_RANGES = "tt.block_ranges"
+# Indices are computed in 32 bits: a T.dynamic size is at most this.
+MAX_SIZE = 1 << 24
 
 
 class Bounds:
@@ -32,23 +35,29 @@ class Bounds:
     def __init__(self, function: Any) -> None:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
-        self.blocks: dict[Any, int] = {}
-        for variable, extent in dict((function.attrs or {}).get(BLOCK_RANGES, {})).items():
-            self.blocks[variable] = int(extent)
+        self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        for size in size_variables(function):
+            self._size(size)
 
     def enter(self, statement: Any) -> None:
         """Learn from a loop or a binding that the following statements are under."""
         if isinstance(statement, tirx.For):
-            if constant(statement.extent) is not None:
-                span = ir.Range.from_min_extent(statement.min, statement.extent)
-                self.ranges.bind(statement.loop_var, span, True)
-                self.proofs.bind(statement.loop_var, span, True)
+            # Proofs compare expressions in their simplest form.
+            span = ir.Range.from_min_extent(statement.min, self.ranges.simplify(statement.extent))
+            self.ranges.bind(statement.loop_var, span, True)
+            self.proofs.bind(statement.loop_var, span, True)
         elif isinstance(statement, tirx.Bind):
             if statement.var in self.blocks:
-                extent = tirx.const(self.blocks[statement.var], "int32")
+                extent = self.ranges.simplify(self.blocks[statement.var])
                 self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
+            elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
+                if str(statement.value.args[0].value).startswith(SIZE_PREFIX):
+                    self._size(statement.var)
             else:
                 self.proofs.bind(statement.var, statement.value, True)
+
+    def _size(self, variable: Any) -> None:
+        self.proofs.bind(variable, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")), True)
 
     def proves(self, condition: Any) -> bool:
         """Whether a condition always holds."""
@@ -57,12 +66,13 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Axis:
-    """Where a block lies along one axis of a tensor: its first element, its extent, and the tensor's own length."""
+    """Where a block lies along one axis of a tensor: its first element, its extent, and the tensor's own length, which
+    is an expression where it is a T.dynamic size."""
 
     number: int
     low: Any
     extent: int
-    length: int
+    length: Any
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,7 @@ def block_region(
     """
     tensor = region.source
     axes: list[Axis] = []
-    for number, (part, length) in enumerate(zip(region.region, shape_of(tensor), strict=True)):
+    for number, (part, length) in enumerate(zip(region.region, tensor.ty.shape, strict=True)):
         extent = constant(part.extent)
         if extent is None:
             raise Unsupported(f"{tensor.name}: a region of variable size", hint="use constant block sizes")
@@ -126,16 +136,17 @@ def block_region(
                 f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
                 hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros",
             )
-        axes.append(Axis(number, part.min, extent, length))
+        axes.append(Axis(number, part.min, extent, _number(length)))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
+    strides = page_strides(tensor, accessor)
     page: Any = tirx.const(0, "int32")
     condition: Any = None
     for axis in outer:
-        page = page + axis.low * accessor.page_strides[axis.number]
+        page = page + axis.low * strides[axis.number]
         if axis is not matrix and not bounds.proves(axis.low < axis.length):
             inside = axis.low < axis.length
             condition = inside if condition is None else tirx.And(condition, inside)
-    stride = accessor.page_strides[-2]
+    stride = strides[-2]
     on_tiles = matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
     whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
     if on_tiles and all(whole):
@@ -151,7 +162,30 @@ def block_region(
         )
     if problem:
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
-    return _strips(rows, columns, matrix, page, accessor, condition, bounds)
+    return _strips(rows, columns, matrix, page, strides, condition, bounds)
+
+
+def page_strides(tensor: Any, accessor: Accessor) -> list[Any]:
+    """The pages to step along each axis of a tensor's tile grid: numbers, or expressions of its T.dynamic sizes."""
+    shape = [_number(extent) for extent in tensor.ty.shape]
+    if all(isinstance(extent, int) for extent in shape):
+        return list(accessor.page_strides)
+    *leading, rows, columns = shape if len(shape) > 1 else [1, *shape]
+    strides: list[Any] = []
+    pages: Any = 1
+    for extent in reversed([*leading, _tiles_along(rows, TILE_ROWS), _tiles_along(columns, TILE_COLUMNS)]):
+        strides.insert(0, pages)
+        pages = extent * pages
+    return strides
+
+
+def _number(extent: Any) -> Any:
+    value = constant(extent)
+    return extent if value is None else value
+
+
+def _tiles_along(length: Any, tile: int) -> Any:
+    return -(-length // tile) if isinstance(length, int) else tirx.floordiv(length + (tile - 1), tile)
 
 
 def _plus(low: Any, extent: int) -> Any:
@@ -205,7 +239,7 @@ def _tiles(
     guards: list[tuple[Any, int]] = []
     row_count, column_count = -(-rows.extent // TILE_ROWS), -(-columns.extent // TILE_COLUMNS)
     for axis, count, tile in ((rows, row_count, TILE_ROWS), (columns, column_count, TILE_COLUMNS)):
-        end = -(-axis.length // tile)
+        end = _tiles_along(axis.length, tile)
         inside = bounds.proves(axis.low + count * tile <= end * tile)
         guards.append((0, count) if inside else (bounds.ranges.simplify(tirx.floordiv(axis.low, tile)), end))
     return BlockRegion(
@@ -252,9 +286,15 @@ def _no_strips(
 
 
 def _strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, accessor: Accessor, condition: Any, bounds: Bounds
+    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: list[Any], condition: Any, bounds: Bounds
 ) -> BlockRegion:
     unit = _unit(rows, matrix, bounds)
+    matrix_stride = 0 if matrix is None else strides[matrix.number]
+    if matrix is not None and not isinstance(matrix_stride, int):
+        raise Unsupported(
+            f"the rows of a block along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
+            hint="give the last two axes of the tensor constant sizes, or take one index along the leading axes",
+        )
     guards: list[tuple[Any, int]] = []
     counted = matrix or rows
     if matrix is not None and not bounds.proves(rows.low < rows.length):
@@ -265,9 +305,9 @@ def _strips(
         inside = bounds.proves(axis.low + last < axis.length)
         guards.append((0, axis.extent) if inside else (axis.low, axis.length))
     return BlockRegion(
-        bounds.ranges.simplify(page), counted.extent, columns.extent, accessor.page_strides[-2], _guards(guards),
+        bounds.ranges.simplify(page), counted.extent, columns.extent, strides[-2], _guards(guards),
         condition, unit=unit, row=rows.low, column=columns.low,
-        matrix_stride_pages=accessor.page_strides[matrix.number] if matrix is not None else 0,
+        matrix_stride_pages=matrix_stride,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -306,18 +306,28 @@ def check_fit(ready: dict[str, object], plan: Plan) -> None:
 def write_program(program: Program, folder: Path) -> Path:
     """The program as `Exploration.export` writes it, in a folder that is named by its content.
 
-    The SDK remembers compiled kernels by the name of their file: another text must have another name.
+    The SDK remembers compiled kernels by the name of their file: another text must have another name, and the same
+    text in another program (with other sizes, say) the same one. So the kernels lie in a folder of their own.
     """
-    files = {f"{role}.cpp": program.texts[role] for role in KERNEL_ROLES}
-    files["tt.plan.json"] = json.dumps(to_json(program.plan), sort_keys=True)
-    files["run_ttnn.py"] = RUNNER.read_text(encoding="utf-8")
-    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
-    target = folder / digest
+    kernels = _folder_of({f"{role}.cpp": program.texts[role] for role in KERNEL_ROLES}, {}, folder)
+    plan = {
+        "tt.plan.json": json.dumps(to_json(program.plan), sort_keys=True),
+        "run_ttnn.py": RUNNER.read_text(encoding="utf-8"),
+    }
+    return _folder_of(plan, {f"{role}.cpp": kernels / f"{role}.cpp" for role in KERNEL_ROLES}, folder)
+
+
+def _folder_of(files: Mapping[str, str], links: Mapping[str, Path], folder: Path) -> Path:
+    """A folder with these files and links, named by them."""
+    named = {**files, **{name: str(target) for name, target in links.items()}}
+    target = folder / hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=folder))
         for name, text in files.items():
             (staging / name).write_text(text, encoding="utf-8")
+        for name, linked in links.items():
+            (staging / name).symlink_to(linked)
         try:
             staging.rename(target)
         except OSError:  # another process was faster

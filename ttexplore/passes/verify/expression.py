@@ -265,11 +265,27 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
             case _:
                 continue
         made[one] = (low, high)
-    difference = affine(("-", test[1], test[2]))
+    # What depends on sizes is a number for each core: it counts like a variable that has its value already.
+    left, right = (_named(part, made) for part in (test[1], test[2]))
+    difference = affine(("-", left, right))
     if difference is not None and symbol in _BOUNDS:
         for sign, limit in _BOUNDS[symbol]:
             _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
     return made
+
+
+def _named(e: Expression, known: dict[Any, Range]) -> Expression:
+    """The expression with a variable for each part that is no sum and has exactly one value."""
+    if not isinstance(e, tuple):
+        return e
+    if e[0] in ("+", "-", "*"):
+        return e[0], _named(e[1], known), _named(e[2], known)
+    found = value_range(e, known)
+    if found is None or found[0] is not found[1]:
+        return e
+    name = Variable(-1 - len(known), show(e))
+    known[name] = found
+    return name
 
 
 def _bound(known: dict[Any, Range], terms: dict[Variable | None, int], limit: int) -> None:

@@ -137,7 +137,7 @@ def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
         if plan.partition is not None:
             for name in skeleton.core_values:
                 for core in plan.partition.cores:
-                    if name not in core.values and not (name == "work_items" and core.listed):
+                    if name not in core.values and not (name == "work_items" and len(core.listed) == core.items):
                         raise VerifyError(
                             f"{kernel_name(role)} reads the core value {name}, "
                             f"which core ({core.x}, {core.y}) does not have",

@@ -1,0 +1,48 @@
+"""Sizes of tensors that are known only when the program runs (T.dynamic): variables among a kernel's parameters.
+
+A program is lowered once for all sizes; a plan is bound to one value of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import constant
+
+
+def size_variables(function: Any) -> list[Any]:
+    """The parameters of `function` that are sizes of its tensors, in order."""
+    used = [extent for p in function.params if is_buffer(p) for extent in p.ty.shape if isinstance(extent, ir.Var)]
+    return [p for p in function.params if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
+
+
+def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
+    """The value of an expression of sizes. Raises KernelError where it depends on anything else."""
+    if isinstance(expression, int):
+        return expression
+    value = constant(expression)
+    if value is not None:
+        return value
+
+    def placed(variable: Any) -> Any:
+        return tirx.const(sizes[str(variable.name)], "int32") if str(variable.name) in sizes else variable
+
+    value = constant(sym.Analyzer().simplify(tvm_ffi.structural_map(expression, (ir.Var, placed), order="post")))
+    if value is None:
+        raise KernelError(
+            f"{expression} is not known before the kernel runs",
+            hint="use numbers and T.dynamic sizes of tensors",
+            span=span_of(expression),
+        )
+    return value
+
+
+def bound_shape(buffer: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a tensor, in elements, with these sizes."""
+    return tuple(evaluate(extent, sizes) for extent in buffer.ty.shape)

@@ -1,0 +1,75 @@
+"""A lowered program for other sizes: what depends on them is decided anew, functions and texts stay."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ttexplore.errors import UsageError
+from ttexplore.ir.program import Program
+from ttexplore.ir.sizes import size_variables
+from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
+from ttexplore.passes.infer_tt_layout import infer_tt_layout
+from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
+from ttexplore.passes.pipeline import Applied
+from ttexplore.passes.verify import verify
+from ttexplore.plan import Plan, Size
+from ttexplore.target import Target
+
+# Sizes that nobody gave: each another number, and none a multiple of a tile, so that tails show.
+_FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
+
+
+def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Size, ...]:
+    """The sizes of a traced kernel, with the values that are `given`.
+
+    Raises UsageError for names that the kernel does not have and for values below 1.
+    """
+    names = [str(variable.name) for variable in size_variables(function)]
+    given = given or {}
+    for name, value in given.items():
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            known = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
+            raise UsageError(f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"the size {name} is {value!r}", hint="sizes are 1 or more")
+    return tuple(
+        Size(name, given.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
+        for index, name in enumerate(names)
+    )
+
+
+def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]) -> tuple[Applied, ...]:
+    """The steps with their plans bound to other `sizes`.
+
+    Raises what the deciding passes and the verifier raise where a size does not work.
+    """
+    made: list[Applied] = []
+    now = Plan("", "")
+    for one in steps:
+        before = _bound(one.before, now, sizes)
+        if one.step.function in (infer_tt_layout, attach_tensor_accessor, layout_aware_work_partition):
+            now = one.step.function(before, target, **one.options).plan
+        after = _bound(one.after, now, sizes)
+        if one.error is None:
+            verify(after, target)
+        made.append(dataclasses.replace(one, before=before, after=after))
+    return tuple(made)
+
+
+def _bound(program: Program, now: Plan, sizes: tuple[Size, ...]) -> Program:
+    """The program with the decisions of `now`, as far as its own plan has them already."""
+    plan = program.plan
+    bindings = {accessor.tensor: accessor.bindings for accessor in plan.accessors}
+    accessors = tuple(
+        dataclasses.replace(one, bindings=bindings[one.tensor]) for one in now.accessors if one.tensor in bindings
+    )
+    return program.with_plan(
+        sizes=sizes,
+        layouts=now.layouts if plan.layouts else (),
+        accessors=accessors,
+        partition=now.partition if plan.partition is not None else None,
+    )
