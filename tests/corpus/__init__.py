@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from tests.corpus.case import Case
 from tests.corpus.expressions import EXPRESSIONS
+from tests.corpus.gemms import GEMMS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

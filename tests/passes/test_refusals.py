@@ -113,6 +113,7 @@ def test_wrong_options() -> None:
     assert "stages is 0" in refused(kernel, UsageError, options={"stages": 0}).message
     assert "math fidelity 'HiFi9'" in refused(kernel, UsageError, options={"math_fidelity": "HiFi9"}).message
     assert "called 'disk'" in refused(kernel, UsageError, options={"accumulate": "disk"}).message
+    assert "accumulate_dtype is 'fp8'" in refused(kernel, UsageError, options={"accumulate_dtype": "fp8"}).message
     assert "no epilogue called 'later'" in refused(kernel, UsageError, options={"epilogue": "later"}).message
     assert (
         "9x9 cores are asked for; wormhole_n150 has 8x8"

@@ -199,9 +199,12 @@ class _Management:
             nest = isinstance(statement, tirx.For) and as_step(statement) is None and bool(values_in(statement))
             if nest and not self.stays(statement):
                 made = last_turn_apart(body, position, self.grids)
-                names = ", ".join(str(value.name) for value in values_in(statement) if value in self.grids)
+                after = [one for part in body[position + 1 :] for one in _statements_of(part)]
+                wanted = [value for value in values_in(statement) if first_access(after, value) == "read"]
+                names = ", ".join(str(value.name) for value in wanted)
                 if made is None:
-                    pass
+                    if wanted:
+                        self.reasons.append(f"epilogue of {names} separate: other work comes before it")
                 elif self.epilogue == "separate":
                     self.reasons.append(f"epilogue of {names} separate: as asked for, the result is loaded again")
                 else:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
+from tests.corpus.gemms import attention_like, gated, mixed, nested_loops, one_accumulator, starts_from_a_tensor
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.exploration import Exploration
 
@@ -197,3 +198,68 @@ def test_sub_blocks_that_do_not_fit() -> None:
     assert isinstance(error, ResourceError)
     assert "a sub-block of 4x2 tiles is 8 tiles; DST holds 4" in error.message
     assert "(4, 1)" in error.hint
+
+
+# Products of all kinds
+
+PRODUCTS: dict[str, Any] = {
+    "two into one accumulator": one_accumulator,
+    "chained through a fragment": lambda: attention_like(through_fragment=True),
+    "two whose results meet": gated,
+    "from a tensor": lambda: starts_from_a_tensor(64),
+    "from a tensor, spilled": lambda: starts_from_a_tensor(128),
+    "bf16 by fp32": lambda: mixed("bfloat16", "float32"),
+    "fp16 by bf16": lambda: mixed("float16", "bfloat16", tb=True),
+    "one row of tiles": lambda: mixed("bfloat16", "bfloat16", bm=32, bn=256),
+    "nested loops in DST": lambda: nested_loops(64),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str) -> None:
+    right(lowered(PRODUCTS[name]()))
+
+
+@pytest.mark.parametrize("accumulate", ["reload", "l1"])
+@pytest.mark.parametrize("epilogue", ["fused", "separate"])
+def test_ways_to_accumulate_with_an_epilogue(accumulate: str, epilogue: str) -> None:
+    right(lowered(gemm(64, 128, 96, 64, 128, 32, relu=True), accumulate=accumulate, epilogue=epilogue))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "full", "tiles"), [("bfloat16", False, 8), ("bfloat16", True, 16), ("float32", True, 8)]
+)
+def test_how_much_dst_holds(dtype: str, full: bool, tiles: int) -> None:
+    """16 bits hold twice as many tiles as 32, full synchronisation twice as many as half."""
+    exploration = lowered(gemm(64, 128, 64, 64, 128, 32), accumulate_dtype=dtype, dst_full_sync=full)
+    right(exploration)
+    compute = exploration.plan.compute
+    assert compute is not None
+    assert compute.dst_tiles == tiles
+    assert compute.dst_full_sync_en == full
+    # 64x128 is 8 tiles, which all of these hold: nothing is spilled.
+    assert not [buffer for buffer in exploration.plan.buffers if "partials" in buffer.name]
+    assert any("as asked for" in reason for reason in compute.reasons)
+    assert exploration.plan.low_precision == (dtype == "bfloat16")
+
+
+def test_a_scaled_product_inside_of_a_loop_starts_from_zero_in_each_turn() -> None:
+    """The FPU's product of two blocks adds to DST, so it cannot stay in the section of the whole loop."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((32, 128), "bfloat16"), B: T.Tensor((32, 128), "bfloat16"), C: T.Tensor((32, 32), "float32")
+    ):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            b = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.serial(4):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[0, k * 32], b)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j] * b[i, j]
+            T.copy(c, C)
+
+    right(lowered(kernel, eltwise="fpu"))

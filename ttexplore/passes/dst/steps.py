@@ -63,29 +63,43 @@ class Step:
         return isinstance(value, tirx.FloatImm) and float(value.value) == 0.0
 
 
-def dst_operands(call: Any) -> tuple[DstOperand, ...]:
-    """The DST operands of an operation, in order."""
-    known = OPS.get(op_name(call))
-    if known is None or not any(operand.kind == "dst" for operand in known.operands):
-        return ()
-    found: list[DstOperand] = []
-    values, position = arguments(call), 0
-    for operand in known.operands:
+def _positions(op: Op) -> tuple[tuple[int, AccessKind], ...]:
+    """Where the DST operands of an operation stand among its arguments, of which each takes two."""
+    found: list[tuple[int, AccessKind]] = []
+    position = 0
+    for operand in op.operands:
         if operand.kind == "dst":
-            access: AccessKind = operand.access or "read"
-            found.append(DstOperand(values[position], values[position + 1], access, position))
+            found.append((position, operand.access or "read"))
             position += 1
         position += 1
     return tuple(found)
 
 
+_DST_POSITIONS = {name: positions for name, op in OPS.items() if (positions := _positions(op))}
+
+
+def dst_operands(call: Any) -> tuple[DstOperand, ...]:
+    """The DST operands of an operation, in order."""
+    positions = _DST_POSITIONS.get(op_name(call))
+    if positions is None:
+        return ()
+    values = call.value.args
+    return tuple(DstOperand(values[at], values[at + 1], access, at) for at, access in positions)
+
+
 def values_in(statement: Any) -> list[Any]:
     """The DST values that a statement touches, in order, each once."""
-    return list(dict.fromkeys(operand.value for inner in walk(statement) for operand in dst_operands(inner)))
+    return list(dict.fromkeys(
+        inner.value.args[at] for inner in walk(statement) for at, _ in _DST_POSITIONS.get(op_name(inner), ())
+    ))  # fmt: skip
 
 
 def touches(statement: Any, value: Any) -> bool:
-    return any(operand.value.same_as(value) for inner in walk(statement) for operand in dst_operands(inner))
+    return any(
+        inner.value.args[at].same_as(value)
+        for inner in walk(statement)
+        for at, _ in _DST_POSITIONS.get(op_name(inner), ())
+    )
 
 
 def first_access(body: list[Any], value: Any) -> Literal["read", "write"] | None:

@@ -351,6 +351,8 @@ class _Protocol:
             return
         self.steady(loop, before, count)
         growth = {name: end.filled - before[name].filled for name, end in self.ends.items() if end.own}
+        ways = {(n, side): getattr(end, side)[0] - getattr(before[n], side)[0] for n, end in self.ends.items()
+                for side in ("back", "front")}  # fmt: skip
         moved = False
         for name, end in self.ends.items():
             for side in ("back", "front"):
@@ -374,6 +376,11 @@ class _Protocol:
             again = self.snapshot()
             self.body(loop.body)
             self.steady(loop, again, count)
+        if count is not None:
+            # Each turn goes as far as the first one: after all of them it is known again where an end is.
+            for (name, side), way in ways.items():
+                value, modulus = getattr(before[name], side)
+                setattr(self.ends[name], side, ((value + count * way) % modulus, modulus))
 
     def steady(self, loop: Loop, before: dict[str, _End], count: int | None) -> None:
         for name, end in self.ends.items():

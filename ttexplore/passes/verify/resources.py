@@ -20,12 +20,13 @@ def check_plan(plan: Plan, target: Target) -> None:
         check_l1(plan.buffers, target, plan.layouts)
         _buffers(plan, target)
     compute = plan.compute
-    if compute is not None and compute.dst_tiles != target.dst_tiles(compute.fp32_dest_acc_en):
-        raise VerifyError(
-            f"the plan says that DST holds {compute.dst_tiles} tiles; {target.name} holds "
-            f"{target.dst_tiles(compute.fp32_dest_acc_en)} in this mode",
-            hint="take the number from the target",
-        )
+    if compute is not None:
+        tiles = target.dst_tiles(compute.fp32_dest_acc_en, compute.dst_full_sync_en)
+        if compute.dst_tiles != tiles:
+            raise VerifyError(
+                f"the plan says that DST holds {compute.dst_tiles} tiles; {target.name} holds {tiles} in this mode",
+                hint="take the number from the target",
+            )
     _accessors(plan)
 
 
