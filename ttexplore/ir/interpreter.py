@@ -102,12 +102,14 @@ def interpret(
     start = time.perf_counter()
     tensors = _tensors(functions, plan)
     names = sorted(tensors, key=lambda name: _position(name, plan, functions))
-    given = iter(inputs)
+    # A tensor that no output depends on has left the functions, and keeps its place among the inputs.
+    read = [name for name, role in roles.items() if role in ("input", "inout")]
+    given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
     arrays: dict[str, Array] = {}
     for name in names:
         dtype, shape = tensors[name]
-        if roles[name] in ("input", "inout"):
-            arrays[name] = rounded(next(given), dtype).reshape(shape)
+        if name in given:
+            arrays[name] = rounded(given[name], dtype).reshape(shape)
         else:
             arrays[name] = np.full(shape, np.nan, np.float32)
     tiled = _is_tiled(functions)

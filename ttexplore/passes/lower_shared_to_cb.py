@@ -13,6 +13,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_b
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite_body
 from ttexplore.passes.staging import Staging, plan_staging
+from ttexplore.passes.unused import without_unused
 from ttexplore.target import Target
 
 
@@ -25,16 +26,18 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
                                                                           T.copy(C_local, C_local_out)
                                                                           T.copy(C_local_out, C[...])
 
-    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses.
+    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses; values
+    that no output depends on are left out.
     """
     stages = int(program.plan.options.get("stages", 2))
-    staging = plan_staging(program.kernel, stages)
+    kernel, _ = without_unused(program.kernel)
+    staging = plan_staging(kernel, stages)
     made = {
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()
     }
     buffers = {name: statement.buffer for name, statement in made.items()}
-    body = rewrite_body(statements(program.kernel.body), lambda statement: _renamed(statement, staging, buffers))
+    body = rewrite_body(statements(kernel.body), lambda statement: _renamed(statement, staging, buffers))
     return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]))
 
 

@@ -18,6 +18,7 @@ from ttexplore.passes.padding import check_padding
 from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
+from ttexplore.passes.unused import without_unused
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig, TensorLayout
 from ttexplore.target import Target
 
@@ -57,7 +58,8 @@ def propagate_tt_layout(
             f"accumulate_dtype is {accumulate_dtype!r}", hint="use 'float32' or 'bfloat16', or 'auto' for the choice"
         )
     check_padding(program.kernel, check_regions(program, target))
-    staging = plan_staging(program.kernel, stages)
+    kernel, unused = without_unused(program.kernel)
+    staging = plan_staging(kernel, stages)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     buffers = tuple(circular_buffer(one, wide) for one in staging.buffers.values() if one.kind == "cb")
     check_l1(buffers, target, program.plan.layouts)
@@ -65,7 +67,7 @@ def propagate_tt_layout(
     if dst_full_sync:
         reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
-    return program.with_plan(buffers=buffers, compute=compute)
+    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *unused))
 
 
 def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:

@@ -14,7 +14,7 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
-from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, webs
+from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_nest, webs
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, KernelRole
 from ttexplore.record import Span
 
@@ -93,10 +93,10 @@ def plan_staging(function: Any, default_stages: int) -> Staging:
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
     staging = Staging()
-    pipelines = _pipeline_depths(function)
+    pipelines, loops = _pipeline_depths(function), _innermost_loops(function)
     for web in webs(function):
         _check_block(web)
-        _Web(web, staging, pipelines, default_stages).place()
+        _Web(web, staging, pipelines, loops, default_stages).place()
     return staging
 
 
@@ -113,6 +113,20 @@ def _pipeline_depths(function: Any) -> dict[Any, int]:
 
     visit(function.body, 0)
     return depths
+
+
+def _innermost_loops(function: Any) -> dict[Any, Any]:
+    """The innermost loop around each statement, by its variable; no entry outside of loops."""
+    found: dict[Any, Any] = {}
+
+    def visit(body: Any, loop: Any) -> None:
+        for statement in statements(body):
+            found[statement] = loop
+            if isinstance(statement, tirx.For) and not is_parallel(statement):
+                visit(statement.body, statement.loop_var)
+
+    visit(function.body, None)
+    return found
 
 
 def _check_block(web: Web) -> None:
@@ -133,8 +147,11 @@ def _check_block(web: Web) -> None:
 class _Web:
     """Places one web."""
 
-    def __init__(self, web: Web, staging: Staging, pipelines: dict[Any, int], default_stages: int) -> None:
-        self.web, self.staging, self.pipelines, self.default_stages = web, staging, pipelines, default_stages
+    def __init__(
+        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, Any], default_stages: int
+    ) -> None:
+        self.web, self.staging, self.default_stages = web, staging, default_stages
+        self.pipelines, self.loops = pipelines, loops
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
         self.loads = [write for write in web.writes if _tensor_of_load(write) is not None]
@@ -158,22 +175,40 @@ class _Web:
         return storage_dtype(dtype_of(_tensor_of_load(load))) == self.dtype
 
     def _plain_write(self) -> bool:
-        """Whether one statement other than a gemm writes it, without reading it."""
+        """Whether one statement other than a gemm writes it, once and without reading it."""
         if self.loads or len(self.computed) != 1:
             return False
         write = self.computed[0]
         if op_name(write) == "tl.gemm":
             return False
+        if is_parallel(write):
+            stores = parallel_nest(write)[1]
+            if sum(store.buffer.same_as(self.web.buffer) for store in stores) > 1:
+                return False
+            if any(load.source.same_as(self.web.buffer) for store in stores for load in loads_of(store.value)):
+                return False
         return all(a.kind == "write" for a in accesses(write) if a.buffer.same_as(self.web.buffer))
 
     def _is_plain_output(self) -> bool:
         if not self._plain_write() or self.uses or len(self.stores) != 1:
             return False
+        if not self._used_where_written(self.stores[0]):
+            return False
         narrower = self.dtype == "bfloat16" and storage_dtype(dtype_of(_tensor_of_store(self.stores[0]))) == "float32"
         return not narrower
 
     def _is_plain_operand(self) -> bool:
-        return self._plain_write() and any(role in _FROM_CIRCULAR_BUFFERS for _, role in self.uses)
+        reads = [read for read, _ in self.web.reads]
+        return (
+            self._plain_write()
+            and any(role in _FROM_CIRCULAR_BUFFERS for _, role in self.uses)
+            and all(map(self._used_where_written, reads))
+        )
+
+    def _used_where_written(self, read: Any) -> bool:
+        """Whether each write meets one turn of `read`: a circular buffer is emptied as often as it is filled."""
+        loop, other = self.loops.get(self.computed[0]), self.loops.get(read)
+        return loop is other or (loop is not None and other is not None and loop.same_as(other))
 
     # Placing it
 

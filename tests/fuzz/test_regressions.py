@@ -1,0 +1,139 @@
+"""Every fault that random kernels have found, with the smallest kernel that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ttexplore as ttx
+
+
+def holds(text: str, folder: Path, *, target: str = "wormhole_n150", options: dict[str, Any] | None = None) -> None:
+    """The kernel lowers, every step gives the reference's result, and so does the emulator."""
+    path = folder / "kernel.py"
+    path.write_text(text, encoding="utf-8")
+    exploration = ttx.explore(f"{path}::kernel", target=target, options=options)
+    assert exploration.error is None, str(exploration.error)
+    check = exploration.check()
+    assert check, str(check)
+    run = exploration.run()
+    assert run.passed, run.message
+
+
+def test_a_load_that_nothing_reads(tmp_path: Path) -> None:
+    """It is left out, and its tensor keeps its place among the inputs."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 32), "bfloat16"),
+    V: T.Tensor((32,), "bfloat16"),
+    B: T.Tensor((32, 32), "bfloat16"),
+    C: T.Tensor((32, 32), "bfloat16"),
+):
+    with T.Kernel(1) as bx:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        v = T.alloc_shared((32,), "bfloat16")
+        T.copy(V, v)
+        T.copy(A, a)
+        T.copy(B, a)
+        T.copy(a, C)
+"""
+    holds(text, tmp_path)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
+    assert [note for note in exploration.plan.notes if "never used" in note] == [
+        "the value of v of line 14 is never used: it is left out",
+        "the value of a of line 15 is never used: it is left out",
+    ]
+
+
+def test_a_result_that_its_nest_reads(tmp_path: Path) -> None:
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((64, 32), "bfloat16"),
+    B: T.Tensor((64, 32), "bfloat16"),
+    C: T.Tensor((64, 32), "bfloat16"),
+    D: T.Tensor((64, 32), "bfloat16"),
+):
+    with T.Kernel(1, 2) as (bx, by):
+        a = T.alloc_shared((32, 32), "bfloat16")
+        r = T.alloc_shared((32, 32), "bfloat16")
+        s = T.alloc_shared((32, 32), "bfloat16")
+        unused = T.alloc_shared((32, 32), "float32")
+        T.copy(A[by * 32, bx * 32], a)
+        for i, j in T.Parallel(32, 32):
+            unused[i, j] = a[i, j] * 3.0
+            r[i, j] = a[i, j] + a[i, j]
+            s[i, j] = r[i, j]
+        T.copy(a, B[by * 32, bx * 32])
+        T.copy(r, C[by * 32, bx * 32])
+        T.copy(s, D[by * 32, bx * 32])
+"""
+    holds(text, tmp_path)
+
+
+def test_an_element_that_is_stored_twice(tmp_path: Path) -> None:
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "bfloat16")):
+    with T.Kernel(1, 1) as (bx, by):
+        a = T.alloc_shared((32, 32), "bfloat16")
+        r = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[by * 32, bx * 32], a)
+        for i, j in T.Parallel(32, 32):
+            r[i, j] = a[i, j] + a[i, j]
+            r[i, j] = a[i, j] - 1.0
+        T.copy(a, B[by * 32, bx * 32])
+        T.copy(r, C[by * 32, bx * 32])
+"""
+    holds(text, tmp_path)
+
+
+def test_a_value_from_before_a_loop_that_each_turn_stores(tmp_path: Path) -> None:
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 96), "bfloat16"), C: T.Tensor((2, 32, 96), "bfloat16")):
+    with T.Kernel(3) as bx:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        m = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[0, bx * 32], a)
+        T.copy(a, m)
+        for k in T.serial(2):
+            T.copy(m, C[k, 0, bx * 32])
+"""
+    holds(text, tmp_path)
+
+
+def test_a_value_that_a_nest_reads_and_changes(tmp_path: Path) -> None:
+    """What is changed in place may be read for another result of the same nest."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "bfloat16")):
+    with T.Kernel(1, 1) as (bx, by):
+        a = T.alloc_shared((32, 32), "bfloat16")
+        r = T.alloc_shared((32, 32), "bfloat16")
+        s = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[by * 32, bx * 32], a)
+        for i, j in T.Parallel(32, 32):
+            r[i, j] = a[i, j] + 1.0
+        for i, j in T.Parallel(32, 32):
+            s[i, j] = a[i, j] * r[i, j]
+            r[i, j] = r[i, j] + 2.0
+        T.copy(s, C[by * 32, bx * 32])
+"""
+    holds(text, tmp_path)

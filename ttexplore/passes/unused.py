@@ -1,0 +1,122 @@
+"""Values that reach no tensor: loads that nothing reads, results that are overwritten or forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, op_name, statements, with_body, with_function_body
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, loads_of, parallel_nest, webs
+
+
+def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
+    """The kernel without the statements that no output depends on, and a note for each of them.
+
+        T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
+
+    They would fill circular buffers that nobody empties. Raises what finding the webs raises.
+    """
+    found = webs(function)
+    live = _live(found)
+    if len(live) == len(found):
+        return function, ()
+    notes: list[str] = []
+    body = _body(statements(function.body), found, live, notes)
+    return with_function_body(function, body), tuple(notes)
+
+
+def _live(found: list[Web]) -> set[int]:
+    """The numbers of the webs that a stored value depends on."""
+    # A nest that changes a buffer in place may read it for another result, too.
+    readers = [
+        (number, statement, web.buffer)
+        for number, web in enumerate(found)
+        for statement in (*(read for read, _ in web.reads), *web.writes)
+    ]
+    live: set[int] = set()
+    while True:
+        more = {
+            number
+            for number, read, buffer in readers
+            if number not in live and any(buffer.same_as(one) for one in _needed(read, found, live))
+        }
+        if not more:
+            return live
+        live |= more
+
+
+def _needed(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+    """The buffers whose values the statement needs for what is live of its results."""
+    if is_parallel(statement):
+        needed: list[Any] = []
+        for store in _kept(statement, found, live):
+            needed += [load.source for load in loads_of(store.value)]
+        return needed
+    stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
+    if not stores and not _live_targets(statement, found, live):
+        return []
+    return [region.source for region in arguments(statement) if hasattr(region, "source")]
+
+
+def _live_targets(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+    """The buffers of live values that the statement writes."""
+    return [
+        found[number].buffer
+        for number in sorted(live)
+        if any(write.same_as(statement) for write in found[number].writes)
+    ]
+
+
+def _kept(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+    """The stores of a T.Parallel nest that its live results need: those to them, and those that these read."""
+    needed = _live_targets(statement, found, live)
+    kept: list[Any] = []
+    for store in reversed(parallel_nest(statement)[1]):
+        if any(store.buffer.same_as(one) for one in needed):
+            kept.insert(0, store)
+            needed = [*needed, *(load.source for load in loads_of(store.value))]
+    return kept
+
+
+def _body(body: list[Any], found: list[Web], live: set[int], notes: list[str]) -> list[Any]:
+    made: list[Any] = []
+    for statement in body:
+        made += _statement(statement, found, live, notes)
+    return made
+
+
+def _statement(statement: Any, found: list[Web], live: set[int], notes: list[str]) -> list[Any]:
+    written = [web for web in found if any(write.same_as(statement) for write in web.writes)]
+    if is_parallel(statement):
+        stores = parallel_nest(statement)[1]
+        kept = _kept(statement, found, live)
+        for store in stores:
+            if not any(store is one for one in kept):
+                notes.append(_note(store.buffer, store))
+        if len(kept) == len(stores):
+            return [statement]
+        return [_nest(statement, kept)] if kept else []
+    if isinstance(statement, tirx.For):
+        inner = _body(statements(statement.body), found, live, notes)
+        if not inner:
+            return []
+        return [with_body(statement, inner)]
+    if written and not _live_targets(statement, found, live):
+        notes.append(_note(written[0].buffer, statement))
+        return []
+    return [statement]
+
+
+def _nest(statement: Any, body: list[Any]) -> Any:
+    """The nest around other stores."""
+    for one in reversed(parallel_nest(statement)[0]):
+        body = [with_body(one, body)]
+    return body[0]
+
+
+def _note(buffer: Any, statement: Any) -> str:
+    span = span_of(statement)
+    where = f" of line {span.line}" if span else ""
+    return f"the value of {buffer.name}{where} is never used: it is left out"
