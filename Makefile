@@ -63,6 +63,13 @@ test: lint $(VENV)/installed compiler headers ## all checks without the SDK: lin
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
 
+# Random kernels beyond those of `make test`: other ones each time.
+N ?= 1000
+.PHONY: fuzz
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: $(VENV)/installed compiler headers ## random kernels through every law: make fuzz N=10000 WORKERS=2
+	$(BIN)/python -m tests.fuzz $(N) --workers $(WORKERS)
+
 # The SDK with its compiler and a simulated chip, in .cache of the clone (about 1.3 GB, 2 minutes, once).
 DEVICE := $(CURDIR)/.cache/ttexplore/device
 .PHONY: device

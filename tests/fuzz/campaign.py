@@ -1,0 +1,115 @@
+"""Many random kernels: failures are told apart by what they say, and each is shrunk once."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.fuzz.description import Kernel, Schedule
+from tests.fuzz.generate import cases
+from tests.fuzz.laws import LawBroken
+from tests.fuzz.reduce import reduced
+from tests.fuzz.source import regression_text
+
+# Kernels that one search draws: between two searches progress is told, and the strategy starts afresh.
+CHUNK = 100
+
+Check = Callable[[Kernel, Schedule], str]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A broken law with the smallest kernel that was found to break it."""
+
+    signature: str
+    message: str
+    kernel: Kernel
+    schedule: Schedule
+
+    def text(self, number: int) -> str:
+        """What is wrong, and a regression test that is ready to paste."""
+        comment = "\n".join(f"# {line}" for line in self.message.splitlines()[:12])
+        return f"{comment}\n{regression_text(self.kernel, self.schedule, f'fuzz_{number}')}"
+
+
+@dataclass
+class Tally:
+    """What a campaign has come to: kernels by outcome ("" is well), failures by signature, seconds."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    again: Counter[str] = field(default_factory=Counter[str])
+    seconds: float = 0.0
+
+    @property
+    def kernels(self) -> int:
+        return self.outcomes.total() + self.again.total()
+
+    def add(self, other: Tally) -> None:
+        self.outcomes += other.outcomes
+        self.again += other.again
+        for name, failure in other.failures.items():
+            self.failures.setdefault(name, failure)
+        self.seconds += other.seconds
+
+
+def signature(error: LawBroken) -> str:
+    """What the failure says without names, numbers and places, so that one fault has one."""
+    text = str(error).splitlines()[0]
+    text = re.sub(r"\S*kernel\.py:\d+:", "", text)
+    text = re.sub(r"\b[a-zA-Z]\d+\w*\b|\(.*?\)|-?\d[\w.+-]*|\[.*", "#", text)
+    return re.sub(r"\s+", " ", text)[:160]
+
+
+def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -> Tally:
+    """Draw `count` kernels from the seed `start` and check each; failures that are not `known` are made small.
+
+    `check` may sample the costly laws; `full` checks them all, so that a failure is found again.
+    """
+    begin = time.perf_counter()
+    tally = Tally()
+
+    @seed(start)
+    @settings(
+        max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    )  # fmt: skip
+    @given(cases())
+    def draw(case: tuple[Kernel, Schedule]) -> None:
+        kernel, schedule = case
+        try:
+            tally.outcomes[check(kernel, schedule)] += 1
+        except LawBroken as error:
+            name = signature(error)
+            tally.again[name] += 1
+            if name not in known.failures and name not in tally.failures:
+                tally.failures[name] = small(kernel, schedule, full, name)
+
+    draw()
+    tally.seconds = time.perf_counter() - begin
+    return tally
+
+
+def small(kernel: Kernel, schedule: Schedule, check: Check, name: str) -> Failure:
+    """The failure with this signature, on the smallest kernel that has it."""
+    messages: list[str] = []
+
+    def fails(kernel: Kernel, schedule: Schedule) -> bool:
+        try:
+            check(kernel, schedule)
+        except LawBroken as error:
+            if signature(error) == name:
+                messages.append(str(error))
+                return True
+        except Exception:  # the description itself makes no sense any more
+            return False
+        return False
+
+    fails(kernel, schedule)
+    kernel, schedule = reduced(kernel, schedule, fails)
+    return Failure(name, messages[-1] if messages else name, kernel, schedule)

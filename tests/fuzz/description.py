@@ -1,0 +1,184 @@
+"""A kernel as a value: what the generator draws, the source text is written from, and NumPy computes.
+
+Integer expressions of block indices and loop variables are kept as Python text: they mean in a kernel what they mean
+in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+BLOCK_INDICES = ("bx", "by", "bz")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A parameter. `values` says how random inputs are drawn: ``coarse`` are multiples of 1/32 from -2 to 2, which
+    every format holds exactly; ``positive`` multiples of 1/32 from 0.5 to 2; ``normal`` have full mantissas, within ±4.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    values: Literal["coarse", "positive", "normal"] = "coarse"
+
+
+# Expressions of elements
+
+
+@dataclass(frozen=True)
+class Load:
+    """``buffer[indices]`` at texts of the loop variables of T.Parallel."""
+
+    buffer: str
+    indices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Constant:
+    value: float
+
+
+@dataclass(frozen=True)
+class Position:
+    """An integer expression of block indices and loop variables, as int32."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """A value that was given a name in the same T.Parallel."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation of `meaning.OPERATIONS` on expressions."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Load | Constant | Position | Named | Call
+
+
+# Statements
+
+
+@dataclass(frozen=True)
+class Allocate:
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scope: Literal["shared", "fragment"]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A block of a tensor or a whole on-chip buffer: texts of the starts, and its extents along all axes.
+
+    `form` is how it is written: ``index`` as ``A[start, start]``, ``slice`` as ``A[start : start + extent, ...]``,
+    ``whole`` as ``A``.
+    """
+
+    name: str
+    starts: tuple[str, ...]
+    extents: tuple[int, ...]
+    form: Literal["index", "slice", "whole"] = "index"
+
+
+@dataclass(frozen=True)
+class Copy:
+    source: Region
+    target: Region
+
+
+@dataclass(frozen=True)
+class Fill:
+    buffer: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Gemm:
+    a: str
+    b: str
+    c: str
+    transpose_a: bool = False
+    transpose_b: bool = False
+    clear: bool = False
+
+
+@dataclass(frozen=True)
+class Bind:
+    """``name = value`` inside T.Parallel."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Store:
+    """``buffer[all loop variables] = value`` inside T.Parallel."""
+
+    buffer: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Parallel:
+    variables: tuple[str, ...]
+    extents: tuple[int, ...]
+    body: tuple[Bind | Store, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of constant extent: T.serial, or T.Pipelined where `stages` is a number."""
+
+    variable: str
+    extent: int
+    stages: int | None
+    body: tuple[Statement, ...]
+
+
+Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
+
+
+@dataclass(frozen=True)
+class Kernel:
+    grid: tuple[int, ...]
+    tensors: tuple[Tensor, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The target and the options that a kernel is lowered with."""
+
+    target: str = "wormhole_n150"
+    options: dict[str, object] = field(default_factory=dict[str, object])
+
+
+def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """All statements below `body`, loops before what is in them."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from statements(statement.body)
+
+
+def outputs(kernel: Kernel) -> tuple[Tensor, ...]:
+    """The tensors that the kernel stores to, in the order of its parameters."""
+    stored = {one.target.name for one in statements(kernel.body) if isinstance(one, Copy)}
+    return tuple(tensor for tensor in kernel.tensors if tensor.name in stored)
+
+
+def inputs(kernel: Kernel) -> tuple[Tensor, ...]:
+    """The tensors that the kernel reads, in the order of its parameters."""
+    stored = outputs(kernel)
+    return tuple(tensor for tensor in kernel.tensors if tensor not in stored)

@@ -1,0 +1,166 @@
+"""The laws of the lowering, on one kernel with one schedule."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ttexplore as ttx
+from tests.fuzz.description import Kernel, Schedule
+from tests.fuzz.meaning import REFERENCE, Interval, device_precision, expected, random_inputs
+from tests.fuzz.source import source_text
+from tests.typecheck.lint import lint
+from tests.typecheck.typecheck import typecheck
+from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.emulator import Emulator
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported
+from ttexplore.exploration import Exploration
+from ttexplore.ir.interpreter import interpret
+from ttexplore.passes.infer_tt_layout import tensor_roles
+from ttexplore.plan import KERNEL_ROLES
+
+# What may be refused: a name to count by, the kind, and what the message says. Everything else that is refused breaks
+# a law.
+REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
+    ("DST is too small", ResourceError, r"tiles of DST"),
+    ("L1 is too small", ResourceError, r"B of L1; a core of"),
+    ("a block outlives the loop that loads it", Unsupported, r"used outside of the loop that fills it"),
+)
+
+
+class LawBroken(AssertionError):
+    """`law` is the short name of the law, `what` says where and how much."""
+
+    def __init__(self, law: str, what: str) -> None:
+        super().__init__(f"{law}: {what}")
+        self.law, self.what = law, what
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Which of the costly laws are checked: the emitted program on the emulator, two lowerings being equal, and the
+    emitted text against the SDK's headers in this folder."""
+
+    emulator: Emulator | None = None
+    determinism: bool = False
+    headers: Path | None = None
+
+
+def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> str:
+    """Holds the product to every law; gives "" or the name of what was refused. Raises LawBroken."""
+    arrays = random_inputs(kernel, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.py"
+        path.write_text(source_text(kernel), encoding="utf-8")
+        try:
+            exploration = ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options)
+            error = exploration.error
+        except TTExploreError as refused:
+            exploration, error = None, refused
+        except Exception as crash:
+            raise LawBroken("no crash", f"{type(crash).__name__}: {crash}") from crash
+        if exploration is None or error is not None:
+            assert error is not None
+            return _refusal(error)
+        bounds = expected(kernel, arrays, REFERENCE)
+        _inside("the reference is right", exploration.reference(arrays), bounds)
+        check_exploration(exploration, kernel, arrays, checks)
+        if checks.determinism:
+            _same(exploration, ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options))
+    return ""
+
+
+def check_exploration(
+    exploration: Exploration, kernel: Kernel, arrays: Sequence[NDArray[Any]], checks: Checks
+) -> None:  # fmt: skip
+    compute = exploration.plan.compute
+    assert compute is not None
+    bounds = expected(kernel, arrays, device_precision(wide=compute.fp32_dest_acc_en, fidelity="HiFi4"))
+    roles: dict[str, str] = {**tensor_roles(exploration.kernel.function)}
+    for step in exploration.steps:
+        law = f"step {step.letter} gives the reference's result"
+        try:
+            result = interpret(step.after.functions, step.after.plan, arrays, roles)
+        except TTExploreError as error:
+            raise LawBroken(law, str(error)) from error
+        except Exception as crash:
+            raise LawBroken("no crash", f"{step.letter}: {type(crash).__name__}: {crash}") from crash
+        _inside(law, result.outputs, bounds)
+        _origins(exploration, step)
+    for role in KERNEL_ROLES:
+        text = exploration.code[role].text
+        if found := lint(text, arch=exploration.target.arch, dst_tiles=compute.dst_tiles):
+            raise LawBroken("emitted text is clean", f"{role}: {found}\n{text}")
+        if checks.headers is not None:
+            _typechecks(exploration, role, text, checks.headers)
+    if checks.emulator is not None:
+        texts = {role: exploration.code[role].text for role in KERNEL_ROLES}
+        try:
+            run = checks.emulator.run(EmittedProgram(texts, exploration.plan), arrays)
+        except TTExploreError as error:
+            raise LawBroken("the emulator runs the program", str(error)) from error
+        fidelity = device_precision(wide=compute.fp32_dest_acc_en, fidelity=compute.math_fidelity)
+        _inside("the emulator gives the result", run.outputs, expected(kernel, arrays, fidelity))
+        if "never written" in run.message:
+            raise LawBroken("every page is written", run.message)
+
+
+def _refusal(error: TTExploreError) -> str:
+    if error.span is None or not error.hint:
+        raise LawBroken("a refusal has a line and a hint", str(error)) from error
+    for name, kind, message in REFUSALS:
+        if isinstance(error, kind) and re.search(message, error.message):
+            return name
+    raise LawBroken("a refusal is expected", f"{type(error).__name__}: {error}") from error
+
+
+def _inside(law: str, outputs: Sequence[NDArray[Any]], bounds: Sequence[Interval]) -> None:
+    if len(outputs) != len(bounds):
+        raise LawBroken(law, f"{len(outputs)} outputs, {len(bounds)} are expected")
+    for number, (output, bound) in enumerate(zip(outputs, bounds, strict=True)):
+        if output.shape != bound.value.shape:
+            raise LawBroken(law, f"output {number} is {output.shape}, expected is {bound.value.shape}")
+        wrong = ~bound.contains(output)
+        if wrong.any():
+            at = tuple(int(place[0]) for place in np.nonzero(wrong))
+            raise LawBroken(
+                law,
+                f"{int(wrong.sum())} of {wrong.size} elements of output {number} are outside of their bounds; at {at} "
+                f"{float(output[at])!r}, expected {bound.value[at]!r} from {bound.low[at]!r} to {bound.high[at]!r}",
+            )
+
+
+def _origins(exploration: Exploration, step: Any) -> None:
+    lines = {origin.span.line for line in exploration.kernel.source.lines for origin in line.origins}
+    for line in step.listing.lines:
+        if line.node is not None and "alloc_buffer" not in line.text and not line.origins:
+            raise LawBroken("origins never shrink", f"{step.letter}: {line.text.strip()}")
+        if any(origin.span.line not in lines for origin in line.origins):
+            raise LawBroken("origins are lines of the kernel", f"{step.letter}: {line.text.strip()}")
+
+
+def _typechecks(exploration: Exploration, role: Any, text: str, headers: Path) -> None:
+    plan = exploration.plan
+    assert plan.compute is not None
+    formats = {buffer.index: buffer.data_format for buffer in plan.buffers if buffer.index is not None}
+    words = [2, 2048] * len(plan.kernel_signature(role).compile_time)
+    found = typecheck(
+        text, role=role, arch=exploration.target.arch, compile_time_args=words, named={}, formats=formats,
+        fp32_dest_acc=plan.compute.fp32_dest_acc_en, headers=headers,
+    )  # fmt: skip
+    if found:
+        raise LawBroken("emitted text type-checks", f"{role}: {found}\n{text}")
+
+
+def _same(first: Exploration, second: Exploration) -> None:
+    if [step.listing.text for step in first.steps] != [step.listing.text for step in second.steps]:
+        raise LawBroken("two lowerings are equal", "the listings differ")
+    if {name: file.text for name, file in first.files.items()} != {n: file.text for n, file in second.files.items()}:
+        raise LawBroken("two lowerings are equal", "the files differ")

@@ -1,0 +1,455 @@
+"""What a kernel gives, computed in NumPy from its description, with bounds of what rounding may do to each element.
+
+Every value is an interval around its float64 value. Each operation widens it by the rounding that the machine is
+allowed; comparisons and roundings that the interval leaves open let both ways pass. So a result outside of its
+interval is a fault and no matter of conditioning.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.fuzz.description import (
+    BLOCK_INDICES,
+    Allocate,
+    Bind,
+    Call,
+    Constant,
+    Copy,
+    Expression,
+    Fill,
+    Gemm,
+    Kernel,
+    Load,
+    Loop,
+    Named,
+    Parallel,
+    Position,
+    Region,
+    Statement,
+    Tensor,
+    inputs,
+    outputs,
+)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Values with the bounds that a right result lies in; bounds may be infinite. Conditions are 0 and 1."""
+
+    value: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def exact(cls, value: Any) -> Interval:
+        array = np.asarray(value, np.float64)
+        return cls(array, array, array)
+
+    def widened(self, radius: Any) -> Interval:
+        return Interval(self.value, self.low - radius, self.high + radius)
+
+    @property
+    def size(self) -> Array:
+        """The largest absolute value of each element."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    def contains(self, result: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which elements of `result` are right; where a bound is not finite, any is."""
+        got = result.astype(np.float64)
+        # Below the smallest normal float32 the machine may give zero.
+        slack = np.maximum(self.size * 1e-7, 1e-30)
+        inside = (self.low - slack <= got) & (got <= self.high + slack)
+        return inside | ~np.isfinite(self.low) | ~np.isfinite(self.high)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What the machine is allowed: `unit` relative to each operation's result, `product` relative to each product of
+    the matrix unit or of an elementwise multiplication, `mantissa_bits` of an operand of the FPU, and whether a narrow
+    intermediate may keep the precision that it was computed in."""
+
+    unit: float
+    product: float
+    mantissa_bits: int
+    keeps_more: bool
+
+
+# The reference computes in float32 and rounds where the kernel stores.
+REFERENCE = Precision(unit=2**-22, product=2**-21, mantissa_bits=23, keeps_more=False)
+_PRODUCT = {"LoFi": 2**-4, "HiFi2": 2**-7, "HiFi3": 2**-8, "HiFi4": 2**-9}
+
+
+def device_precision(*, wide: bool, fidelity: str) -> Precision:
+    """A chip with a DST of 32 bits (`wide`) or 16, at a math fidelity."""
+    unit = 2**-9 if wide else 2**-6
+    return Precision(unit, max(unit, _PRODUCT[fidelity]), 10 if wide else 7, keeps_more=True)
+
+
+# Operations
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an operation is written, and what it gives. `kind` tells conditions from numbers, of the result."""
+
+    text: str
+    meaning: Callable[..., Interval]
+    kind: Literal["number", "condition"] = "number"
+
+
+def _add(p: Precision, a: Interval, b: Interval) -> Interval:
+    made = Interval(a.value + b.value, a.low + b.low, a.high + b.high)
+    return made.widened(p.unit * np.maximum(made.size, np.maximum(a.size, b.size)))
+
+
+def _subtract(p: Precision, a: Interval, b: Interval) -> Interval:
+    return _add(p, a, Interval(-b.value, -b.high, -b.low))
+
+
+def _corners(a: Interval, b: Interval, function: Callable[[Array, Array], Array]) -> Interval:
+    corners = [function(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    return Interval(function(a.value, b.value), low, high)
+
+
+def _multiply(p: Precision, a: Interval, b: Interval) -> Interval:
+    made = _corners(a, b, lambda x, y: x * y)
+    return made.widened(p.product * made.size)
+
+
+def _divide(p: Precision, a: Interval, b: Interval) -> Interval:
+    made = _corners(a, b, lambda x, y: x / y)
+    open_ = (b.low <= 0) & (b.high >= 0)
+    made = Interval(made.value, np.where(open_, -np.inf, made.low), np.where(open_, np.inf, made.high))
+    return made.widened(2 * p.unit * made.size)
+
+
+def _both(function: Callable[[Array, Array], Array]) -> Callable[..., Interval]:
+    """An operation that grows with both operands and gives one of them."""
+    return lambda p, a, b: Interval(
+        function(a.value, b.value), function(a.low, b.low), function(a.high, b.high)
+    ).widened(p.unit * np.maximum(a.size, b.size))  # fmt: skip
+
+
+def _absolute(p: Precision, a: Interval) -> Interval:
+    crosses = (a.low <= 0) & (a.high >= 0)
+    low = np.where(crosses, 0.0, np.minimum(np.abs(a.low), np.abs(a.high)))
+    return Interval(np.abs(a.value), low, a.size).widened(p.unit * a.size)
+
+
+def _negative(p: Precision, a: Interval) -> Interval:
+    return Interval(-a.value, -a.high, -a.low).widened(p.unit * a.size)
+
+
+def _growing(function: Callable[[Array], Array], floor: float = 0.0) -> Callable[..., Interval]:
+    """A function that grows, wrong by a few units of its value, or of `floor` where that is more."""
+
+    def meaning(p: Precision, a: Interval) -> Interval:
+        made = Interval(function(a.value), function(a.low), function(a.high))
+        return made.widened(4 * p.unit * np.maximum(made.size, floor))
+
+    return meaning
+
+
+def _falling(function: Callable[[Array], Array]) -> Callable[..., Interval]:
+    """A function of positive numbers that falls; where the operand may be 0, anything."""
+
+    def meaning(p: Precision, a: Interval) -> Interval:
+        made = Interval(function(a.value), function(a.high), np.where(a.low > 0, function(a.low), np.inf))
+        return made.widened(4 * p.unit * made.size)
+
+    return meaning
+
+
+def _smooth(function: Callable[[Array], Array], slope: float, low: float, high: float) -> Callable[..., Interval]:
+    """A function with a largest slope and a range, wrong by a few units."""
+
+    def meaning(p: Precision, a: Interval) -> Interval:
+        value = function(a.value)
+        radius = slope * np.maximum(a.high - a.value, a.value - a.low)
+        made = Interval(value, np.maximum(value - radius, low), np.minimum(value + radius, high))
+        return made.widened(4 * p.unit * np.maximum(made.size, 1.0))
+
+    return meaning
+
+
+def _steps(function: Callable[[Array], Array]) -> Callable[..., Interval]:
+    """A function to whole numbers that grows."""
+    return lambda p, a: Interval(function(a.value), function(a.low), function(a.high)).widened(p.unit * a.size)
+
+
+def _less(p: Precision, a: Interval, b: Interval) -> Interval:
+    return _condition(a.value < b.value, a.high < b.low, a.low < b.high)
+
+
+def _less_equal(p: Precision, a: Interval, b: Interval) -> Interval:
+    return _condition(a.value <= b.value, a.high <= b.low, a.low <= b.high)
+
+
+def _equal(p: Precision, a: Interval, b: Interval) -> Interval:
+    certain = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
+    return _condition(a.value == b.value, certain, (a.low <= b.high) & (b.low <= a.high))
+
+
+def _condition(value: Any, certain: Any, possible: Any) -> Interval:
+    return Interval(*(np.asarray(one, np.float64) for one in (value, certain, possible)))
+
+
+def _swapped(function: Callable[..., Interval]) -> Callable[..., Interval]:
+    return lambda p, a, b: function(p, b, a)
+
+
+def _not(p: Precision, a: Interval) -> Interval:
+    return Interval(1 - a.value, 1 - a.high, 1 - a.low)
+
+
+def _and(p: Precision, a: Interval, b: Interval) -> Interval:
+    return Interval(np.minimum(a.value, b.value), np.minimum(a.low, b.low), np.minimum(a.high, b.high))
+
+
+def _or(p: Precision, a: Interval, b: Interval) -> Interval:
+    return Interval(np.maximum(a.value, b.value), np.maximum(a.low, b.low), np.maximum(a.high, b.high))
+
+
+def _select(p: Precision, test: Interval, a: Interval, b: Interval) -> Interval:
+    sure, never = test.low == 1, test.high == 0
+    low = np.where(sure, a.low, np.where(never, b.low, np.minimum(a.low, b.low)))
+    high = np.where(sure, a.high, np.where(never, b.high, np.maximum(a.high, b.high)))
+    made = Interval(np.where(test.value == 1, a.value, b.value), low, high)
+    return made.widened(p.unit * made.size)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-np.clip(x, -700, 700)))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+OPERATIONS: dict[str, Operation] = {
+    "add": Operation("({0} + {1})", _add),
+    "subtract": Operation("({0} - {1})", _subtract),
+    "multiply": Operation("({0} * {1})", _multiply),
+    "divide": Operation("({0} / {1})", _divide),
+    "max": Operation("T.max({0}, {1})", _both(np.maximum)),
+    "min": Operation("T.min({0}, {1})", _both(np.minimum)),
+    "abs": Operation("T.abs({0})", _absolute),
+    "negative": Operation("(-{0})", _negative),
+    "exp": Operation("T.exp({0})", _growing(np.exp)),
+    "exp2": Operation("T.exp2({0})", _growing(np.exp2)),
+    "log": Operation("T.log({0})", _growing(np.log, 1.0)),
+    "log2": Operation("T.log2({0})", _growing(np.log2, 1.0)),
+    "sqrt": Operation("T.sqrt({0})", _growing(lambda x: np.sqrt(np.maximum(x, 0)))),
+    "rsqrt": Operation("T.rsqrt({0})", _falling(lambda x: 1 / np.sqrt(np.maximum(x, 0)))),
+    "reciprocal": Operation("(1.0 / {0})", _falling(lambda x: 1 / x)),
+    "sigmoid": Operation("T.sigmoid({0})", _smooth(_sigmoid, 0.25, 0.0, 1.0)),
+    "tanh": Operation("T.tanh({0})", _smooth(np.tanh, 1.0, -1.0, 1.0)),
+    "erf": Operation("T.erf({0})", _smooth(_erf, 1.13, -1.0, 1.0)),
+    "sin": Operation("T.sin({0})", _smooth(np.sin, 1.0, -1.0, 1.0)),
+    "cos": Operation("T.cos({0})", _smooth(np.cos, 1.0, -1.0, 1.0)),
+    "floor": Operation("T.floor({0})", _steps(np.floor)),
+    "ceil": Operation("T.ceil({0})", _steps(np.ceil)),
+    "round": Operation("T.round({0})", _steps(np.round)),
+    "less": Operation("({0} < {1})", _less, "condition"),
+    "less_equal": Operation("({0} <= {1})", _less_equal, "condition"),
+    "greater": Operation("({0} > {1})", _swapped(_less), "condition"),
+    "greater_equal": Operation("({0} >= {1})", _swapped(_less_equal), "condition"),
+    "equal": Operation("({0} == {1})", _equal, "condition"),
+    "not_equal": Operation("({0} != {1})", lambda p, a, b: _not(p, _equal(p, a, b)), "condition"),
+    "and": Operation("T.logical_and({0}, {1})", _and, "condition"),
+    "or": Operation("T.logical_or({0}, {1})", _or, "condition"),
+    "not": Operation("T.logical_not({0})", _not, "condition"),
+    "select": Operation("T.if_then_else({0}, {1}, {2})", _select),
+    "float32": Operation('T.cast({0}, "float32")', lambda p, a: rounded(a, "float32", p)),
+    "bfloat16": Operation('T.cast({0}, "bfloat16")', lambda p, a: rounded(a, "bfloat16", p)),
+}
+
+
+# Rounding
+
+
+def to_dtype(values: Any, dtype: str) -> Array:
+    """`values` as what the chip holds of a kernel dtype: float16 is held as bfloat16."""
+    held = ml_dtypes.bfloat16 if dtype in ("bfloat16", "float16") else np.float32
+    return np.asarray(values, np.float64).astype(np.float32).astype(held).astype(np.float64)
+
+
+def rounded(interval: Interval, dtype: str, precision: Precision) -> Interval:
+    """What a buffer of `dtype` holds of `interval`: rounding is monotone, so the bounds are rounded as well."""
+    low, high = to_dtype(interval.low, dtype), to_dtype(interval.high, dtype)
+    if precision.keeps_more:
+        low, high = np.minimum(low, interval.low), np.maximum(high, interval.high)
+    made = Interval(to_dtype(interval.value, dtype), low, high)
+    # A chip may cut where the reference rounds.
+    return made.widened(2**-7 * made.size) if precision.keeps_more and dtype != "float32" else made
+
+
+def _operand(interval: Interval, precision: Precision) -> Interval:
+    """What an engine gets of a loaded value: the FPU cuts mantissas."""
+    scale = 2.0**precision.mantissa_bits
+    mantissa, _ = np.frexp(interval.value)
+    is_whole = np.floor(mantissa * 2 * scale) == mantissa * 2 * scale
+    return interval.widened(np.where(is_whole, 0.0, interval.size / scale))
+
+
+# Running
+
+
+def random_inputs(kernel: Kernel, seed: int) -> tuple[NDArray[np.float32], ...]:
+    """An array for each input tensor."""
+    random = np.random.default_rng(seed)
+    return tuple(_random(random, tensor) for tensor in inputs(kernel))
+
+
+def _random(random: np.random.Generator, tensor: Tensor) -> NDArray[np.float32]:
+    match tensor.values:
+        case "coarse":
+            values = random.integers(-64, 65, tensor.shape) / 32
+        case "positive":
+            values = random.integers(16, 65, tensor.shape) / 32
+        case "normal":
+            values = np.clip(random.standard_normal(tensor.shape), -4, 4)
+    return values.astype(np.float32)
+
+
+def expected(kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> tuple[Interval, ...]:
+    """The output tensors in the order of parameters, each element with its bounds; NaN where nothing is stored."""
+    run = _Run(kernel, arrays, precision)
+    with np.errstate(all="ignore"):
+        for block in itertools.product(*(range(extent) for extent in reversed(kernel.grid))):
+            run.names = dict(zip(BLOCK_INDICES, reversed(block), strict=False))
+            run.body(kernel.body)
+    return tuple(run.storage[tensor.name] for tensor in outputs(kernel))
+
+
+class _Run:
+    def __init__(self, kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> None:
+        self.precision = precision
+        self.names: dict[str, Any] = {}
+        self.values: dict[str, Interval] = {}
+        self.dtypes = {tensor.name: tensor.dtype for tensor in kernel.tensors}
+        self.storage = {tensor.name: Interval.exact(np.full(tensor.shape, np.nan)) for tensor in kernel.tensors}
+        for tensor, array in zip(inputs(kernel), arrays, strict=True):
+            self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
+
+    def index(self, text: str) -> Any:
+        return eval(text, {"__builtins__": {}}, self.names)
+
+    def body(self, body: tuple[Statement, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        match statement:
+            case Allocate(name, shape, dtype):
+                self.dtypes[name] = dtype
+                self.storage[name] = Interval.exact(np.full(shape, np.nan))
+            case Copy(source, target):
+                self.copy(source, target)
+            case Fill(buffer, value):
+                shape = self.storage[buffer].value.shape
+                self.put(buffer, Interval.exact(np.full(shape, value)))
+            case Gemm():
+                self.gemm(statement)
+            case Loop(variable, extent, _, body):
+                for turn in range(extent):
+                    self.names[variable] = turn
+                    self.body(body)
+            case Parallel():
+                self.parallel(statement)
+
+    def put(self, buffer: str, interval: Interval) -> None:
+        self.storage[buffer] = rounded(interval, self.dtypes[buffer], self.precision)
+
+    def copy(self, source: Region, target: Region) -> None:
+        """Outside of a tensor a copy reads zeros and stores nothing."""
+        block = self.block(source)
+        block = rounded(block, self.dtypes[target.name], self.precision)
+        whole = self.storage[target.name]
+        picked, places = self.inside(target, whole.value.shape)
+        value, low, high = (np.array(part) for part in (whole.value, whole.low, whole.high))
+        for array, values in ((value, block.value), (low, block.low), (high, block.high)):
+            array[places] = values.reshape(tuple(target.extents))[picked]
+        self.storage[target.name] = Interval(value, low, high)
+
+    def inside(self, region: Region, shape: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """Which part of the block lies inside of the tensor, and where."""
+        picked: list[slice] = []
+        places: list[slice] = []
+        for start, extent, length in zip(self.starts(region), region.extents, shape, strict=True):
+            low, high = max(start, 0), min(start + extent, length)
+            high = max(high, low)
+            picked.append(slice(low - start, high - start))
+            places.append(slice(low, high))
+        return tuple(picked), tuple(places)
+
+    def starts(self, region: Region) -> list[int]:
+        return [0] * len(region.extents) if region.form == "whole" else [self.index(text) for text in region.starts]
+
+    def block(self, region: Region) -> Interval:
+        whole = self.storage[region.name]
+        picked, places = self.inside(region, whole.value.shape)
+        made: list[Array] = []
+        for part in (whole.value, whole.low, whole.high):
+            block = np.zeros(region.extents)
+            block[picked] = part[places]
+            made.append(block)
+        return Interval(*made)
+
+    def gemm(self, gemm: Gemm) -> None:
+        p = self.precision
+        a, b = (_operand(self.storage[name], p) for name in (gemm.a, gemm.b))
+        a = _transposed(a) if gemm.transpose_a else a
+        b = _transposed(b) if gemm.transpose_b else b
+        a_radius, b_radius = (np.maximum(x.high - x.value, x.value - x.low) for x in (a, b))
+        size = np.abs(a.value) @ np.abs(b.value)
+        radius = np.abs(a.value) @ b_radius + a_radius @ (np.abs(b.value) + b_radius) + p.product * size
+        product = Interval.exact(a.value @ b.value).widened(radius)
+        if not gemm.clear:
+            old = self.storage[gemm.c]
+            total = Interval(product.value + old.value, product.low + old.low, product.high + old.high)
+            product = total.widened(2 * p.unit * (size + old.size))
+        self.put(gemm.c, product)
+
+    def parallel(self, statement: Parallel) -> None:
+        self.values = {}
+        for axis, (variable, extent) in enumerate(zip(statement.variables, statement.extents, strict=True)):
+            shape = [1] * len(statement.extents)
+            shape[axis] = extent
+            self.names[variable] = np.arange(extent).reshape(shape)
+        for one in statement.body:
+            value = self.value(one.value)
+            if isinstance(one, Bind):
+                self.values[one.name] = value
+            else:
+                parts = (np.broadcast_to(x, statement.extents) for x in (value.value, value.low, value.high))
+                self.put(one.buffer, Interval(*(np.array(part) for part in parts)))
+
+    def value(self, expression: Expression) -> Interval:
+        match expression:
+            case Load(buffer, indices):
+                whole = self.storage[buffer]
+                at = tuple(self.index(text) for text in indices)
+                return _operand(Interval(whole.value[at], whole.low[at], whole.high[at]), self.precision)
+            case Constant(value):
+                return Interval.exact(value)
+            case Position(text):
+                return Interval.exact(self.index(text))
+            case Named(name):
+                return self.values[name]
+            case Call(name, arguments):
+                return OPERATIONS[name].meaning(self.precision, *map(self.value, arguments))
+
+
+def _transposed(interval: Interval) -> Interval:
+    return Interval(interval.value.T, interval.low.T, interval.high.T)

@@ -1,0 +1,165 @@
+"""Making a failing kernel small: whatever can be left out or made plainer, as long as it fails the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tests.fuzz.description import (
+    Allocate,
+    Call,
+    Copy,
+    Expression,
+    Fill,
+    Gemm,
+    Kernel,
+    Load,
+    Loop,
+    Parallel,
+    Position,
+    Schedule,
+    Statement,
+    Store,
+    statements,
+)
+
+Fails = Callable[[Kernel, Schedule], bool]
+
+
+def reduced(kernel: Kernel, schedule: Schedule, fails: Fails, *, attempts: int = 200) -> tuple[Kernel, Schedule]:
+    """The smallest kernel and schedule found that `fails` accepts; it is asked at most `attempts` times."""
+    while True:
+        for smaller in _smaller(kernel, schedule):
+            if attempts == 0:
+                return kernel, schedule
+            attempts -= 1
+            if fails(*smaller):
+                kernel, schedule = smaller
+                break
+        else:
+            return kernel, schedule
+
+
+def _smaller(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Kernel, Schedule]]:
+    for name in schedule.options:
+        yield kernel, replace(schedule, options={k: v for k, v in schedule.options.items() if k != name})
+    if schedule.target != "wormhole_n150":
+        yield kernel, replace(schedule, target="wormhole_n150")
+    for body in _bodies(kernel.body):
+        yield _tidy(replace(kernel, body=body)), schedule
+    for axis, extent in enumerate(kernel.grid):
+        if extent > 1:
+            yield replace(kernel, grid=(*kernel.grid[:axis], 1, *kernel.grid[axis + 1 :])), schedule
+    for number, tensor in enumerate(kernel.tensors):
+        if tensor.dtype != "bfloat16":
+            made = (*kernel.tensors[:number], replace(tensor, dtype="bfloat16"), *kernel.tensors[number + 1 :])
+            yield replace(kernel, tensors=made), schedule
+
+
+def _bodies(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:
+    """Bodies with one thing less, the largest parts first."""
+    for number, statement in enumerate(body):
+        if not isinstance(statement, Allocate):
+            yield (*body[:number], *body[number + 1 :])
+    for number, statement in enumerate(body):
+        for made in _plainer(statement):
+            yield (*body[:number], *made, *body[number + 1 :])
+
+
+def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
+    match statement:
+        case Loop(variable, extent, stages, body):
+            if not any(variable in text for one in statements(body) for text in _texts(one)):
+                yield body
+            if stages is not None:
+                yield (replace(statement, stages=None),)
+            if extent > 2:
+                yield (replace(statement, extent=2),)
+            for inner in _bodies(body):
+                if inner:
+                    yield (replace(statement, body=inner),)
+        case Parallel(_, _, body):
+            for number, one in enumerate(body):
+                rest = (*body[:number], *body[number + 1 :])
+                if rest:
+                    yield (replace(statement, body=rest),)
+                for value in _plainer_values(one.value):
+                    made = (*body[:number], replace(one, value=value), *body[number + 1 :])
+                    yield (replace(statement, body=made),)
+        case Allocate(_, _, dtype, scope):
+            if dtype != "bfloat16":
+                yield (replace(statement, dtype="bfloat16"),)
+            if scope != "shared":
+                yield (replace(statement, scope="shared"),)
+        case Gemm(_, _, _, transpose_a, transpose_b, clear):
+            if transpose_a or transpose_b or clear:
+                yield (replace(statement, transpose_a=False, transpose_b=False, clear=False),)
+        case Copy() | Fill():
+            pass
+
+
+def _plainer_values(value: Expression) -> Iterator[Expression]:
+    """Parts of the expression, and the expression with one part made plainer."""
+    if isinstance(value, Call):
+        yield from value.arguments
+        for number, argument in enumerate(value.arguments):
+            for made in _plainer_values(argument):
+                yield Call(value.name, (*value.arguments[:number], made, *value.arguments[number + 1 :]))
+
+
+def _texts(statement: Statement) -> list[str]:
+    match statement:
+        case Copy(source, target):
+            return [*source.starts, *target.starts]
+        case Parallel():
+            return [text for one in statement.body for text in _value_texts(one.value)]
+        case _:
+            return []
+
+
+def _value_texts(value: Expression) -> list[str]:
+    match value:
+        case Load(_, indices):
+            return list(indices)
+        case Position(text):
+            return [text]
+        case Call(_, arguments):
+            return [text for one in arguments for text in _value_texts(one)]
+        case _:
+            return []
+
+
+def _tidy(kernel: Kernel) -> Kernel:
+    """The kernel without tensors and buffers that nothing touches."""
+    used: set[str] = set()
+    for one in statements(kernel.body):
+        used |= _names(one)
+    body = tuple(one for one in kernel.body if not isinstance(one, Allocate) or one.name in used)
+    return replace(kernel, tensors=tuple(one for one in kernel.tensors if one.name in used), body=body)
+
+
+def _names(statement: Statement) -> set[str]:
+    match statement:
+        case Copy(source, target):
+            return {source.name, target.name}
+        case Fill(buffer):
+            return {buffer}
+        case Gemm(a, b, c):
+            return {a, b, c}
+        case Parallel():
+            names: set[str] = set()
+            for one in statement.body:
+                names |= _loaded(one.value) | ({one.buffer} if isinstance(one, Store) else set[str]())
+            return names
+        case _:
+            return set()
+
+
+def _loaded(value: Expression) -> set[str]:
+    match value:
+        case Load(buffer, _):
+            return {buffer}
+        case Call(_, arguments):
+            return set[str]().union(*map(_loaded, arguments))
+        case _:
+            return set()

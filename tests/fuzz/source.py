@@ -1,0 +1,124 @@
+"""The source text of a kernel, as a user would write it."""
+
+from __future__ import annotations
+
+from tests.fuzz.description import (
+    BLOCK_INDICES,
+    Allocate,
+    Bind,
+    Call,
+    Constant,
+    Copy,
+    Expression,
+    Fill,
+    Gemm,
+    Kernel,
+    Load,
+    Loop,
+    Named,
+    Parallel,
+    Position,
+    Region,
+    Schedule,
+    Statement,
+)
+from tests.fuzz.meaning import OPERATIONS
+
+
+def source_text(kernel: Kernel) -> str:
+    """A Python file with the kernel in it, called ``kernel``."""
+    names = BLOCK_INDICES[: len(kernel.grid)]
+    bound = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    lines = [
+        "import ttexplore.language as T",
+        "",
+        "",
+        "@T.prim_func",
+        "def kernel(",
+        *(f"    {one.name}: T.Tensor({_shape(one.shape)}, {_quoted(one.dtype)})," for one in kernel.tensors),
+        "):",
+        f"    with T.Kernel({', '.join(map(str, kernel.grid))}) as {bound}:",
+    ]
+    return "\n".join([*lines, *_body(kernel.body, 2)]) + "\n"
+
+
+def regression_text(kernel: Kernel, schedule: Schedule, name: str) -> str:
+    """A regression test of the kernel and its schedule."""
+    options = f", options={schedule.options!r}" if schedule.options else ""
+    text = source_text(kernel).replace('"""', "'''")
+    return "\n".join(
+        [
+            f"def test_{name}(tmp_path: Path) -> None:",
+            f'    text = """\\\n{text}"""',
+            f"    holds(text, tmp_path, target={_quoted(schedule.target)}{options})",
+            "",
+        ]
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _body(body: tuple[Statement, ...], depth: int) -> list[str]:
+    return [line for statement in body for line in _statement(statement, depth)]
+
+
+def _statement(statement: Statement, depth: int) -> list[str]:
+    indent = "    " * depth
+    match statement:
+        case Allocate(name, shape, dtype, scope):
+            return [f"{indent}{name} = T.alloc_{scope}({_shape(shape)}, {_quoted(dtype)})"]
+        case Copy(source, target):
+            return [f"{indent}T.copy({_region(source)}, {_region(target)})"]
+        case Fill(buffer, value):
+            return [f"{indent}T.clear({buffer})" if value == 0 else f"{indent}T.fill({buffer}, {value!r})"]
+        case Gemm(a, b, c, transpose_a, transpose_b, clear):
+            flags = {"transpose_A": transpose_a, "transpose_B": transpose_b, "clear_accum": clear}
+            shown = "".join(f", {name}=True" for name, on in flags.items() if on)
+            return [f"{indent}T.gemm({a}, {b}, {c}{shown})"]
+        case Loop(variable, extent, stages, body):
+            how = f"T.serial({extent})" if stages is None else f"T.Pipelined({extent}, num_stages={stages})"
+            return [f"{indent}for {variable} in {how}:", *_body(body, depth + 1)]
+        case Parallel(variables, extents, body):
+            head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"
+            inner = "    " * (depth + 1)
+            lines = [
+                f"{inner}{one.name} = {expression_text(one.value)}"
+                if isinstance(one, Bind)
+                else f"{inner}{one.buffer}[{', '.join(variables)}] = {expression_text(one.value)}"
+                for one in body
+            ]
+            return [head, *lines]
+
+
+def _region(region: Region) -> str:
+    match region.form:
+        case "whole":
+            return region.name
+        case "index":
+            return f"{region.name}[{', '.join(region.starts)}]"
+        case "slice":
+            parts = [
+                start if extent == 1 and axis < len(region.extents) - 2 else f"{start} : {start} + {extent}"
+                for axis, (start, extent) in enumerate(zip(region.starts, region.extents, strict=True))
+            ]
+            return f"{region.name}[{', '.join(parts)}]"
+
+
+def expression_text(expression: Expression) -> str:
+    match expression:
+        case Load(buffer, indices):
+            return f"{buffer}[{', '.join(indices)}]"
+        case Constant(value):
+            return repr(value) if value >= 0 else f"({value!r})"
+        case Position(text):
+            return f"({text})"
+        case Named(name):
+            return name
+        case Call(name, arguments):
+            return OPERATIONS[name].text.format(*map(expression_text, arguments))

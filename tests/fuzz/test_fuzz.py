@@ -1,0 +1,112 @@
+"""A few hundred random kernels, always the same ones; ``make fuzz`` runs as many others as wanted."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fuzz.campaign import Tally, search, signature
+from tests.fuzz.description import Allocate, Call, Copy, Kernel, Load, Loop, Parallel, Region, Schedule, Store, Tensor
+from tests.fuzz.generate import OPTIONS
+from tests.fuzz.laws import Checks, LawBroken, check
+from tests.fuzz.meaning import REFERENCE, device_precision, expected, random_inputs
+from tests.fuzz.reduce import reduced
+from tests.fuzz.source import regression_text, source_text
+from ttexplore.backends.emulator import Emulator
+from ttexplore.passes.pipeline import known_options
+
+KERNELS_A_SEED = 40
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_kernels_obey_every_law(seed: int) -> None:
+    turn = itertools.count()
+    emulator = Emulator(event_limit=0)
+
+    def sampled(kernel: Kernel, schedule: Schedule) -> str:
+        number = next(turn)
+        return check(kernel, schedule, Checks(emulator if number % 5 == 0 else None, number % 10 == 0))
+
+    def full(kernel: Kernel, schedule: Schedule) -> str:
+        return check(kernel, schedule, Checks(emulator, True))
+
+    tally = search(KERNELS_A_SEED, sampled, full, start=seed, known=Tally())
+    told = [failure.text(number) for number, failure in enumerate(tally.failures.values(), 1)]
+    assert not told, "\n\n".join(told)
+    refused = tally.outcomes.total() - tally.outcomes[""]
+    assert refused <= 0.25 * tally.kernels, tally.outcomes
+
+
+def test_every_option_is_drawn() -> None:
+    """A new option of a pass needs a line in OPTIONS."""
+    assert set(OPTIONS) == set(known_options())
+
+
+def simple() -> Kernel:
+    block = Region("s", ("0", "0"), (32, 32), "whole")
+    twice = Parallel(("i", "j"), (32, 32), (Store("s", Call("multiply", (Load("s", ("i", "j")),) * 2)),))
+    return Kernel(
+        (1, 2),
+        (Tensor("A", (2, 64, 32), "float32"), Tensor("C", (64, 32), "bfloat16")),
+        (
+            Allocate("s", (32, 32), "float32", "shared"),
+            Loop("k", 2, None, (Copy(Region("A", ("k", "by * 32", "0"), (1, 32, 32)), block), twice)),
+            Copy(block, Region("C", ("by * 32", "bx * 32"), (32, 32), "slice")),
+        ),
+    )
+
+
+def test_the_source_is_what_a_user_writes() -> None:
+    assert source_text(simple()) == (
+        "import ttexplore.language as T\n\n\n@T.prim_func\ndef kernel(\n"
+        '    A: T.Tensor((2, 64, 32), "float32"),\n    C: T.Tensor((64, 32), "bfloat16"),\n):\n'
+        "    with T.Kernel(1, 2) as (bx, by):\n"
+        '        s = T.alloc_shared((32, 32), "float32")\n'
+        "        for k in T.serial(2):\n"
+        "            T.copy(A[k, by * 32, 0], s)\n"
+        "            for i, j in T.Parallel(32, 32):\n"
+        "                s[i, j] = (s[i, j] * s[i, j])\n"
+        "        T.copy(s, C[by * 32 : by * 32 + 32, bx * 32 : bx * 32 + 32])\n"
+    )
+    assert "def test_name(tmp_path: Path) -> None:" in regression_text(simple(), Schedule(), "name")
+
+
+def test_the_meaning_is_numpys() -> None:
+    """What the description means, with bounds that hold the exact result and not much else."""
+    (a,) = random_inputs(simple(), 0)
+    (exact,) = expected(simple(), [a], REFERENCE)
+    squares = a[1].astype(np.float64) ** 2
+    np.testing.assert_allclose(exact.value, squares, rtol=2**-8)
+    (device,) = expected(simple(), [a], device_precision(wide=True, fidelity="HiFi4"))
+    assert device.contains(squares).all()
+    assert not device.contains(squares * 1.05)[np.abs(squares) > 0.1].any()
+    assert not device.contains(np.full((64, 32), np.nan)).any()
+
+
+def test_a_wrong_expectation_is_found_and_made_small() -> None:
+    """The laws can fail, and the failure is reduced to what makes it fail."""
+
+    def wrong(kernel: Kernel, schedule: Schedule) -> bool:
+        return "s[i, j] * s[i, j]" in source_text(kernel)
+
+    kernel, schedule = reduced(simple(), Schedule("blackhole_p150", {"stages": 3}), wrong)
+    assert schedule == Schedule()
+    assert len(kernel.body) == 2
+    assert kernel.tensors == ()
+    assert kernel.grid == (1, 1)
+
+
+def test_refusals_are_told_apart(tmp_path: Path) -> None:
+    unknown = Schedule(options={"policy": "diagonal"})
+    with pytest.raises(LawBroken, match="a refusal has a line and a hint") as caught:
+        check(simple(), unknown, Checks())
+    assert "kernel.py" not in signature(caught.value)
+    big = Kernel((1,), (Tensor("A", (32, 65536), "float32"), Tensor("C", (32, 65536), "float32")), ())
+    block = Region("s", ("0", "0"), (32, 65536), "whole")
+    there = Copy(Region("A", ("0", "0"), (32, 65536)), block)
+    back = Copy(block, Region("C", ("0", "0"), (32, 65536)))
+    made = Kernel(big.grid, big.tensors, (Allocate("s", (32, 65536), "float32", "shared"), there, back))
+    assert check(made, Schedule(), Checks()) == "L1 is too small"
