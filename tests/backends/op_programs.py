@@ -80,7 +80,7 @@ def parts(form: Format) -> list[Format]:
 def cpp_operands(op: Op) -> dict[str, Any]:
     """Circular buffers 0, 1 in order, tile t of each, DST 0 (1, 2 for more values read), one tile per block."""
     values: dict[str, Any] = {}
-    buffers = iter((0, 1))
+    buffers = iter((1,) if joins(op) else (0, 1))
     slots = iter((0, 1, 2))
     for operand in op.operands:
         match operand.kind:
@@ -106,11 +106,18 @@ def reads(op: Op) -> int:
     return sum(operand.kind == "dst" and operand.access in ("read", "update") for operand in op.operands)
 
 
+def joins(op: Op) -> bool:
+    """Whether the operation takes one tile from DST and one from a circular buffer."""
+    return reads(op) == 1 and any(operand.kind == "tile" for operand in op.operands) and op.name != "matmul_block"
+
+
 def meaning(op: Op, a: Any, b: Any) -> Any:
     """The tile that `section` packs for tiles a and b."""
     assert op.meaning is not None
     if op.name == "matmul_block":
         return op.meaning(a[None], b[None], 0)[0]
+    if joins(op):
+        return op.meaning(b, a)
     scalars = [SCALARS.get(operand.name, SCALAR) for operand in op.operands if operand.kind == "float"]
     buffers = sum(operand.kind == "cb" for operand in op.operands)
     first = abs(a) if op.name in POSITIVE else a
@@ -126,7 +133,7 @@ def section(op: Op) -> str:
     values = cpp_operands(op)
     buffers = sum(operand.kind == "cb" for operand in op.operands)
     lines = []
-    if not buffers and reads(op):
+    if joins(op) or (not buffers and reads(op)):
         lines.append(COPY.init.format(source=0))
         lines += [COPY.cpp.format(source=index % 2, index="t", out=index) for index in range(reads(op))]
     if op.name in POSITIVE:
@@ -155,7 +162,8 @@ def section(op: Op) -> str:
 def operations_program(form: Format, target: str = "wormhole_n150") -> Program:
     """All operations of the format on `INPUT_TILES` tiles; output tiles by operation, then input tile."""
     headers = {*FRAME_HEADERS, ABS.header, TO_INT32.header, *(op.header for op in form.ops)}
-    includes = "".join(f'#include "{header}"\n' for header in sorted(headers))
+    includes = "".join(f"#define {macro}\n" for macro in sorted({macro for op in form.ops for macro in op.defines}))
+    includes += "".join(f'#include "{header}"\n' for header in sorted(headers))
     waits = "".join(f"    DataflowBuffer({buffer}).wait_front({INPUT_TILES});\n" for buffer in (0, 1))
     pops = "".join(f"    DataflowBuffer({buffer}).pop_front({INPUT_TILES});\n" for buffer in (0, 1))
     text = (

@@ -141,13 +141,17 @@ class _Emitter:
                 self.text(f"// {what} arguments: {', '.join(argument.name for argument in given)}")
         self.text("")
         headers: set[str] = set() if self.role == "compute" else set(_DATAFLOW_HEADERS)
+        defines: set[str] = set()
         for statement in self.found:
             known = self._known(statement)
             if known is not None:
                 headers.add(known.header)
+                defines.update(known.defines)
         if self.role == "compute" and self.found:
             # common.h declares the arguments.
             headers |= {"api/compute/common.h", "api/dataflow/dataflow_buffer.h"}
+        for macro in sorted(defines):
+            self.text(f"#define {macro}")
         self.text("#include <cstdint>")
         for header in sorted(headers):
             self.text(f'#include "{header}"')

@@ -91,7 +91,38 @@ def _fpu_broadcast(name: str, over: str) -> Op:
     )
 
 
+def _fpu_reuse_dest(name: str, cpp: str, source: str, meaning: Binary) -> Op:
+    reuse = f"<EltwiseBinaryReuseDestType::DEST_TO_SRC{source}>"
+    return Op(
+        f"{name}_reuse_dest_tiles",
+        (circular_buffer("in1"), tile("tile1", "in1"), dst("out", "update")),
+        f"{cpp}_reuse_dest_tiles{reuse}({{in1}}, {{tile1}}, {{out}})",
+        "api/compute/eltwise_binary.h",
+        "fpu",
+        init=f"{cpp}_reuse_dest_init{reuse}({{in1}})",
+        init_operands=("in1",),
+        meaning=quiet(meaning),
+        # DST moves to the one source register, the circular buffer to the other.
+        source_a="in1" if source == "B" else "",
+        source_b="in1" if source == "A" else "",
+        cycles=_OPERATIONS[cpp][2] + 16,
+        note="what DST holds is cut to TF32",
+    )
+
+
+def _subtract_reversed(b: Tile, a: Tile) -> Tile:
+    return a - b
+
+
+# The tile of the circular buffer is the second operand, of rsub the first.
+REUSE_DEST_OPS = (
+    _fpu_reuse_dest("add", "add", "A", _add),
+    _fpu_reuse_dest("sub", "sub", "A", _subtract_reversed),
+    _fpu_reuse_dest("rsub", "sub", "B", _subtract),
+    _fpu_reuse_dest("mul", "mul", "A", _multiply),
+)
+
 ADD_TILES, SUB_TILES, MUL_TILES = (_fpu(name) for name in _OPERATIONS)
 BROADCAST_OPS = tuple(_fpu_broadcast(name, over) for over in _BROADCASTS for name in _OPERATIONS)
 
-ELTWISE_OPS = (ADD_TILES, SUB_TILES, MUL_TILES, *BROADCAST_OPS)
+ELTWISE_OPS = (ADD_TILES, SUB_TILES, MUL_TILES, *BROADCAST_OPS, *REUSE_DEST_OPS)

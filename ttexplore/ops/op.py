@@ -50,7 +50,8 @@ class Op:
     holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `needs_wide_dst` says that the operation is
-    right only with a 32-bit DST (`fp32_dest_acc_en`). `note` is shown to the user.
+    right only with a 32-bit DST (`fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
+    kernel with the operation must define before it includes `header`.
 
     `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
     dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
@@ -86,6 +87,7 @@ class Op:
     note: str = ""
     emulator_ulp: int = 0
     functions: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
 
     @property
     def ir_name(self) -> str:

@@ -264,7 +264,10 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_recip: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.recip_tile(x); }); break;
         case Sfpu_sin: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.sin_tile(x); }); break;
         case Sfpu_cos: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.cos_tile(x); }); break;
-        case Sfpu_erf: apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.erf_tile(x); }); break;
+        case Sfpu_erf:
+            second ? apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.accurate_erf_tile(x); })
+                   : apply_bits(tile, faces, [](auto sfpu, Bits x) { return sfpu.erf_tile(x); });
+            break;
         case Sfpu_relu: apply(tile, faces, [](float x) { return larger_of(x, 0.0f); }); break;
         case Sfpu_relu_max:
             apply(tile, faces, [=](float x) { return x > value ? value : x > 0.0f ? x : 0.0f; });

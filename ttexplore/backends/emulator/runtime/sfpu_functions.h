@@ -407,9 +407,20 @@ struct Sfpu {
         return with_sign_of(mad(t, estimate, y0), x);
     }
 
-    // The SDK computes erf_tile with the coefficients for bfloat16 also where DST is wide.
+    // An odd polynomial of x by an even one, between -1 and 1.
+    static Bits error_function(Bits x) {
+        const Bits s = mul(x, x);
+        const Bits above = horner(s, of(-2.8632063387e-10f), of(2.7384647439e-08f), of(1.7678321456e-05f), of(6.1307044234e-04f),
+                                  of(5.6230435148e-03f), of(6.2133435160e-02f), of(2.1477432549e-01f), of(1.1283791065f));
+        const Bits below = horner(s, of(-6.7350725691e-12f), of(-3.5153888689e-09f), of(1.3156344494e-06f), of(1.3179056987e-04f),
+                                  of(1.9545555115e-03f), of(1.9642570987e-02f), of(1.2961706519e-01f), of(5.2367275953e-01f), ONE);
+        return clamped(mul(mul(above, x), reciprocal(below, 2)), MINUS_ONE, ONE);
+    }
+    static Bits within_ten(Bits x) { return with_sign_of(smaller(magnitude(x), of(10.0f)), x); }
+    static Bits accurate_erf_tile(Bits x) { return error_function(within_ten(x)); }
+    // With coefficients for bfloat16.
     static Bits erf_tile(Bits x) {
-        const Bits a = with_sign_of(smaller(magnitude(x), of(10.0f)), x), s = mul(a, a);
+        const Bits a = within_ten(x), s = mul(a, a);
         const Bits above = horner(s, of(7.4481184425e-04f), of(4.5400281738e-02f), of(2.7609212279e-01f), of(1.1280932447f));
         const Bits below = horner(s, of(2.4813862145e-05f), of(8.2844606784e-03f), of(1.3675764810e-01f), of(5.7439188334e-01f), ONE);
         return clamped(mul(mul(above, a), reciprocal(below, 2)), MINUS_ONE, ONE);
@@ -420,12 +431,7 @@ struct Sfpu {
             if (!less(of(-5.54259443f), x)) {
                 return sub(x, x);
             }
-            const Bits a = smaller(mul(x, of(0.7071067811865475f)), of(10.0f)), s = mul(a, a);
-            const Bits above = horner(s, of(-2.8632063387e-10f), of(2.7384647439e-08f), of(1.7678321456e-05f), of(6.1307044234e-04f),
-                                      of(5.6230435148e-03f), of(6.2133435160e-02f), of(2.1477432549e-01f), of(1.1283791065f));
-            const Bits below = horner(s, of(-6.7350725691e-12f), of(-3.5153888689e-09f), of(1.3156344494e-06f), of(1.3179056987e-04f),
-                                      of(1.9545555115e-03f), of(1.9642570987e-02f), of(1.2961706519e-01f), of(5.2367275953e-01f), ONE);
-            const Bits error = clamped(mul(mul(above, a), reciprocal(below, 2)), MINUS_ONE, ONE);
+            const Bits error = error_function(smaller(mul(x, of(0.7071067811865475f)), of(10.0f)));
             return error == MINUS_ONE ? mul(x, of(2.9802322387695313e-08f)) : mul(x, mad(HALF, error, HALF));
         }
         const Bits s = mul(x, x);
