@@ -20,7 +20,7 @@ from ttexplore.ir.build import constant, dtype_of
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.passes.regions import Bounds
-from ttexplore.passes.tile_values import ValueGraph
+from ttexplore.passes.tile_values import PRECISION, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
@@ -84,6 +84,8 @@ class Reader:
     names: dict[Any, int] = field(default_factory=dict[Any, int])
     # What parts of expressions were read as since the last store.
     known: dict[Any, int] = field(default_factory=dict[Any, int])
+    # What the user should know of the precision.
+    notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def bind(self, statement: Any) -> None:
         """Let a name stand for its value."""
@@ -141,6 +143,8 @@ class Reader:
             if name == "if_then_else":
                 return self.choice(*e.args)
             if name in _FUNCTIONS:
+                if name in PRECISION:
+                    self.notes[PRECISION[name]] = None
                 return make(_FUNCTIONS[name], *map(self.value, e.args))
             raise Unsupported(f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
         raise Unsupported(f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)

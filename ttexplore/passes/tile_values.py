@@ -332,6 +332,13 @@ def _hypotenuse(graph: ValueGraph, a: int, b: int) -> int:
     return graph.make("sqrt", graph.make("add", graph.make("mul", a, a), graph.make("mul", b, b)))
 
 
+# What a composed function is good to, where that is less than float32 gives.
+PRECISION: dict[str, str] = {
+    "erf": "T.erf is 1 - p(t) exp(-x x), off by 5e-7 at most: the chip's own erf is off by 3e-3",
+    "log1p": "T.log1p(x) is log(1 + x), off by 1e-7: relative to the result that is much near 0",
+    "sinh": "T.sinh is the difference of two exponentials, off by 1e-7: relative to the result that is much near 0",
+}
+
 # Every operation that is made of others, or simpler than it looks; None leaves it as it is.
 COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "add": _add, "sub": _subtract, "mul": _multiply, "div": _divide, "recip": _reciprocal, "max": _maximum,
