@@ -76,7 +76,7 @@ def test_pairs() -> None:
     [
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
-         "there is no command 'compile'\n  hint: commands are show, run, check, export, doctor, setup, lab"),
+         "there is no command 'compile'\n  hint: commands are show, run, check, export, explain, doctor, setup, lab"),
         (["show"], "which kernel?\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' names no kernel\n  hint: give it as file.py::name"),
         (["show", "k.py::f", "256"], "'256' is no argument\n  hint: write it as name=value, for example M=256"),
@@ -103,10 +103,12 @@ def test_pairs() -> None:
     ],
 )  # fmt: skip
 def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(capsys, *words) == (2, "", f"UsageError: {message}\n")
+    problem, _, hint = message.partition("\n  hint: ")
+    code = UsageError(problem).code
+    assert code
+    assert call(capsys, *words) == (2, "", f"UsageError: {message} [{code}]\n")
     if words[0] in COMMANDS and words[0] != "lab" and words[-1] != "-o":
-        problem, _, hint = message.partition("\n  hint: ")
-        expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None}
+        expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None, "code": code}
         assert call_json(capsys, *words) == (2, {"error": expected})
 
 
@@ -199,7 +201,7 @@ def test_without_the_device_environment_a_run_says_how_to_get_it(
     assert (status, out) == (1, "")
     assert complaint == (
         f"BackendError: there is no device environment in {tmp_path / 'none'}: it is not set up\n"
-        f"  hint: ttexplore setup device --folder {tmp_path / 'none'}\n"
+        f"  hint: ttexplore setup device --folder {tmp_path / 'none'} [TTX-B020]\n"
     )
 
 
@@ -233,7 +235,7 @@ def test_a_set_up_is_verified_on_the_device_that_is_there(tmp_path: Path) -> Non
 
 def test_setup_of_what(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, complaint = call(capsys, "setup")
-    assert (status, complaint) == (2, "UsageError: set up what?\n  hint: ttexplore setup device\n")
+    assert (status, complaint) == (2, "UsageError: set up what?\n  hint: ttexplore setup device [TTX-U013]\n")
 
 
 def test_doctor_wants_what_the_project_pins() -> None:
@@ -258,7 +260,7 @@ def test_lab_without_jupyterlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BackendError) as caught:
         lab_command(str(tmp_path))
     assert str(caught.value) == (
-        f"JupyterLab is not installed\n  hint: {sys.executable} -m pip install 'ttexplore[lab]'"
+        f"JupyterLab is not installed\n  hint: {sys.executable} -m pip install 'ttexplore[lab]' [TTX-B030]"
     )
 
 

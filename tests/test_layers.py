@@ -13,7 +13,8 @@ PACKAGE_FOLDER = Path(__file__).parents[1] / "ttexplore"
 # What each part of the package may import from the package, directly. A part also sees itself.
 ALLOWED: dict[str, set[str]] = {
     "record": set(),
-    "errors": {"record"},
+    "diagnostics": set(),
+    "errors": {"record", "diagnostics"},
     "target": {"record", "errors"},
     "plan": {"record", "errors"},
     "ops": {"record", "errors", "target", "plan"},
@@ -30,13 +31,13 @@ ALLOWED: dict[str, set[str]] = {
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
-    "cli": {"record", "errors", "target", "backends", "exploration", "doctor", "verification"},
+    "cli": {"record", "diagnostics", "errors", "target", "backends", "exploration", "doctor", "verification"},
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_MODULES = ("ttexplore.backends.emulator", "ttexplore.backends.ttnn", "ttexplore.views")
-PLAIN_DATA_PARTS = {"record", "errors", "target", "plan", "views"}
+PLAIN_DATA_PARTS = {"record", "diagnostics", "errors", "target", "plan", "views"}
 
 
 def module_name(path: Path, package_folder: Path) -> str:

@@ -40,6 +40,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   run FILE::NAME      run it on random inputs and compare with the reference
   check FILE::NAME    execute every step, name the first that changes the result
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py
+  explain CODE        what an error means and what to do, by its code
   doctor              what is installed and what is missing
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
   lab                 JupyterLab on the notebooks
@@ -235,6 +236,13 @@ def _setup_parser() -> _Parser:
     return parser
 
 
+def _explain_parser() -> _Parser:
+    parser = _parser("explain", "Tell what an error means and what to do about it.")
+    parser.add_argument("code", nargs="?", help="the code that the error shows, for example TTX-R001")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
 def _lab_parser() -> _Parser:
     parser = _parser("lab", "Start JupyterLab on the notebooks.")
     parser.add_argument("notebook", nargs="?", help="a notebook or folder (default: notebooks/00_start.ipynb)")
@@ -346,6 +354,22 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
     return Answer("\n".join(map(str, findings)), data, ok)
 
 
+def _explain(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.diagnostics import CATALOGUE, PREFIX
+
+    if arguments.code is None:
+        lines = [f"{one.code}  {one.title}" for one in CATALOGUE.values()]
+        return Answer("\n".join(lines), {"codes": {one.code: one.title for one in CATALOGUE.values()}})
+    given = str(arguments.code).upper()
+    code = given if given.startswith(PREFIX) else PREFIX + given
+    if code not in CATALOGUE:
+        close = difflib.get_close_matches(code, CATALOGUE, 1)
+        hint = f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes"
+        raise UsageError(f"there is no code {arguments.code!r}", hint=hint)
+    one = CATALOGUE[code]
+    return Answer(one.text, {**to_json(one), "kind": one.kind})
+
+
 def _setup(arguments: argparse.Namespace) -> Answer:
     from ttexplore.backends.ttnn.environment import default_environment_folder, verified_file
     from ttexplore.backends.ttnn.setup import remove, set_up
@@ -428,6 +452,7 @@ COMMANDS: dict[str, tuple[Callable[[], _Parser], Callable[[argparse.Namespace], 
     "run": (_run_parser, _run_kernel),
     "check": (_check_parser, _check),
     "export": (_export_parser, _export),
+    "explain": (_explain_parser, _explain),
     "doctor": (_doctor_parser, _doctor),
     "setup": (_setup_parser, _setup),
     "lab": (_lab_parser, _lab),

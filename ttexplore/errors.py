@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from ttexplore.diagnostics import KINDS, recognise
 from ttexplore.record import ErrorRecord, Span
 
 
 class TTExploreError(Exception):
-    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line."""
+    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line, `code` the entry
+    in the catalogue of diagnostics that tells more."""
 
     def __init__(self, message: str, *, hint: str = "", span: Span | None = None) -> None:
         super().__init__(message, hint, span)
@@ -26,12 +28,27 @@ class TTExploreError(Exception):
             self.span = span
         return self
 
+    @property
+    def code(self) -> str:
+        """The code in the catalogue, for example ``TTX-R001``; empty for a message that it does not have."""
+        kind = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in KINDS.values()), "")
+        found = recognise(kind, self.message)
+        return found.code if found is not None else ""
+
     def record(self) -> ErrorRecord:
-        return ErrorRecord(type(self).__name__, self.message, self.hint, self.span)
+        return ErrorRecord(type(self).__name__, self.message, self.hint, self.span, self.code)
 
     def __str__(self) -> str:
         where = f"{self.span}: " if self.span else ""
-        return f"{where}{self.message}" + (f"\n  hint: {self.hint}" if self.hint else "")
+        if not self.hint:
+            return f"{where}{coded(self.message, self.code)}"
+        return f"{where}{self.message}\n  hint: {coded(self.hint, self.code)}"
+
+
+def coded(text: str, code: str) -> str:
+    """A hint or message with the error's code at the end of the first line."""
+    first, newline, rest = text.partition("\n")
+    return f"{first} [{code}]{newline}{rest}" if code else text
 
 
 class UsageError(TTExploreError):

@@ -71,12 +71,13 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """An error as shown to the user: its kind, message, hint and kernel line."""
+    """An error as shown to the user: its kind, message, hint, kernel line, and code in the catalogue."""
 
     kind: str
     message: str
     hint: str = ""
     span: Span | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tests.faults.plant import (
     doubled,
     dropped,
     edited,
+    everywhere,
     exchanged,
     given,
     inserted,
@@ -270,7 +271,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the init of another operation", difference,
           edited("compute", "sub_tiles_init", instead("add_tiles_init"))),
     Fault("the init comes before the change of format", product,
-          swapped("compute", "set_source_a", "matmul_block_init")),
+          swapped("compute", "reconfig_source_a", "matmul_block_init", (1, 1))),
     Fault("no init after another SFPU operation", biased, dropped("compute", "exp_tile_init")),
     Fault("no init after the partial sums are loaded", product, dropped("compute", "matmul_block_init", 1)),
     Fault("the data format of the packer is not changed", product, dropped("compute", "reconfig_pack")),
@@ -282,10 +283,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("only the call transposes", product, given("compute", "matmul_block", 6, 1)),
     Fault(
         "the product is transposed", product,
-        both(
-            given("compute", "matmul_block", 6, 1), given("compute", "matmul_block_init", 2, 1),
-            given("compute", "matmul_block_init", 2, 1, 1),
-        ), "interpreter",
+        both(everywhere("compute", "matmul_block", 6, 1), everywhere("compute", "matmul_block_init", 2, 1)),
+        "interpreter",
     ),
     Fault(
         "an operation that is wrong in this mode", difference,
@@ -333,7 +332,7 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("DST is never released", difference, "compute", "tile_regs_release();", ""),
     TextFault("no reconfiguration of the packer", product, "compute",
               "pack_reconfig_data_format(cb_c_partials, cb_c_out);", ""),
-    TextFault("the loop over K ends early", product, "compute", "k < 3", "k < 2"),
+    TextFault("the loop over K ends early", product, "compute", "k < 2", "k < 1"),
     TextFault("partial sums are loaded before there are any", product, "compute", "k > 0", "k + 1 > 0"),
     TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),
     TextFault("a wrong scalar", biased, "compute", "0x3f000000u", "0x3e800000u"),

@@ -60,6 +60,17 @@ def given(role: str, operation: str, position: int, value: Any, nth: int = 0) ->
     return edited(role, operation, change, nth)
 
 
+def everywhere(role: str, operation: str, position: int, value: Any) -> Edit:
+    """As :func:`given`, for every statement that runs the operation."""
+
+    def edit(program: Program) -> Program:
+        for nth in range(len(_statements(program, role, operation))):
+            program = given(role, operation, position, value, nth)(program)
+        return program
+
+    return edit
+
+
 def exchanged(role: str, operation: str, first: int, second: int, nth: int = 0) -> Edit:
     """Two arguments swapped."""
 

@@ -6,6 +6,7 @@ docs/faults.md is the table of what they said; ``--update-golden`` writes it.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,7 @@ def line(error: TTExploreError) -> str:
 
 
 def cell(text: str) -> str:
+    text = re.sub(r"\.cpp line \d+", ".cpp", text)
     return "<br>".join(text.replace("|", "\\|").splitlines())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from ttexplore.errors import coded
 from ttexplore.record import ErrorRecord, Line, StepRecord
 from ttexplore.views.markup import content_id, escape, paragraphs, plural, visible
 from ttexplore.views.origins import ORIGIN_NOTE, origin_html
@@ -113,8 +114,9 @@ def error_html(error: ErrorRecord) -> str:
     """The card of an error: what, where, and what to do."""
     where = f" <code>{escape(str(error.span))}</code>" if error.span else ""
     hint = f'<p class="pre"><span class="q">hint:</span> {paragraphs(error.hint)}</p>' if error.hint else ""
+    code = f' <span class="q">{escape(error.code)}</span>' if error.code else ""
     return (
-        f'<div class="card fault"><p><b><span class="bad">✖</span> {escape(error.kind)}</b>{where}</p>'
+        f'<div class="card fault"><p><b><span class="bad">✖</span> {escape(error.kind)}</b>{where}{code}</p>'
         f'<p class="pre m">{paragraphs(error.message)}</p>{hint}</div>'
     )
 
@@ -174,7 +176,7 @@ def diff_text(step: StepRecord) -> str:
     parts = [f"{visible(step.letter)} {visible(step.name)}: {visible(step.summary)}"]
     if step.error:
         where = f"{visible(str(step.error.span))}: " if step.error.span else ""
-        parts.append(f"✖ {where}{visible(step.error.message)}")
+        parts.append(f"✖ {where}{visible(coded(step.error.message, step.error.code))}")
     for name, rows, context in (("plan", plan_rows(step), 0), ("IR", ir_rows(step), 3)):
         number = counts(rows)
         if str(number) != "no change":

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
+from ttexplore.errors import coded
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, StepRecord, Trace
 from ttexplore.target import Target
@@ -81,9 +82,10 @@ def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, 
         where = f"{visible(str(failed.span))}: " if failed.span else ""
         lines += [
             "",
-            f"✖ {visible(failed.kind)}: {where}" + "\n  ".join(visible(line) for line in failed.message.splitlines()),
+            f"✖ {visible(failed.kind)}: {where}"
+            + "\n  ".join(visible(line) for line in coded(failed.message, failed.code).splitlines()),
         ]
-        lines += [f"  hint: {visible(failed.hint)}"] if failed.hint else []
+        lines += [f"  hint: {visible(coded(failed.hint, failed.code))}"] if failed.hint else []
     facts = plan_facts(plan, target)
     if trace.files:
         facts.append(

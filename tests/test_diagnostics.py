@@ -1,0 +1,132 @@
+"""The catalogue of diagnostics: complete, unambiguous, shown, and written to docs/diagnostics.md."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import ttexplore
+from ttexplore import errors
+from ttexplore.cli import main
+from ttexplore.diagnostics import CATALOGUE, KINDS, recognise
+from ttexplore.errors import BackendError, ResourceError, TTExploreError
+
+PACKAGE = Path(ttexplore.__file__).parent
+CLASSES = {
+    name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, TTExploreError)
+}
+BACKEND_CLASSES = {"KernelFault", "Cancelled"}
+# Methods that hand a message on to an error.
+HANDING_ON = {"fault": "VerifyError"}
+
+
+def template(node: ast.expr) -> str | None:
+    """The text of a message with ``{}`` for what differs; None where it is not written out."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(str(v.value) if isinstance(v, ast.Constant) else "{}" for v in values)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            parts = template(left), template(right)
+            return None if parts == (None, None) else "".join("{}" if part is None else part for part in parts)
+        case ast.IfExp(body=body):
+            return template(body)
+        case _:
+            return None
+
+
+def raised(source: str) -> list[tuple[str, int, str]]:
+    """Every error that a source makes with a message of its own: kind, line, template."""
+    found: list[tuple[str, int, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        kind = "BackendError" if name in BACKEND_CLASSES else HANDING_ON.get(name, name)
+        text = template(node.args[0])
+        # Without letters of its own it hands on the message of another.
+        if kind in CLASSES and text is not None and re.search("[a-z]", text):
+            found.append((kind, node.lineno, text))
+    return found
+
+
+def faults(source: str) -> list[str]:
+    """The messages of the faults that a C++ source of the emulator raises, as templates."""
+    calls = re.findall(r'kernel_fault\(\s*(?:format_text\(\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)', source)
+    texts = ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', call)) for call in calls]
+    return [re.sub(r"%[-.\d]*z?[a-z]", "{}", text) for text in texts]
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_error_has_an_entry(path: Path) -> None:
+    """What is raised anywhere is in the catalogue. A new message: add it to an entry, or make a new one."""
+    without: list[str] = []
+    for kind, line, text in raised(path.read_text(encoding="utf-8")):
+        one = recognise(kind, text.replace("{}", "x"))
+        catch_all = recognise(kind, "x: y") or recognise(kind, "x")
+        if one is None or (text not in one.messages and one is catch_all):
+            without.append(f"{path.name}:{line}: {kind} {text!r}")
+    assert without == [], "add these messages to entries of the catalogue, in ttexplore/diagnostics"
+
+
+def test_every_fault_of_the_emulator_has_an_entry() -> None:
+    runtime = PACKAGE / "backends" / "emulator" / "runtime"
+    found = [text for path in sorted(runtime.glob("*.cpp")) for text in faults(path.read_text(encoding="utf-8"))]
+    assert len(found) > 40
+    for text in found:
+        message = f"compute kernel on core (0, 0), compute.cpp line 9: {text.replace('{}', '1')}"
+        assert recognise("BackendError", message) is not None
+
+
+def test_no_entry_is_left_over() -> None:
+    """Each message of the catalogue is raised somewhere, or told by a program that it runs."""
+    texts = [(kind, text.replace("{}", "x")) for path in SOURCES for kind, _, text in raised(path.read_text("utf-8"))]
+    seen = {one.code for kind, text in texts if (one := recognise(kind, text)) is not None}
+    told_by_others = {f"TTX-B{number:03}" for number in (4, 10, 11, 12, 13, 14, 15, 19, 24, 25)} | {"TTX-U014"}
+    # U004 hands on what Python says.
+    assert CATALOGUE.keys() - seen - told_by_others - {"TTX-U004"} == set()
+
+
+def test_codes_and_texts() -> None:
+    for code, one in CATALOGUE.items():
+        assert re.fullmatch(r"TTX-[UKLRVB]\d{3}", code)
+        assert one.kind in KINDS.values()
+        assert one.title
+        assert one.meaning.endswith(".")
+        assert one.remedy.endswith((".", "`"))
+        assert one.messages
+    titles = [one.title for one in CATALOGUE.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_an_error_shows_its_code() -> None:
+    error = ResourceError("33 circular buffers are needed; a core of wormhole_n150 has 32", hint="use fewer")
+    assert error.code == "TTX-R002"
+    text = "33 circular buffers are needed; a core of wormhole_n150 has 32\n  hint: use fewer [TTX-R002]"
+    assert str(error) == text
+    assert error.record().code == "TTX-R002"
+    table = ResourceError("the circular buffers need 9 B of L1; a core of x has 8 B:\n  table")
+    assert str(table).splitlines()[0].endswith("has 8 B: [TTX-R001]")
+    assert BackendError("nobody has ever said this").code == ""
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "TTX-R001"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("TTX-R001 the circular buffers do not fit L1 (ResourceError)\n")
+    assert "What to do: Make the largest block smaller, or use fewer stages." in out
+    assert main(["explain", "r001"]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["explain"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(CATALOGUE)
+    assert main(["explain", "--json", "TTX-V014"]) == 0
+    assert '"kind": "VerifyError"' in capsys.readouterr().out
+    assert main(["explain", "TTX-R007"]) == 2
+    assert "there is no code 'TTX-R007'" in capsys.readouterr().err
