@@ -12,7 +12,7 @@ from ttexplore.ops import OPS, Op
 from ttexplore.plan import CoreWork
 
 INPUT_TILES = 1
-MOST_OPERATIONS = 36
+MOST_OPERATIONS = 22
 OUT = 16
 SCALAR, HIGH = 0.75, 1.5
 SCALAR_BITS = {"low": "0xbf000000u", "high": "0x3fc00000u"}

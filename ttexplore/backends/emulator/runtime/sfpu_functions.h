@@ -173,9 +173,32 @@ struct Sfpu {
         }
         return multiply_add_model<WORMHOLE>(x, y, z);
     }
-    static Bits mul(Bits x, Bits y) { return mad(x, y, ZERO); }
-    static Bits add(Bits x, Bits y) { return mad(x, ONE, y); }
-    static Bits sub(Bits x, Bits y) { return mad(y, MINUS_ONE, x); }
+    // A product alone is rounded as IEEE does unless it leaves the normal range.
+    static Bits mul(Bits x, Bits y) {
+        const uint32_t x_exponent = x >> 23 & 0xFFu, y_exponent = y >> 23 & 0xFFu;
+        if (x_exponent - 1u < 254u && y_exponent - 1u < 254u && x_exponent + y_exponent >= 127u) {
+            const Bits result = of(float_of(x) * float_of(y));
+            if ((result >> 23 & 0xFFu) - 1u < 254u) {
+                return result;
+            }
+        }
+        return multiply_add_model<WORMHOLE>(x, y, ZERO);
+    }
+    // So is a sum in which nothing cancels, or of numbers that three more bits align.
+    static Bits add(Bits x, Bits y) {
+        const uint32_t x_exponent = x >> 23 & 0xFFu, y_exponent = y >> 23 & 0xFFu;
+        const uint32_t largest = x_exponent > y_exponent ? x_exponent : y_exponent;
+        const uint32_t gap = 2u * largest - x_exponent - y_exponent;
+        if (gap < 24u && x_exponent - 1u < 253u && y_exponent - 1u < 253u) {
+            const Bits result = of(float_of(x) + float_of(y));
+            const uint32_t result_exponent = result >> 23 & 0xFFu;
+            if (gap <= 3u ? result_exponent - 1u < 254u : result_exponent - largest <= 1u && result_exponent < 255u) {
+                return result;
+            }
+        }
+        return multiply_add_model<WORMHOLE>(x, ONE, y);
+    }
+    static Bits sub(Bits x, Bits y) { return add(negated(y), x); }
     // z - x * y: Wormhole's multiply-add cannot negate, so it takes two instructions that round.
     static Bits minus_product(Bits z, Bits x, Bits y) { return WORMHOLE ? sub(z, mul(x, y)) : mad(negated(x), y, z); }
     static bool less(Bits x, Bits y) { return negative(sub(x, y)); }
