@@ -51,6 +51,12 @@ def _work_lists(kernel: Kernel) -> SearchStrategy[Any]:
     return st.builds(lambda items, cores: {(n, n): items[n::cores] for n in range(cores)}, items, cores)
 
 
+def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
+    """One of the tensors in L1, interleaved or in shards."""
+    places = st.sampled_from(["L1", {"memory": "L1", "shard": "height"}, {"memory": "L1", "shard": "width"}])
+    return st.builds(lambda tensor, place: {tensor.name: place}, st.sampled_from(kernel.tensors), places)
+
+
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
 OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
     "policy": lambda _: st.sampled_from(["contiguous", "strided", "rectangular", "block_linear(2)", "z_order"]),
@@ -62,6 +68,13 @@ OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
     "stages": lambda _: st.integers(1, 3),
     "accumulate": lambda _: st.sampled_from(["reload", "l1"]),
     "eltwise": lambda _: st.sampled_from(["auto", "fpu", "sfpu"]),
+    "accumulate_dtype": lambda _: st.sampled_from(["auto", "float32", "bfloat16"]),
+    "dst_full_sync": lambda _: st.booleans(),
+    "epilogue": lambda _: st.sampled_from(["fused", "separate"]),
+    "subblock": lambda _: st.just((1, 1)),
+    "layouts": _layouts,
+    "rectangle": lambda _: st.just((3, 3)),
+    "stride": lambda _: st.just(1),
     "math_fidelity": lambda _: st.sampled_from(["HiFi4", "HiFi3", "HiFi2", "LoFi"]),
 }
 # Options that say the same thing: where one is given, the others are not.
@@ -96,6 +109,11 @@ def cases(draw: DrawFn) -> tuple[Kernel, Schedule]:
             options[name] = draw(values(kernel))
     if options.get("policy") in ("block_linear(2)", "z_order"):
         options.pop("order", None)
+    # These two belong to one policy each.
+    if options.get("policy") != "rectangular":
+        options.pop("rectangle", None)
+    if options.get("policy") != "strided":
+        options.pop("stride", None)
     if options.get("policy") == "rectangular" and len(options.get("core_ranges", "1")) > 1:
         options.pop("core_ranges")
     target = draw(st.sampled_from(sorted(TARGETS, key=lambda name: name != "wormhole_n150")))

@@ -31,6 +31,7 @@ from ttexplore.plan import KERNEL_ROLES
 REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("DST is too small", ResourceError, r"tiles of DST"),
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
+    ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
     ("a block outlives the loop that loads it", Unsupported, r"used outside of the loop that fills it"),
 )
 

@@ -349,6 +349,11 @@ class _Protocol:
         self.body(loop.body)
         if count == 1:
             return
+        if self.only_waits_more(before):
+            # The turns share what the first one has waited for; it stays at the front until after the loop.
+            before = self.snapshot()
+            self.body(loop.body)
+            count = None if count is None else count - 1
         self.steady(loop, before, count)
         growth = {name: end.filled - before[name].filled for name, end in self.ends.items() if end.own}
         ways = {(n, side): getattr(end, side)[0] - getattr(before[n], side)[0] for n, end in self.ends.items()
@@ -381,6 +386,14 @@ class _Protocol:
             for (name, side), way in ways.items():
                 value, modulus = getattr(before[name], side)
                 setattr(self.ends[name], side, ((value + count * way) % modulus, modulus))
+
+    def only_waits_more(self, before: dict[str, _End]) -> bool:
+        """Whether a turn left nothing reserved and nothing else moved of the buffers that it has waited for longer."""
+        more = [name for name, end in self.ends.items() if end.waited > before[name].waited]
+        return bool(more) and all(
+            self.ends[name].reserved == before[name].reserved and self.ends[name].front == before[name].front
+            for name in more
+        )
 
     def steady(self, loop: Loop, before: dict[str, _End], count: int | None) -> None:
         for name, end in self.ends.items():
