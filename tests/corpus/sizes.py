@@ -47,5 +47,6 @@ def any_size_add() -> Any:
 SIZES: tuple[Case, ...] = (
     Case("any_size_gemm", any_size_gemm),
     Case("any_size_gemm_64", lambda: any_size_gemm(64), on_chip=False),
+    Case("any_size_gemm_reload", lambda: any_size_gemm(96), {"policy": "strided"}, on_chip=False),
     Case("any_size_add", any_size_add, on_chip=False),
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.shapes import copied, exponent, product, vector
+from tests.corpus.sizes import any_size_gemm
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.plan import Plan
 
@@ -167,3 +169,35 @@ def test_blocks_inside_are_not_tested() -> None:
     assert "if (by * 4 + r < 3)" in reader
     assert "noc.async_write_zeros(a_buffer, a_page_bytes" in reader
     assert "if (bx * 2 + c < 3)" in reader
+
+
+@pytest.mark.parametrize(("policy", "target"), [("contiguous", "wormhole_n150"), ("rectangular", "blackhole_p150")])
+def test_one_lowering_at_awkward_sizes(policy: str, target: str) -> None:
+    """Accumulators larger than DST go through L1, in a loop whose length no pass knows."""
+    exploration = ttx.explore(any_size_gemm(96), target=target, options={"policy": policy})
+    for m, n, k in ((1, 31, 33), (33, 1, 50), (100, 70, 31), (1025, 33, 1)):
+        sized = exploration.with_sizes(m=m, n=n, k=k)
+        assert all(sized.code[role] == exploration.code[role] for role in ("reader", "compute", "writer"))
+        a, b = (np.round(one.astype(np.float32)) for one in sized.inputs())
+        np.testing.assert_array_equal(exploration.run([a, b]).outputs[0], a @ b)
+
+
+def test_sizes_as_tvm_variables(tmp_path: Path) -> None:
+    """Some example files name their sizes with tvm.te.var."""
+    file = tmp_path / "rows.py"
+    file.write_text("""
+import tilelang.language as T
+from tilelang import tvm
+
+m = tvm.te.var("m")
+
+@T.prim_func
+def rows(A: T.Tensor((m, 40), "bfloat16"), B: T.Tensor((m, 40), "bfloat16")):
+    with T.Kernel(T.ceildiv(m, 64)) as bx:
+        a = T.alloc_shared((64, 40), "bfloat16")
+        T.copy(A[bx * 64, 0], a)
+        T.copy(a, B[bx * 64, 0])
+""")
+    values = np.arange(90 * 40, dtype=np.float32).reshape(90, 40) % 199
+    run = ttx.explore(f"{file}::rows").run([values])
+    np.testing.assert_array_equal(run.outputs[0].astype(np.float32), values)

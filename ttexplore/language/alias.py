@@ -112,6 +112,8 @@ def _tilelang() -> dict[str, types.ModuleType]:
         dtypes=dtypes,
         cdiv=language.ceildiv,
         ceildiv=language.ceildiv,
+        # How some examples name a size that is known only when the kernel runs.
+        tvm=_module("tilelang.tvm", te=_module("tilelang.tvm.te", var=language.dynamic)),
         next_power_of_2=lambda n: 1 << (n - 1).bit_length(),  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
         Layout=StandIn("tilelang.Layout"),
         Fragment=StandIn("tilelang.Fragment"),

@@ -45,6 +45,7 @@ class Verifier:
     def check(self, program: Program) -> None:
         """Raises VerifyError, or ResourceError for L1."""
         plan = program.plan
+        self.reader.sizes = {size.core_value: size.value for size in plan.sizes}
         changed = {
             role for role, function in program.functions.items()
             if role not in self.skeletons or self.skeletons[role].function is not function

@@ -5,6 +5,7 @@ Reading a field of a TIR node costs about a microsecond; the checks visit statem
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,8 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
-from ttexplore.passes.verify.expression import Expression, Variable, convert, placed, variables
+from ttexplore.passes.verify.expression import Expression, Variable, convert, placed, value_range, variables
+from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Span
 
 
@@ -97,6 +99,9 @@ class Reader:
     """Reads functions of one program, so that a variable is the same in all of them."""
 
     def __init__(self) -> None:
+        # What holds is proved for the sizes that the plan is bound to, by core value.
+        self.sizes: Mapping[str, int] = {}
+        self.fixed: dict[Variable, Expression] = {}
         self.numbers: dict[Any, Variable] = {}
         self.bound: dict[Variable, Expression] = {}
 
@@ -110,6 +115,9 @@ class Reader:
         """Raises VerifyError for an operand of the wrong kind."""
         self.who = kernel_name(role)
         self.buffers: dict[str, Any] = {}
+        for one in function.params:
+            if not is_buffer(one) and f"{SIZE_PREFIX}{one.name}" in self.sizes:
+                self.fixed[self.variable(one)] = self.sizes[f"{SIZE_PREFIX}{one.name}"]
         body, names, _ = self.body(function.body)
         tensors = tuple(str(one.name) for one in function.params if is_buffer(one))
         values = tuple(dict.fromkeys(core_values(body)))
@@ -127,7 +135,9 @@ class Reader:
             elif kind is tirx.For:
                 inner, inner_names, inner_tested = self.body(statement.body)
                 extent = self.expression(statement.extent)
-                turns = extent if isinstance(extent, int) else None
+                found = value_range(extent, {})
+                turns = None if found is None else int(found[0])
+                extent = extent if turns is None else turns
                 low, loop_variable = self.expression(statement.min), self.variable(statement.loop_var)
                 made.append(
                     Loop(statement, loop_variable, low, extent, turns, inner, frozenset(inner_names),
@@ -152,11 +162,14 @@ class Reader:
             elif kind is tirx.Bind:
                 bind = Bind(statement, self.variable(statement.var), self.expression(statement.value))
                 self.bound[bind.variable] = bind.value
+                if isinstance(bind.value, tuple) and bind.value[0] == "core" and bind.value[1] in self.sizes:
+                    self.fixed[bind.variable] = self.sizes[str(bind.value[1])]
                 made.append(bind)
         return made, names, tested
 
     def expression(self, e: Any) -> Expression:
-        return convert(e, self.variable)
+        made = convert(e, self.variable)
+        return placed(made, self.fixed) if self.fixed else made
 
     def call(self, statement: Any) -> Call:
         name = op_name(statement)
