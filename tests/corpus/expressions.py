@@ -223,7 +223,7 @@ def _activations(x: Any) -> Any:
 
 
 def _trigonometry(x: Any) -> Any:
-    return T.sin(x) * T.cos(x) + T.sinh(x) - T.cosh(x) + T.exp10(x * 0.25)
+    return T.sin(x) * T.cos(x) + T.sinh(x) - T.cosh(x) + T.exp10(x * 0.25) + T.erf(x)
 
 
 def _quotients_and_powers(x: Any, y: Any) -> Any:

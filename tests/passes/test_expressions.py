@@ -191,11 +191,15 @@ def test_narrow_casts_round_where_they_must() -> None:
 
 
 def test_the_plan_tells_the_precision_of_compositions() -> None:
+    assert "T.log1p(x) is log(1 + x), off by 1e-7" in reasons(ttx.explore(unary(lambda x: T.log1p(T.abs(x)))))
+
+
+def test_erf_is_good_to_float32_and_part_of_gelu() -> None:
     exploration = ttx.explore(unary(lambda x: T.erf(x)))
-    assert "erf_tile" not in tile_operations(exploration)
-    assert "T.erf is 1 - p(t) exp(-x x), off by 5e-7 at most" in reasons(exploration)
-    run = exploration.run()
-    assert np.abs(run.outputs[0] - exploration.reference()[0]).max() < 1e-6
+    assert np.abs(exploration.run().outputs[0] - exploration.reference()[0]).max() < 1e-6
+    gelu = ttx.explore(unary(lambda x: 0.5 * x * (1.0 + T.erf(x / 1.4142135623730951))))
+    assert tile_operations(gelu) == ["copy_tile", "gelu_tile", "pack_tile"]
+    assert np.abs(gelu.run().outputs[0] - gelu.reference()[0]).max() < 2e-6
 
 
 def test_values_are_folded_and_simplified() -> None:
