@@ -160,6 +160,13 @@ def test_gemm_with_tails_against_numpy() -> None:
     np.testing.assert_array_equal(exploration.run([a, b]).outputs[0], a @ b)
 
 
+def test_tiles_beyond_the_end_in_every_block() -> None:
+    """The verifier follows each turn of a loop into one arm: a tile is read, or set to zeros."""
+    exploration = ttx.explore(product(31, 33, 1, 128, 128, 32))
+    assert exploration.check(), str(exploration.check())
+    assert "c < 2" in exploration.code["reader"]
+
+
 def test_blocks_inside_are_not_tested() -> None:
     """A bounds test is made only where a block can reach beyond the last tile."""
     assert "if (" not in ttx.explore(product(96, 64, 64, 32, 32, 32)).code["reader"]

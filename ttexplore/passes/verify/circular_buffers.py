@@ -257,6 +257,9 @@ class _Protocol:
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
         self.known: dict[Any, Range] = {}
+        # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
+        # over all turns.
+        self.outside: dict[Any, Range] | None = None
         self.bound: dict[Variable, Expression] = {}
         self.entered: dict[Variable, int] = {}
         self.clock = 0
@@ -426,13 +429,14 @@ class _Protocol:
         if answer is not None:
             self.body(branch.then if answer else branch.otherwise)
             return
-        before, known = self.snapshot(), self.known
+        before, known, outside = self.snapshot(), self.known, self.outside
+        self.outside = known if outside is None else outside
         self.known = narrowed(branch.condition, known, holds=True)
         self.body(branch.then)
         after_then, self.ends = self.ends, before
         self.known = narrowed(branch.condition, known, holds=False)
         self.body(branch.otherwise)
-        self.known = known
+        self.known, self.outside = known, outside
         for name, end in self.ends.items():
             other = after_then[name]
             for what, one, two in (
@@ -643,16 +647,16 @@ class _Protocol:
         """The tiles that an index takes while the loops run that were entered after `since`."""
         if isinstance(index, int):
             return frozenset(range(index, index + count))
-        index, known = placed(index, self.bound), dict(self.known)
+        index, known = placed(index, self.bound), self.known | (self.outside or {})
         terms = affine(index)
         if terms is not None:
             return self.sums(terms, count, since)
         axes: list[tuple[Variable, Range]] = []
         for one in sorted(variables(index), key=lambda v: v.number):
             if self.entered.get(one, 0) > since:
-                axes.append((one, self.known[one]))
+                axes.append((one, known[one]))
             else:
-                known[one] = (self.known[one][0], self.known[one][0])
+                known[one] = (known[one][0], known[one][0])
         if math.prod(int(b) - int(a) + 1 for _, (a, b) in axes) > 64 * _LARGEST_BLOCK:
             return frozenset(range(low, high + 1))
         grids = np.meshgrid(*[np.arange(int(a), int(b) + 1) for _, (a, b) in axes], indexing="ij")
@@ -665,11 +669,11 @@ class _Protocol:
 
     def sums(self, terms: dict[Variable | None, int], count: int, since: int) -> frozenset[int]:
         """As :meth:`indices`, for a sum of multiples of variables."""
-        made = set(range(terms.get(None, 0), terms.get(None, 0) + count))
+        made, known = set(range(terms.get(None, 0), terms.get(None, 0) + count)), self.known | (self.outside or {})
         for one, factor in terms.items():
             if one is None:
                 continue
-            low, high = map(int, self.known[one])
+            low, high = map(int, known[one])
             turns = range(low, high + 1) if self.entered.get(one, 0) > since else range(low, low + 1)
             made = {tile + factor * turn for tile in made for turn in turns}
         return frozenset(made)
