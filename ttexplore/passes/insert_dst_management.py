@@ -15,6 +15,7 @@ from ttexplore.ir.build import (
     op,
     scope_of,
     statements,
+    when,
     with_body,
     with_function_body,
 )  # fmt: skip
@@ -29,7 +30,7 @@ from ttexplore.passes.dst.resident import can_stay, resident_loop, resident_stre
 from ttexplore.passes.dst.schedule import Schedule, schedule
 from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
-from ttexplore.passes.dst.steps import as_step, first_access, refuse_conditions, touches, values_in
+from ttexplore.passes.dst.steps import as_step, first_access, only_reads, refuse_conditions, touches, values_in
 from ttexplore.passes.insert_compute_init import initialise, strip_inits
 from ttexplore.passes.propagate_tt_layout import check_l1
 from ttexplore.plan import Plan
@@ -158,7 +159,19 @@ class _Management:
         live = wanted | {v for v in values_in(statement) if v in spilled and first_access(inner, v) == "read"}
         here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
                 for v, s in spilled.items()}  # fmt: skip
-        made = [with_body(statement, self.body(inner, here, live))]
+        waits: list[Any] = []
+        again: list[Any] = []
+        for value in values_in(statement):
+            if value in live and only_reads(statement, value) and not here[value].waited:
+                # All turns look at the same block.
+                waits.append(op("cb_wait_front", here[value].cb, here[value].shape.block_tiles))
+                here[value] = dataclasses.replace(here[value], waited=True)
+            if value in wanted and first_access(inner, value) == "write":
+                # Each turn leaves a new block; that of the turn before is of no use.
+                cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
+                again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
+        discarded = [when(statement.loop_var > statement.min, again)] if again else []
+        made = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
         for value, spill in here.items():
             tiles = spill.shape.block_tiles
             if spill.in_l1 and spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
@@ -167,7 +180,7 @@ class _Management:
                 # The last turn leaves a block behind for a next one that does not come.
                 made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
             if value in values_in(statement):
-                spilled[value] = dataclasses.replace(spill, fresh=None, in_l1=False)
+                spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
         for one in made:
             stamp(one, statement.span)
         return made

@@ -263,3 +263,30 @@ def test_a_scaled_product_inside_of_a_loop_starts_from_zero_in_each_turn() -> No
             T.copy(c, C)
 
     right(lowered(kernel, eltwise="fpu"))
+
+
+def test_a_loop_that_looks_at_a_result_and_one_that_makes_it_anew() -> None:
+    """A block that each turn makes anew keeps the last one; a loop that only reads it leaves it where it is."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 96), "bfloat16"), B: T.Tensor((96, 128), "bfloat16"), C: T.Tensor((2, 64, 128), "bfloat16"),
+        D: T.Tensor((64, 128), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 32), "bfloat16")
+            b = T.alloc_shared((32, 128), "bfloat16")
+            c = T.alloc_fragment((64, 128), "float32")
+            for k in T.serial(3):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.gemm(a, b, c, clear_accum=True)
+            for n in T.serial(2):
+                T.copy(c, C[n, 0, 0])
+            for i, j in T.Parallel(64, 128):
+                c[i, j] = c[i, j] * 2.0
+            T.copy(c, D)
+
+    exploration = lowered(kernel, epilogue="separate")
+    right(exploration)
+    assert lines(exploration, "c_partials_buffer.wait_front(8)") == 2

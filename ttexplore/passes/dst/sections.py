@@ -54,7 +54,7 @@ class _Writer:
     def waits(self) -> list[Any]:
         """What must have arrived before the first part, because it is looked at and stays."""
         found = [self.spilled[self.entering[number]] for number in sorted(self.line.staying)]
-        return [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found]
+        return [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
 
     def section(self, number: int, section: Section) -> list[Any]:
         made: list[Any] = [op("tile_regs_acquire")]

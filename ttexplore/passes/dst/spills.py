@@ -16,13 +16,15 @@ class Spill:
     """A value kept in a circular buffer between sections, part after part of its block.
 
     `fresh` is the loop variable in whose first turn there is nothing to load yet; `in_l1` says that the packer
-    accumulates in L1, so that nothing is ever loaded in that loop.
+    accumulates in L1, so that nothing is ever loaded in that loop. `waited` says that the whole block has been waited
+    for, outside of the loop that reads it.
     """
 
     cb: Any
     shape: SubBlock
     fresh: Any = None
     in_l1: bool = False
+    waited: bool = False
 
 
 class SpillBuffers:

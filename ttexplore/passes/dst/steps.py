@@ -112,6 +112,15 @@ def first_access(body: list[Any], value: Any) -> Literal["read", "write"] | None
     return None
 
 
+def only_reads(statement: Any, value: Any) -> bool:
+    """Whether nothing in a statement changes a value."""
+    return all(
+        access == "read" or not inner.value.args[at].same_as(value)
+        for inner in walk(statement)
+        for at, access in _DST_POSITIONS.get(op_name(inner), ())
+    )
+
+
 def as_step(statement: Any) -> Step | None:
     """The tile loop or matrix product that a statement is, else None."""
     if not isinstance(statement, tirx.For):

@@ -357,6 +357,14 @@ class _Protocol:
             before = self.snapshot()
             self.body(loop.body)
             count = None if count is None else count - 1
+        spent = [name for name, end in self.ends.items() if end.waited < before[name].waited]
+        if spent:
+            # The first turn pops what was waited for before the loop; the others wait for it themselves, or fail.
+            self.ends = before
+            for name in spent:
+                self.ends[name].waited = 0
+            before = self.snapshot()
+            self.body(loop.body)
         self.steady(loop, before, count)
         growth = {name: end.filled - before[name].filled for name, end in self.ends.items() if end.own}
         ways = {(n, side): getattr(end, side)[0] - getattr(before[n], side)[0] for n, end in self.ends.items()
