@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 import ttexplore
+from tests.conftest import compare_golden
+from tests.faults.faults import FAULTS
+from tests.faults.kernels import REFUSED
+from tests.faults.test_faults import verified
 from ttexplore import errors
 from ttexplore.cli import main
 from ttexplore.diagnostics import CATALOGUE, KINDS, recognise
 from ttexplore.errors import BackendError, ResourceError, TTExploreError
 
+PAGE = Path(__file__).parents[1] / "docs" / "diagnostics.md"
 PACKAGE = Path(ttexplore.__file__).parent
 CLASSES = {
     name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, TTExploreError)
@@ -130,3 +135,43 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert '"kind": "VerifyError"' in capsys.readouterr().out
     assert main(["explain", "TTX-R007"]) == 2
     assert "there is no code 'TTX-R007'" in capsys.readouterr().err
+
+
+def test_the_page_of_diagnostics(request: pytest.FixtureRequest) -> None:
+    """docs/diagnostics.md tells every code; those of the verifier with a fault that was planted."""
+    examples: dict[str, str] = {}
+    for fault in FAULTS:
+        if fault.finder == "verifier":
+            with pytest.raises(TTExploreError) as caught:
+                verified(fault)
+            examples.setdefault(caught.value.code, f"Planted: {fault.name}. {told(caught.value)}")
+    for kernel, options in REFUSED:
+        error = ttexplore.explore(kernel(), options=options).error
+        assert error is not None
+        examples.setdefault(error.code, told(error))
+    parts = [
+        "# Diagnostics",
+        "",
+        f"{len(CATALOGUE)} codes. `ttexplore explain CODE` prints an entry. This page is written by",
+        "`tests/test_diagnostics.py` (`pytest --update-golden`); the examples are what kernels and planted faults got.",
+    ]
+    for letter, kind in KINDS.items():
+        parts += ["", f"## {kind}", "", (getattr(errors, kind).__doc__ or "").strip()]
+        for one in CATALOGUE.values():
+            if one.kind == kind:
+                messages = [f"- `{line.replace('{}', '…')}`" for m in one.messages for line in m.splitlines()[:1]]
+                parts += ["", f"### {one.code} {one.title}", "", one.meaning, "", f"What to do: {one.remedy}"]
+                parts += ["", "It says:", "", *messages]
+                parts += ["", f"Example: {examples[one.code]}"] if one.code in examples else []
+        assert letter in "UKLRVB"
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n"
+    compare_golden(PAGE, text, update=bool(request.config.getoption("--update-golden")))
+
+
+def told(error: TTExploreError) -> str:
+    """The message and the hint, without the rest of a table."""
+    where = ""
+    if error.span is not None:
+        line = Path(error.span.file).read_text(encoding="utf-8").splitlines()[error.span.line - 1].strip()
+        where = f" at `{line}`"
+    return f"“{error.message.splitlines()[0]}”{where}; hint: {error.hint}"

@@ -15,7 +15,7 @@ USAGE = (
     diagnostic(
         "U002", "a kernel that cannot be found",
         "A kernel is named as file.py::name; the file must be there and define it.",
-        "Check the path and the name; `ttexplore show FILE` without a name lists what there is.",
+        "Check the path and the name.",
         "which kernel?", "{} names no kernel", "there is no file {}", "{} has no kernel {}", "{} cannot be read: {}",
         "{} is no kernel but {}", "{} returns {}, not a kernel",
         "{} returns the kernel {}, which takes arguments of its own",

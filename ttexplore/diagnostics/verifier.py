@@ -21,6 +21,7 @@ VERIFIER = (
         "Push what is reserved and pop what is waited for in the same turn.",
         "{}: a turn of the loop starts with {} tiles of {} {} and ends with {}",
         "{} ends with {} tiles of {} reserved",
+        "{} ends with {} tiles of {} waited for",
         "{}: where {} holds {} tiles of {} are {}, else {}",
     ),
     diagnostic(

@@ -282,6 +282,10 @@ class _Protocol:
                 raise self.fault(
                     f"{self.who} ends with {end.reserved} tiles of {name} reserved", "push what is reserved", span
                 )
+            if end.waited:
+                raise self.fault(
+                    f"{self.who} ends with {end.waited} tiles of {name} waited for", "pop what is waited for", span
+                )
             if end.own and end.filled:
                 raise self.fault(
                     f"{self.who} ends with {end.filled} tiles left in {name}, which it fills and empties itself",

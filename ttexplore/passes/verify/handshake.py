@@ -13,7 +13,7 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Range, Variable, decided, value_range
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, kernel_name
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
 
 _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
@@ -56,8 +56,8 @@ def _common_loops(skeletons: Mapping[str, Skeleton]) -> frozenset[Variable]:
 
 def _balanced(events: Mapping[str, list[Call]]) -> bool:
     left: dict[str, int] = {}
-    for calls in events.values():
-        for call in calls:
+    for followed in events.values():
+        for call in followed:
             sign = {"tt.cb_push_back": 1, "tt.cb_pop_front": -1}.get(call.name, 0)
             name = call.values["cb"]
             left[name] = left.get(name, 0) + sign * call.values["count"]
@@ -116,7 +116,7 @@ class _Events:
         elif loop.variable in self.shortened:
             turns = min(turns, self.limit)
         first = int(low[0]) if low is not None else 0
-        if loop.turns is not None and loop.variable not in loop.tested:
+        if loop.turns is not None and not (loop.variable in loop.tested and self.forks(loop.body)):
             self.known[loop.variable] = (first, first + turns - 1)
             return self.body(loop.body) * turns
         made: list[Call] = []
@@ -124,6 +124,21 @@ class _Events:
             self.known[loop.variable] = (turn, turn)
             made += self.body(loop.body)
         return made
+
+    def forks(self, body: list[Statement]) -> bool:
+        """Whether a branch in a body decides over operations that are followed here."""
+        for statement in body:
+            match statement:
+                case Branch():
+                    arms = calls([*statement.then, *statement.otherwise])
+                    if any(call.name in _PROTOCOL and call.values["cb"] in self.shared for call in arms):
+                        return True
+                case Loop():
+                    if statement.names & _PROTOCOL and self.forks(statement.body):
+                        return True
+                case Bind() | Call():
+                    pass
+        return False
 
 
 def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
@@ -133,10 +148,10 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
     moved = True
     while moved:
         moved = False
-        for role, calls in events.items():
-            at, end = place[role], len(calls)
+        for role, followed in events.items():
+            at, end = place[role], len(followed)
             while at < end:
-                call = calls[at]
+                call = followed[at]
                 name, count = call.values["cb"], call.values["count"]
                 match call.name:
                     case "tt.cb_reserve_back":
@@ -152,7 +167,7 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
                 at += 1
             moved = moved or at != place[role]
             place[role] = at
-    stuck = {role: calls[place[role]] for role, calls in events.items() if place[role] < len(calls)}
+    stuck = {role: one[place[role]] for role, one in events.items() if place[role] < len(one)}
     if stuck:
         raise _deadlock(stuck, filled, pages)
 
