@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal
 
 from ttexplore.record import Span
@@ -90,6 +91,18 @@ class TensorLayout:
     reason: str = ""
     sharding: Sharding | None = None
 
+    def shard_pages(self, core: tuple[int, int]) -> tuple[int | None, ...]:
+        """The pages of the tensor in the shard that a core holds, in order; None where the shard is longer than it.
+
+        Raises ValueError for a core that holds none.
+        """
+        assert self.sharding is not None, "only a sharded tensor has shards"
+        shard = divmod(self.sharding.cores.index(core), self.sharding.grid[1])
+        rows, columns = self.sharding.shard_shape[0] // TILE_ROWS, self.sharding.shard_shape[1] // TILE_COLUMNS
+        all_rows, all_columns = prod(self.padded_shape[:-1]) // TILE_ROWS, self.padded_shape[-1] // TILE_COLUMNS
+        tiles = [(shard[0] * rows + r, shard[1] * columns + c) for r in range(rows) for c in range(columns)]
+        return tuple(r * all_columns + c if r < all_rows and c < all_columns else None for r, c in tiles)
+
 
 @dataclass(frozen=True, slots=True)
 class CircularBuffer:
@@ -97,8 +110,9 @@ class CircularBuffer:
 
     It holds `block_pages` x `stages` pages of one tile each. `producer` and `consumer` are the kernels that push and
     pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST, exactly, instead of cut to TF32.
-    `tile_order` is the order of
-    the block's tiles in it. `origin` is the kernel line of the allocation it stands for.
+    `tile_order` is the order of the block's tiles in it. `shard_of` names the tensor whose shard on the core it is, in
+    place, so that nothing is copied; it is empty for memory of its own. `origin` is the kernel line of the allocation
+    it stands for.
     """
 
     name: str
@@ -112,6 +126,7 @@ class CircularBuffer:
     tile_order: Literal["row_major", "column_major"] = "row_major"
     origin: Span | None = None
     reason: str = ""
+    shard_of: str = ""
 
     @property
     def page_bytes(self) -> int:
@@ -195,7 +210,7 @@ class Partition:
     policy: Literal[
         "contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"
     ]  # fmt: skip
-    mode: Literal["global"]
+    mode: Literal["global", "local_shard"]
     core_grid: tuple[int, int]
     cores: tuple[CoreWork, ...]
     arguments: tuple[str, ...]

@@ -312,10 +312,13 @@ def _place(layout: TensorLayout) -> list[str]:
 
 def _circular_buffer(buffer: CircularBuffer) -> list[str]:
     data_format = f"{{{{{buffer.index}, tt::DataFormat::{buffer.data_format}}}}}"
+    place = f", in the shards of {buffer.shard_of}" if buffer.shard_of else ""
+    size = f"        .set_page_size({buffer.index}, {buffer.page_bytes})"
+    address = f"        .set_globally_allocated_address(*{buffer.shard_of}_tensor->get_backing_buffer())"
     return [
-        f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}",
+        f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}{place}",
         f"    CreateCircularBuffer(program, all, CircularBufferConfig({buffer.total_bytes}, {data_format})",
-        f"        .set_page_size({buffer.index}, {buffer.page_bytes}));",
+        *([size, address + ");"] if buffer.shard_of else [size + ");"]),
     ]
 
 

@@ -201,7 +201,7 @@ class _Emitter:
         for cb in self.buffers.values():
             if any(cb.buffer in text for text in texts):
                 self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1)
-        if self.role != "compute":
+        if self.role != "compute" and any("noc." in text for text in texts):
             self.text("Noc noc;", 1)
 
     def _address(self, tensor: str) -> str:

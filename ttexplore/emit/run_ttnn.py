@@ -72,9 +72,13 @@ def core_ranges(plan):
     return ttnn.CoreRangeSet([ttnn.CoreRange(core, core) for core in cores])
 
 
-def circular_buffers(plan, cores):
+def circular_buffers(plan, cores, on_device):
     made = []
     for buffer in plan["buffers"]:
+        if buffer["shard_of"]:
+            shard = on_device[buffer["shard_of"]]
+            made.append(ttnn.cb_descriptor_from_sharded_tensor(buffer["index"], shard, core_ranges=cores))
+            continue
         dtype = FORMATS[buffer["data_format"]]
         page = 4096 if buffer["data_format"] == "Float32" else 2048
         description = ttnn.CBFormatDescriptor(buffer_index=buffer["index"], data_format=dtype, page_size=page)
@@ -141,7 +145,7 @@ def program(plan, on_device):
                 config=configuration(name, plan),
             )
         )
-    return ttnn.ProgramDescriptor(kernels=kernels, cbs=circular_buffers(plan, cores), semaphores=[])
+    return ttnn.ProgramDescriptor(kernels=kernels, cbs=circular_buffers(plan, cores, on_device), semaphores=[])
 
 
 def launch(plan, on_device):

@@ -399,6 +399,7 @@ class _Queue:
     waited: int = 0
     unread: bool = False
     unsent: bool = False
+    shard_of: str = ""
 
 
 class _Machine:
@@ -466,8 +467,17 @@ class _Machine:
         if role == "writer" and self.unwritten:
             raise self.fault("the writer ends before its writes have arrived", "end with noc_write_barrier")
 
+    def _shard(self, tensor: str) -> list[tuple[int, int]]:
+        """The places of this core's shard of a tensor that hold a page, and the page."""
+        assert self.core is not None, "a shard is some core's"
+        pages = self.plan.layout(tensor).shard_pages((self.core.x, self.core.y))
+        return [(slot, page) for slot, page in enumerate(pages) if page is not None]
+
     def _balanced(self) -> None:
         for queue in self.queues.values():
+            if queue.shard_of and self.plan.layout(queue.shard_of).role != "input":
+                for slot, page in self._shard(queue.shard_of):
+                    self._set_page(queue.shard_of, page, queue.tiles[slot])
             if queue.filled:
                 raise self.fault(
                     f"{queue.name} still holds {queue.filled} tiles when all kernels have ended",
@@ -521,7 +531,10 @@ class _Machine:
                 plan = self.plan.buffer(name)
                 if self.mode == "queues":
                     tiles = np.full((plan.pages, 32, 32), np.nan, np.float32)
-                    self.queues[name] = _Queue(name, plan.pages, dtype_of(buffer), tiles)
+                    self.queues[name] = _Queue(name, plan.pages, dtype_of(buffer), tiles, shard_of=plan.shard_of)
+                    if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
+                        for slot, page in self._shard(plan.shard_of):
+                            tiles[slot] = self._page(plan.shard_of, page)
                 else:
                     self.blocks[name] = deque()
                     self.current[name] = np.full(shape, np.nan, np.float32)
@@ -805,7 +818,7 @@ class _Machine:
             raise self.fault(f"{count} tiles of {cb} are popped, {queue.waited} were waited for", "wait for them first")
         if queue.unsent:
             raise self.fault(f"{cb} is popped while it is still being written from", "put noc_writes_flushed before it")
-        for index in range(count):
+        for index in range(0 if queue.shard_of else count):
             queue.tiles[(queue.front + index) % queue.pages] = np.nan
         queue.front = (queue.front + count) % queue.pages
         queue.filled -= count

@@ -14,9 +14,11 @@ def configure_tensor_accessor(program: Program, target: Target) -> Program:
 
         reader uses A  ==>  A: common runtime argument A_address, compile-time words of its TensorAccessorArgs
 
-    The address is the same on every core, so it is a common argument; the words come from the SDK when it runs.
+    The address is the same on every core, so it is a common argument; the words come from the SDK when it runs. A
+    tensor whose shards are circular buffers needs none.
     """
-    users = {role: {str(p.name) for p in program.functions[role].params} for role in KERNEL_ROLES}
+    in_place = {buffer.shard_of for buffer in program.plan.buffers}
+    users = {role: {str(p.name) for p in program.functions[role].params} - in_place for role in KERNEL_ROLES}
     accessors = tuple(
         dataclasses.replace(
             accessor,

@@ -10,19 +10,30 @@ from typing import Any, Literal, cast
 
 from tvm import tirx
 
-from ttexplore.errors import KernelError, ResourceError, UsageError, unknown
+from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError, unknown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import statements
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import evaluate
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
+from ttexplore.passes.shard_work import (
+    TensorCopy,
+    moves_own_shard,
+    shard_of,
+    shard_tiles,
+    tensor_copies,
+    tile_of,
+    whole_buffer,
+)
+from ttexplore.passes.staging import plan_staging
 from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
-from ttexplore.plan import CoreRange, CoreWork, Partition
+from ttexplore.plan import TILE_COLUMNS, CircularBuffer, CoreRange, CoreWork, Partition, TensorLayout
 from ttexplore.target import Target
 
-POLICIES = ("contiguous", "strided", "rectangular", "block_linear", "z_order", "explicit")
-_SCHEDULE = ("policy", "order", "rectangle", "stride")
+POLICIES = ("contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit")
+MODES = ("global", "local_shard")
+_SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 # How many items or cores an error names.
 _SHOWN = 8
 
@@ -39,6 +50,8 @@ def layout_aware_work_partition(
     work_lists: Mapping[Core, Sequence[Any]] | Sequence[tuple[Core, Sequence[Any]]] | None = None,
     rectangle: tuple[int, int] | None = None,
     stride: int | None = None,
+    match: str | None = None,
+    mode: str = "global",
 ) -> Program:
     """Decide which core does which work items; each item exactly once.
 
@@ -54,13 +67,26 @@ def layout_aware_work_partition(
     neighbours together). The policies ``block_linear`` and ``z_order`` are contiguous runs in these orders.
     `work_lists` gives the items of each core, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
 
+    ``match_shard`` gives each item to the core whose L1 holds the shard that the item's block of the tensor `match`
+    begins in. In the mode ``local_shard`` a core works on its own shards where they lie: a circular buffer *is* the
+    shard, and nothing is copied.
+
     `cores` is (columns, rows), by default the target's whole compute grid, from `core_offset` on. `core_ranges` lists
     rectangles of cores instead, both corners included: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
     """
     policy, order, edge = _policy_and_order(policy, order, work_lists)
-    for option, value, owner in (("rectangle", rectangle, "rectangular"), ("stride", stride, "strided")):
+    if mode not in MODES:
+        raise unknown("mode", mode, MODES)
+    for option, value, owner in (
+        ("rectangle", rectangle, "rectangular"), ("stride", stride, "strided"), ("match", match, "match_shard"),
+    ):  # fmt: skip
         if value is not None and policy != owner:
             raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
+    if program.plan.sizes and (policy == "match_shard" or mode == "local_shard"):
+        raise Unsupported(
+            f"{policy if policy == 'match_shard' else mode} of a kernel with sizes that are known when it runs",
+            hint="give the kernel constant sizes, or use another policy and mode='global'",
+        )
     # What the kernels are lowered for must hold for all sizes: every core takes part, if with nothing to do.
     sizes = program.plan.sizes
     grid = grid_extents(program.kernel, program.plan.size_values)
@@ -80,6 +106,8 @@ def layout_aware_work_partition(
             made = _with_lists(grid, work, order)
         case "rectangular":
             made = _rectangular(grid, allowed, order, edge, rectangle, any_size=bool(sizes))
+        case "match_shard":
+            made = _with_lists(grid, _by_shard(program, grid, match, order, edge), order)
         case _:
             usable = [core for one in allowed for core in one.cores]
             made = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
@@ -88,11 +116,12 @@ def layout_aware_work_partition(
     values = {size.core_value: size.value for size in sizes}
     work = tuple(dataclasses.replace(core, values=core.values | values) for core in made.cores)
     partition = Partition(
-        grid, cast(Any, policy), "global", (columns, rows), work, (*made.arguments, *values),
+        grid, cast(Any, policy), cast(Any, mode), (columns, rows), work, (*made.arguments, *values),
         program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), cast(Any, order), edge, made.form,
         made.step, allowed,
     )  # fmt: skip
-    return program.with_plan(partition=partition)
+    program = program.with_plan(partition=partition)
+    return with_local_shards(program) if mode == "local_shard" else program
 
 
 def grid_loops(function: Any) -> list[Any]:
@@ -317,6 +346,42 @@ def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool
     return parts + [(0, 0)] * (cores - len(parts)) if any_size else parts
 
 
+def _by_shard(
+    program: Program, grid: tuple[int, ...], match: str | None, order: str, edge: int | None
+) -> dict[Core, list[int]]:
+    """The items of the core that holds the shard that their block of a tensor begins in."""
+    held = [layout for layout in program.plan.layouts if layout.memory == "l1" and layout.sharding is not None]
+    names = [layout.name for layout in held]
+    if match is None:
+        if len(held) != 1:
+            raise UsageError(
+                f"the policy match_shard wants one tensor; {', '.join(names) or 'none'} "
+                f"{'are' if len(held) > 1 else 'is'} sharded in L1",
+                hint="choose one: match='" + (names or ["A"])[0] + "'"
+                + ("" if held else ", layouts={'A': {'shard': 'height'}}"),
+            )  # fmt: skip
+        match = names[0]
+    if match not in names:
+        raise UsageError(
+            f"the policy match_shard wants {match} sharded in L1; {', '.join(names) or 'no tensor'} is",
+            hint=f"layouts={{{match!r}: {{'shard': 'height'}}}}",
+        )
+    layout = program.plan.layout(match)
+    sharding = layout.sharding
+    assert sharding is not None, "it is among those that have one"
+    copies = [one for one in tensor_copies(program.kernel, grid_loops(program.kernel)) if one.tensor == match]
+    if not copies:
+        raise Unsupported(
+            f"the blocks of {match} cannot be followed: their places depend on run-time values",
+            hint="match another tensor",
+        )
+    lists: dict[Core, list[int]] = {core: [] for core in sharding.cores}
+    for item in in_order(grid, order, edge):
+        start = next(copies[0].starts(block(grid, item)))
+        lists[sharding.cores[shard_of(sharding, tile_of(layout, start))]].append(item)
+    return {core: items for core, items in lists.items() if items}
+
+
 def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str, *, any_size: bool = False) -> _Work:
     """The work as ranges where all lists count up by one step, else as lists. Column-major ranges count otherwise."""
     step = common_step(lists.values())
@@ -337,6 +402,67 @@ def _even(total: int, parts: int) -> list[tuple[int, int]]:
     base, more = divmod(total, parts)
     lengths = [base + (part < more) for part in range(parts)]
     return [(sum(lengths[:part]), length) for part, length in enumerate(lengths)]
+
+
+# Shards as circular buffers
+
+
+def with_local_shards(program: Program) -> Program:
+    """The circular buffers that are shards in L1, for the partition of the plan.
+
+    A tensor's shard is a buffer where one copy moves it, and each core moves the tiles of its own shard in their
+    order, each once. Raises UsageError, with the reason for each tensor, where that is so for none.
+    """
+    plan = program.plan
+    partition = plan.partition
+    assert partition is not None, "it is decided"
+    staging = plan_staging(program.kernel, int(plan.options.get("stages", 2)))
+    copies = tensor_copies(program.kernel, grid_loops(program.kernel))
+    homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
+    buffers = {buffer.name: buffer for buffer in plan.buffers}
+    refused: list[str] = []
+    for layout in plan.layouts:
+        if layout.memory != "l1" or layout.sharding is None:
+            continue
+        own = [one for one in copies if one.tensor == layout.name]
+        buffer = buffers.get(homes.get(own[0].statement, "")) if len(own) == 1 else None
+        reason = _no_alias(partition, layout, own, buffer)
+        if reason is not None or buffer is None:
+            refused.append(f"{layout.name}: {reason}")
+            continue
+        stages = shard_tiles(layout) // buffer.block_pages
+        buffers[buffer.name] = dataclasses.replace(
+            buffer, stages=stages, shard_of=layout.name, reason=f"the shard of {layout.name} on each core"
+        )
+    if not any(buffer.shard_of for buffer in buffers.values()):
+        raise UsageError(
+            "no shard is a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
+            hint="shard a tensor in L1 by the blocks that a core moves, and use policy='match_shard'; or mode='global'",
+        )
+    return program.with_plan(buffers=tuple(buffers.values()))
+
+
+def _no_alias(
+    partition: Partition, layout: TensorLayout, copies: list[TensorCopy], buffer: CircularBuffer | None
+) -> str | None:
+    """Why the shards of a tensor are no circular buffer; None if they are."""
+    if len(copies) != 1 or buffer is None:
+        return f"{len(copies)} copies move it, one should"
+    copy = copies[0]
+    if buffer.shard_of:
+        return f"{buffer.name} is the shard of {buffer.shard_of} already"
+    if buffer.data_format != layout.data_format:
+        return f"{buffer.name} holds {buffer.data_format}, the tensor {layout.data_format}"
+    if not whole_buffer(copy) or shard_tiles(layout) % buffer.block_pages:
+        return f"its shards of {shard_tiles(layout)} tiles are no whole blocks of {buffer.block_pages}"
+    if buffer.tile_order == "column_major" and copy.extents[-1] != TILE_COLUMNS:
+        return f"{buffer.name} holds its tiles column by column"
+    for core in partition.cores:
+        blocks = [block(partition.grid, item) for item in items_of(partition, core)]
+        reason = moves_own_shard(copy, layout, (core.x, core.y), blocks, buffer.tile_order == "column_major")
+        if reason is not None:
+            return reason
+    return None
 
 
 # What the plan says

@@ -26,6 +26,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
+from ttexplore.passes.split_device_kernel import pruned
 from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
 
@@ -40,17 +41,16 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
                                                        tt.cb_push_back(A_shared, 4)
 
     A tile that the tensor does not have is set to zero, and not stored. Strips of faces are read into tiles of zeros.
+    Where a circular buffer is the shard of a tensor, its blocks lie there already: nothing moves.
     Neighbouring loads share one barrier, so that all their transfers are under way together. A block is popped after
     its last use in the sequence that it arrived in.
     """
+    reader, writer = program.functions["reader"], program.functions["writer"]
+    # What a block in its place leaves unused goes.
     functions = {
-        "reader": with_function_body(
-            program.functions["reader"], _reader(statements(program.functions["reader"].body), program.plan)
-        ),
+        "reader": with_function_body(reader, pruned(_reader(statements(reader.body), program.plan))),
         "compute": _compute(program.functions["compute"], program.plan),
-        "writer": with_function_body(
-            program.functions["writer"], _writer_kernel(program.functions["writer"], program.plan)
-        ),
+        "writer": with_function_body(writer, pruned(_writer_kernel(writer, program.plan))),
     }
     return Program(functions, program.plan, program.source)
 
@@ -76,7 +76,8 @@ class _Block:
         self.statement = statement
         first, second, *rest = arguments(statement)
         self.tensor, self.cb = (first, second) if self.reads else (second, first)
-        self.count = plan.buffer(str(self.cb.name)).block_pages
+        buffer = plan.buffer(str(self.cb.name))
+        self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
         if self.strips:
             page, row_stride, matrix_stride, row, column, rows, columns, unit, row_slots, column_slots, *guards = rest
             self.unit, self.matrix_stride = int(unit.value), int(matrix_stride.value)
@@ -92,6 +93,9 @@ class _Block:
         self.condition = guards[4] if len(guards) > 4 else None
 
     def transfers(self) -> _Transfers:
+        """None for a block that lies in its place: in the shard that the circular buffer is."""
+        if self.in_place:
+            return _Transfers([], [], False)
         return self._strips() if self.strips else self._tiles()
 
     def _tiles(self) -> _Transfers:
@@ -227,8 +231,10 @@ def _read(group: list[_Block]) -> list[Any]:
     moves: list[Any] = []
     pushes: list[Any] = []
     filled: Any = None
+    moved: Any = None
     for block in group:
         transfers = block.transfers()
+        moved = moved if block.in_place else block.statement
         parts = (
             (reserves, [op("cb_reserve_back", block.cb, block.count)]), (clears, transfers.clears),
             (moves, transfers.loops), (pushes, [op("cb_push_back", block.cb, block.count)]),
@@ -238,8 +244,8 @@ def _read(group: list[_Block]) -> list[Any]:
         filled = block.statement if transfers.fills else filled
     if filled is not None:
         moves.append(_stamped(op("noc_zeros_barrier"), filled))
-    barrier = _stamped(op("noc_read_barrier"), group[-1].statement)
-    return [*reserves, *clears, *moves, barrier, *pushes]
+    barrier = [] if moved is None else [_stamped(op("noc_read_barrier"), moved)]
+    return [*reserves, *clears, *moves, *barrier, *pushes]
 
 
 # Writer
@@ -247,7 +253,10 @@ def _read(group: list[_Block]) -> list[Any]:
 
 def _writer_kernel(function: Any, plan: Plan) -> list[Any]:
     """The writer, which leaves only when everything it sent has arrived."""
-    stores = [s for s in walk(function.body) if op_name(s) in ("tt.write_block", "tt.write_strips")]
+    stores = [
+        s for s in walk(function.body)
+        if op_name(s) in ("tt.write_block", "tt.write_strips") and not _Block(s, plan).in_place
+    ]  # fmt: skip
     body = _writer(statements(function.body), plan)
     return [*body, _stamped(op("noc_write_barrier"), stores[-1])] if stores else body
 
@@ -259,8 +268,9 @@ def _writer(body: list[Any], plan: Plan) -> list[Any]:
             made.append(with_body(statement, _writer(statements(statement.body), plan)))
         elif op_name(statement) in ("tt.write_block", "tt.write_strips"):
             block = _Block(statement, plan)
+            flushed = [] if block.in_place else [op("noc_writes_flushed")]
             parts = [
-                op("cb_wait_front", block.cb, block.count), *block.transfers().loops, op("noc_writes_flushed"),
+                op("cb_wait_front", block.cb, block.count), *block.transfers().loops, *flushed,
                 op("cb_pop_front", block.cb, block.count),
             ]  # fmt: skip
             made += [_stamped(one, statement) for one in parts]

@@ -83,12 +83,13 @@ def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
 def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:
     """Raise ResourceError, with a table of who uses what, where buffers and tensors do not fit the L1 of a core."""
     tensors = {layout.name: l1_bytes_per_core(layout, target) for layout in layouts if layout.memory == "l1"}
-    used = sum(buffer.total_bytes for buffer in buffers) + sum(tensors.values())
+    used = sum(buffer.total_bytes for buffer in buffers if not buffer.shard_of) + sum(tensors.values())
     if used > target.l1_usable_bytes:
         largest = max(buffers, key=lambda buffer: buffer.total_bytes)
         rows = [
             (buffer.total_bytes, buffer.name, f"{buffer.block_pages:>5} tiles x {buffer.stages} stages")
             for buffer in buffers
+            if not buffer.shard_of
         ]
         rows += [(part, name, "its part of the tensor") for name, part in tensors.items()]
         table = "\n".join(

@@ -31,7 +31,7 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     body = statements(program.kernel.body)
     functions: dict[str, Any] = {}
     for role in KERNEL_ROLES:
-        kept = _prune(_select(body, role, program.plan))
+        kept = pruned(_select(body, role, program.plan))
         used = _variables(kept)
         parameters = [parameter for parameter in program.kernel.params if parameter in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
@@ -116,8 +116,8 @@ def _expressions(statement: Any) -> list[Any]:
             raise Unsupported(f"no kernel runs {type(statement).__name__}", span=span_of(statement))
 
 
-def _prune(body: list[Any]) -> list[Any]:
-    """Leave out bindings and allocations that nothing uses any more."""
+def pruned(body: list[Any]) -> list[Any]:
+    """The statements without bindings and allocations that nothing uses any more."""
     while True:
         used = _variables(body)
         kept = _prune_once(body, used)

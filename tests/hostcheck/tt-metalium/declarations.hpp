@@ -76,6 +76,8 @@ public:
 
 using Cores = std::variant<CoreCoord, CoreRange, CoreRangeSet>;
 
+class Buffer;
+
 class Program {
 public:
     Program(Program&& other) noexcept;
@@ -101,6 +103,7 @@ class CircularBufferConfig {
 public:
     CircularBufferConfig(uint32_t total_bytes, const std::map<uint8_t, DataFormat>& formats);
     CircularBufferConfig& set_page_size(uint8_t index, uint32_t bytes);
+    CircularBufferConfig& set_globally_allocated_address(const Buffer& buffer);
 };
 
 Program CreateProgram();
@@ -150,6 +153,7 @@ public:
         MeshDevice* device, std::optional<uint64_t> address = std::nullopt);
     ~MeshBuffer();
     uint64_t address() const { return 0; }  // inline in the SDK too
+    Buffer* get_backing_buffer() const;
 };
 
 class MeshCoordinateRange {

@@ -11,7 +11,16 @@ from ttexplore.backends.base import Array, ordered_layouts, storage_dtype
 from ttexplore.backends.emulator.compiler import KernelSource
 from ttexplore.backends.emulator.tiles import tilize, untilize
 from ttexplore.errors import BackendError
-from ttexplore.plan import KERNEL_ROLES, Argument, ComputeConfig, KernelRole, Partition, Plan, TensorLayout
+from ttexplore.plan import (
+    KERNEL_ROLES,
+    Argument,
+    CircularBuffer,
+    ComputeConfig,
+    KernelRole,
+    Partition,
+    Plan,
+    TensorLayout,
+)
 from ttexplore.target import get_target
 
 # Any distinct numbers do: the emulator knows a tensor by its address.
@@ -147,7 +156,7 @@ def write_job(
             )
         lines.append(
             f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {FORMATS[buffer.data_format]} "
-            f"{int(buffer.unpack_to_dest)} {buffer.name}"
+            f"{int(buffer.unpack_to_dest)} {int(_lies_there(plan, buffer))} {buffer.name}"
         )
     values = Arguments(plan)
     for number, role in enumerate(KERNEL_ROLES):
@@ -155,10 +164,23 @@ def write_job(
         lines.append(_counted(f"common {number}", values.words(plan.kernel_signature(role).common_runtime, {})))
     for core in partition.cores:
         lines.append(f"core {core.x} {core.y}")
+        lines += [_shard_line(plan, buffer, (core.x, core.y)) for buffer in plan.buffers if buffer.shard_of]
         for number, role in enumerate(KERNEL_ROLES):
             words = values.words(plan.kernel_signature(role).runtime, core.values, core.listed)
             lines.append(_counted(f"arguments {number}", words))
     (folder / "job.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _shard_line(plan: Plan, buffer: CircularBuffer, core: tuple[int, int]) -> str:
+    """The buffer, the tensor, whether it is filled at the start or kept at the end, and its pages, -1 for none."""
+    tensor = [layout.name for layout in ordered_layouts(plan)].index(buffer.shard_of)
+    pages = [-1 if page is None else page for page in plan.layout(buffer.shard_of).shard_pages(core)]
+    return _counted(f"shard {buffer.index} {tensor} {int(not _lies_there(plan, buffer))}", pages)
+
+
+def _lies_there(plan: Plan, buffer: CircularBuffer) -> bool:
+    """Whether the buffer is a shard that holds its tiles before the program starts."""
+    return bool(buffer.shard_of) and plan.layout(buffer.shard_of).role == "input"
 
 
 def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:

@@ -536,7 +536,9 @@ class _Protocol:
                 call,
             )
         end.reserved = count
-        end.written = frozenset() if count <= _LARGEST_BLOCK else None
+        # The reader writes nothing to a shard that is the circular buffer: its tiles are there.
+        in_place = bool(end.buffer.shard_of) and end.buffer.producer == "reader"
+        end.written = None if in_place or count > _LARGEST_BLOCK else frozenset()
         self.clock += 1
         end.since = self.clock
 

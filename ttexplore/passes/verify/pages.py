@@ -71,7 +71,10 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
                 last[transfer.tensor] = transfer.call
                 _claim(transfer, accessor, writers, plan.partition, _PARTS if transfer.tensor in parted else 1)
     _not_read_elsewhere(skeletons, plan, writers)
+    in_place = {buffer.shard_of for buffer in plan.buffers}
     for tensor, pages in stored.items():
+        if tensor in in_place:
+            continue
         done = writers.get(tensor, np.full(plan.accessor(tensor).pages, -1))
         _same_pages(tensor, pages, np.max(done.reshape(pages.size, -1), axis=1) >= 0, last.get(tensor))
 

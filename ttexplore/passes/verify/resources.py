@@ -149,11 +149,14 @@ def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
         signature = next((one for one in plan.signature if one.kernel == role), None)
         if signature is None:
             raise VerifyError(f"{kernel_name(role)} has no signature", hint="give every kernel one")
+        # A shard that is a circular buffer is reached without an address.
+        in_place = {buffer.shard_of for buffer in plan.buffers}
+        tensors = tuple(name for name in skeleton.tensors if name not in in_place)
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
         words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
         values = [argument.of for argument in signature.runtime if argument.source in ("core_value", "core_list")]
         for what, given, read in (
-            ("the accessors", words, skeleton.tensors), ("the addresses", addresses, skeleton.tensors),
+            ("the accessors", words, tensors), ("the addresses", addresses, tensors),
             ("the core values", values, tuple(dict.fromkeys(skeleton.core_values))),
         ):  # fmt: skip
             if missing := [name for name in read if name not in given]:

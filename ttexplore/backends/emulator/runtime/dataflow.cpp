@@ -98,7 +98,7 @@ void emulator_push_back(uint32_t id, uint32_t pages, uint32_t line) {
     CoreMemory* memory = core->memory;
     for (uint32_t page = 0; page < pages; ++page) {
         const uint32_t index = config.first_page + buffer.write + page;
-        if (!memory->written[index] && !buffer.raw_write) {
+        if (!memory->written[index] && !buffer.raw_write && !config.lies_there) {
             kernel_fault(format_text("push_back of %u tiles on %s, but nothing was written to tile %u of them", pages,
                                      buffer_name(id).c_str(), page),
                          "read, pack or store to every tile before it is pushed");

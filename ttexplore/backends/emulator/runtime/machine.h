@@ -37,6 +37,14 @@ struct BufferConfig {
     bool unpack_to_dest = false;
     uint32_t l1_offset = 0;
     uint32_t first_page = 0;  // of this buffer in the core's per-page arrays
+    bool lies_there = false;  // it is a shard that holds its tiles before the program starts
+};
+
+// A circular buffer that is a shard: the tensor's pages, in order, or -1 for none.
+struct Shard {
+    uint32_t buffer = 0, tensor = 0;
+    bool output = false;
+    std::vector<int32_t> pages;
 };
 
 // A circular buffer on one core, in pages. Source: DataflowBuffer's protocol, metalium.md 1.8.
@@ -110,6 +118,7 @@ struct Core {
     uint32_t semaphores[SEMAPHORES] = {};
     ComputeState compute;
     CoreMemory* memory = nullptr;
+    std::vector<Shard> shards;
 };
 
 // Read by backend.py. `object` is a circular buffer id; of a transfer also the tensor's index, in the upper byte.

@@ -132,6 +132,35 @@ static void* map_memory(size_t bytes, bool low) {
     return memory;
 }
 
+// A shard that kernels write begins as NaN, so that a missing write shows.
+static void load_shards(Core* core) {
+    for (const Shard& shard : core->shards) {
+        const Tensor& tensor = machine.tensors[shard.tensor];
+        for (uint32_t page = 0; page < shard.pages.size(); ++page) {
+            uint8_t* place = page_memory(core, shard.buffer, page);
+            if (shard.output || shard.pages[page] < 0) {
+                memset(place, 0xFF, tensor.page_bytes);
+            } else {
+                memcpy(place, tensor.memory + static_cast<size_t>(shard.pages[page]) * tensor.page_bytes,
+                       tensor.page_bytes);
+            }
+        }
+    }
+}
+
+static void keep_shards(Core* core) {
+    for (const Shard& shard : core->shards) {
+        Tensor& tensor = machine.tensors[shard.tensor];
+        for (uint32_t page = 0; shard.output && page < shard.pages.size(); ++page) {
+            if (shard.pages[page] >= 0) {
+                memcpy(tensor.memory + static_cast<size_t>(shard.pages[page]) * tensor.page_bytes,
+                       page_memory(core, shard.buffer, page), tensor.page_bytes);
+                tensor.written[shard.pages[page]] = static_cast<uint16_t>(core->index + 1);
+            }
+        }
+    }
+}
+
 CoreMemory* memory_of(Core* core) {
     if (core->memory) {
         return core->memory;
@@ -142,6 +171,7 @@ CoreMemory* memory_of(Core* core) {
         std::fill(core->memory->source_tag.begin(), core->memory->source_tag.end(), 0);
         std::fill(core->memory->pushed_at.begin(), core->memory->pushed_at.end(), 0);
         std::fill(core->memory->popped_at.begin(), core->memory->popped_at.end(), 0);
+        load_shards(core);
         return core->memory;
     }
     CoreMemory* memory = new CoreMemory;
@@ -155,6 +185,7 @@ CoreMemory* memory_of(Core* core) {
     memory->pushed_at.resize(machine.total_pages);
     memory->popped_at.resize(machine.total_pages);
     core->memory = memory;
+    load_shards(core);
     return memory;
 }
 
@@ -234,6 +265,7 @@ static void finish_core(Core& core) {
         }
     }
     core.finished = true;
+    keep_shards(&core);
     free_memories.push_back(core.memory);
     core.memory = nullptr;
 }
@@ -369,8 +401,9 @@ static uint32_t repeats = 1;
 // One declaration per line:
 //   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT   repeat COUNT
 //   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT INPUT_FILE|- OUTPUT_FILE|-
-//   buffer ID PAGES PAGE_BYTES IS_FLOAT32 UNPACK_TO_DEST NAME
+//   buffer ID PAGES PAGE_BYTES FORMAT UNPACK_TO_DEST LIES_THERE NAME
 //   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
+//   shard BUFFER TENSOR IS_OUTPUT COUNT PAGES (of the last core)
 static void read_job(const char* path) {
     std::ifstream file(path);
     std::string text;
@@ -392,7 +425,8 @@ static void read_job(const char* path) {
         } else if (word == "buffer") {
             uint32_t id = 0, format = 0;
             BufferConfig config;
-            line >> id >> config.pages >> config.page_bytes >> format >> config.unpack_to_dest >> config.name;
+            line >> id >> config.pages >> config.page_bytes >> format >> config.unpack_to_dest >> config.lies_there >>
+                config.name;
             if (id >= MAXIMUM_BUFFERS || format > static_cast<uint32_t>(Format::Int32)) {
                 broken_job(text);
             }
@@ -418,6 +452,18 @@ static void read_job(const char* path) {
             line >> core.x >> core.y;
             core.index = static_cast<uint32_t>(machine.cores.size());
             machine.cores.push_back(core);
+        } else if (word == "shard") {
+            Shard shard;
+            uint32_t count = 0;
+            line >> shard.buffer >> shard.tensor >> shard.output >> count;
+            shard.pages.resize(count);
+            for (int32_t& page : shard.pages) {
+                line >> page;
+            }
+            if (line.fail() || shard.buffer >= MAXIMUM_BUFFERS || shard.tensor >= machine.tensors.size()) {
+                broken_job(text);
+            }
+            machine.cores.back().shards.push_back(shard);
         } else if (word == "arguments") {
             uint32_t role = 0;
             line >> role;

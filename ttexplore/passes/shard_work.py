@@ -1,0 +1,153 @@
+"""Work and shards: which work items touch which shard, and whether a core moves its own shard in order.
+
+The positions of the kernel's copies are followed for each work item, with numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.ir.build import arguments, constant, op_name, shape_of, statements
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.expression import format_expression
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Sharding, TensorLayout
+
+Block = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TensorCopy:
+    """A copy between a tensor and an on-chip buffer: its statement, its block's extents along the tensor's axes, and
+    the extents of the loops around it. `low` gives the block's first element for a work item and loop values."""
+
+    statement: Any
+    tensor: str
+    loads: bool
+    extents: tuple[int, ...]
+    loops: tuple[int, ...]
+    low: Callable[[Block, Block], Block]
+
+    def starts(self, block: Block) -> Iterator[Block]:
+        """The first elements of the blocks that it moves for a work item, in order."""
+        for values in itertools.product(*map(range, self.loops)):
+            yield self.low(block, values)
+
+
+def tensor_copies(function: Any, loops: list[Any]) -> list[TensorCopy]:
+    """The copies of a kernel under its grid `loops`, in order. Those that numbers cannot follow are left out."""
+    names = {loop.loop_var: f"b[{axis}]" for axis, loop in enumerate(loops)}
+    found: list[TensorCopy] = []
+
+    def visit(body: list[Any], names: dict[Any, str], around: tuple[int, ...]) -> None:
+        for statement in body:
+            if isinstance(statement, tirx.Bind):
+                names = names | {statement.var: f"({_text(statement.value, names)})"}
+            elif isinstance(statement, tirx.For):
+                extent = constant(statement.extent)
+                if extent is not None and constant(statement.min) == 0:
+                    inner = names | {statement.loop_var: f"v[{len(around)}]"}
+                    visit(statements(statement.body), inner, (*around, extent))
+            elif op_name(statement) == "tl.copy" and (copy := _copy(statement, names, around)) is not None:
+                found.append(copy)
+
+    visit(statements(loops[-1].body), names, ())
+    return found
+
+
+def _text(expression: Any, names: dict[Any, str]) -> str:
+    return format_expression(expression, "python", lambda variable: names.get(variable, "None"))
+
+
+def _copy(statement: Any, names: dict[Any, str], around: tuple[int, ...]) -> TensorCopy | None:
+    source, target = arguments(statement)
+    if is_on_chip(source.source) == is_on_chip(target.source):
+        return None
+    region = target if is_on_chip(source.source) else source
+    extents = [constant(part.extent) for part in region.region]
+    if None in extents or not isinstance(region, ir.TensorRegion):
+        return None
+    text = ", ".join(_text(part.min, names) for part in region.region)
+    low = eval(f"lambda b, v: ({text},)", {"T": _Functions})
+    sizes = tuple(int(extent or 0) for extent in extents)
+    return TensorCopy(statement, str(region.source.name), region is source, sizes, around, low)
+
+
+class _Functions:
+    """What the functions of index expressions mean."""
+
+    min, max = min, max
+
+
+def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:
+    """The tile of an element, in the tensor as a matrix whose rows are those of all its matrices."""
+    sizes = layout.padded_shape
+    at = (0,) * (len(sizes) - len(element)) + element
+    row = 0
+    for size, index in zip(sizes[:-1], at[:-1], strict=True):
+        row = row * size + index
+    return row // TILE_ROWS, at[-1] // TILE_COLUMNS
+
+
+def shard_of(sharding: Sharding, tile: tuple[int, int]) -> int:
+    """The number of the shard that holds a tile; of the last one for a tile beyond the tensor."""
+    rows, columns = sharding.shard_shape[0] // TILE_ROWS, sharding.shard_shape[1] // TILE_COLUMNS
+    row, column = min(tile[0] // rows, sharding.grid[0] - 1), min(tile[1] // columns, sharding.grid[1] - 1)
+    return row * sharding.grid[1] + column
+
+
+def moves_own_shard(
+    copy: TensorCopy, layout: TensorLayout, core: tuple[int, int], blocks: Iterable[Block], column_major: bool
+) -> str | None:
+    """Why the tiles that a core moves are not those of its own shard, one after another; None if they are."""
+    sharding = layout.sharding
+    assert sharding is not None
+    if core not in sharding.cores:
+        return f"core {core} holds none of it"
+    own = sharding.cores.index(core)
+    tile_rows, tile_columns = sharding.shard_shape[0] // TILE_ROWS, sharding.shard_shape[1] // TILE_COLUMNS
+    sizes = copy.extents
+    if any(extent != 1 for extent in sizes[:-2]) or any(
+        extent % tile for extent, tile in zip(sizes[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(sizes) :], strict=False)
+    ):
+        return f"blocks of {sizes} are no whole tiles"
+    height, width = (sizes[-2] // TILE_ROWS if len(sizes) > 1 else 1), sizes[-1] // TILE_COLUMNS
+    inside = [(r, c) for r in range(height) for c in range(width)]
+    inside.sort(key=lambda at: at[::-1] if column_major else at)
+    expected = 0
+    for block in blocks:
+        for start in copy.starts(block):
+            if any(low % tile for low, tile in zip(start[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(start) :], strict=False)):
+                return f"a block starts at {start}, inside of a tile"
+            if any(
+                low < 0 or low + size > length for low, size, length in zip(start, sizes, layout.shape, strict=True)
+            ):
+                return f"a block at {start} reaches beyond the tensor"
+            row, column = tile_of(layout, start)
+            for r, c in inside:
+                tile = (row + r, column + c)
+                slot = tile[0] % tile_rows * tile_columns + tile[1] % tile_columns
+                if shard_of(sharding, tile) != own:
+                    return f"core {core} moves tile {tile}, which core {sharding.cores[shard_of(sharding, tile)]} holds"
+                if slot != expected:
+                    return f"core {core} moves tile {slot} of its shard as number {expected}"
+                expected += 1
+    return None
+
+
+def shard_tiles(layout: TensorLayout) -> int:
+    """The tiles of a shard."""
+    assert layout.sharding is not None
+    return prod(layout.sharding.shard_shape) // (TILE_ROWS * TILE_COLUMNS)
+
+
+def whole_buffer(copy: TensorCopy) -> bool:
+    """Whether the copy fills or drains the whole on-chip buffer."""
+    source, target = arguments(copy.statement)
+    region = target if copy.loads else source
+    return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)
