@@ -26,6 +26,7 @@ from ttexplore.language.annotations import (
     annotate_tt_sharding,
 )
 from ttexplore.language.kernel import trace
+from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.pipeline import PIPELINE, lower, with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
@@ -108,7 +109,7 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
     traced = trace(mod)
     merged, annotations = with_annotations(traced.annotations, dict(options or {}))
     chip = get_target(target)
-    plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations)
+    plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))
     return Module(Program({KERNEL: traced.function}, plan, traced.source), chip, merged)
 
 

@@ -30,6 +30,27 @@ def blocks(columns: int = 5, rows: int = 3, depth: int = 0) -> Any:
     return copy
 
 
+def added(rows: int, columns: int, block_rows: int, block_columns: int) -> Any:
+    """A sum, block by block."""
+    shape, block = (rows, columns), (block_rows, block_columns)
+
+    @T.prim_func
+    def add(A: T.Tensor(shape, "bfloat16"), B: T.Tensor(shape, "bfloat16"), C: T.Tensor(shape, "bfloat16")):
+        with T.Kernel(columns // block_columns, rows // block_rows) as (bx, by):
+            a = T.alloc_shared(block, "bfloat16")
+            b = T.alloc_shared(block, "bfloat16")
+            c = T.alloc_shared(block, "bfloat16")
+            T.copy(A[by * block_rows, bx * block_columns], a)
+            T.copy(B[by * block_rows, bx * block_columns], b)
+            for i, j in T.Parallel(*block):
+                c[i, j] = a[i, j] + b[i, j]
+            T.copy(c, C[by * block_rows, bx * block_columns])
+
+    return add
+
+
+LOCAL = {"policy": "match_shard", "match": "A", "mode": "local_shard"}
+
 WORK_LISTS = {(6, 1): [14, (0, 0), (3, 1)], (0, 0): [1, 2, 3, 4, 5, 6, 7], (2, 7): [9, 10, 11, 12, 13]}
 
 SCHEDULES: tuple[Case, ...] = (
@@ -65,5 +86,33 @@ SCHEDULES: tuple[Case, ...] = (
         "sharded_nd", lambda: blocks(4, 3, 2),
         {"layouts": {"A": {"nd_shard": {"axes": [0, 1, 2], "grid": [2, 3, 2]}}, "B": T.TTShard(0, placement="L1")}},
         on_chip=False,
+    ),
+    Case(
+        "match_shard", lambda: gemm(160, 128, 64, 32, 32, 32),
+        {"layouts": {"C": {"shard": "block"}}, "cores": (2, 3), "policy": "match_shard", "order": "column_major"},
+        on_chip=False,
+    ),
+    Case(
+        "local_shards", lambda: added(160, 64, 32, 64),
+        {"layouts": {name: {"shard": "height"} for name in "ABC"}, "cores": (2, 1), **LOCAL},
+    ),
+    Case(
+        "local_blocks_of_some", lambda: added(128, 128, 64, 64),
+        {
+            "layouts": {name: {"shard": "block", "order": "column_major"} for name in "AC"}, "cores": (2, 2),
+            "core_offset": (1, 2), **LOCAL,
+        },
+        on_chip=False,
+    ),
+    Case(
+        "local_product", lambda: gemm(128, 32, 128, 32, 32, 32),
+        {"layouts": {"A": {"shard": "height"}, "C": {"shard": "height"}}, "cores": (4, 1), **LOCAL}, on_chip=False,
+    ),
+    Case(
+        "local_copy", lambda: blocks(1, 4), {"layouts": {"A": {"shard": "height"}}, "cores": (2, 1), **LOCAL},
+        on_chip=False,
+    ),
+    Case(
+        "depths", lambda: gemm(64, 64, 128, 32, 32, 32), {"cb_depth": {"a": 3}, "chunk_k_tiles": 4}, on_chip=False
     ),
 )  # fmt: skip

@@ -20,7 +20,15 @@ from tests.typecheck.headers import SYMBOLS_FILE
 DECLARATIONS = Path(__file__).parents[1] / "hostcheck"
 SDK_NAMESPACES = ("2tt", "4ttsl", "4ttnn")
 # Each calls something that the others do not, or leaves something out.
-CASES = ("gemm_reload", "copy_bf16", "filled", "starts_with_a_row", "sharded_blocks", "sharded_height_and_width")
+CASES = (
+    "gemm_reload",
+    "copy_bf16",
+    "filled",
+    "starts_with_a_row",
+    "sharded_blocks",
+    "sharded_height_and_width",
+    "local_shards",
+)
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from tvm import ir, tirx
 
-from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import arguments, dtype_of, op_name, shape_of, statements
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
@@ -19,7 +21,7 @@ from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
-from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, ComputeConfig, TensorLayout
+from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, CircularBuffer, ComputeConfig, Plan, TensorLayout
 from ttexplore.target import Target
 
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
@@ -30,6 +32,8 @@ def propagate_tt_layout(
     target: Target,
     *,
     stages: int = 2,
+    cb_depth: Mapping[str, int] | None = None,
+    chunk_k_tiles: int | None = None,
     math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"] = "HiFi4",
     accumulate: Literal["reload", "l1"] = "reload",
     accumulate_dtype: Literal["auto", "float32", "bfloat16"] = "auto",
@@ -40,7 +44,9 @@ def propagate_tt_layout(
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
     ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
 
-    `stages` is the depth outside of T.Pipelined. `math_fidelity` trades the FPU's passes over the mantissas for
+    `stages` is the depth outside of T.Pipelined, in blocks; `cb_depth` is that of single circular buffers by name:
+    ``{"A_shared": 3}``. `chunk_k_tiles` are the tiles along the summed dimension that the operands of products hold,
+    whole blocks of them. `math_fidelity` trades the FPU's passes over the mantissas for
     precision. `accumulate` says how an accumulator larger than DST survives a loop: ``reload`` copies partial sums
     back into DST, ``l1`` lets the packer add in L1 (the better code on silicon; not every simulator models it).
     `accumulate_dtype` is the width of DST: 32 bits hold half as many tiles as 16 bits, which round after every
@@ -62,12 +68,47 @@ def propagate_tt_layout(
     staging = plan_staging(kernel, stages)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     buffers = tuple(circular_buffer(one, wide) for one in staging.buffers.values() if one.kind == "cb")
-    check_l1(buffers, target, program.plan.layouts)
+    chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
+    buffers = _with_depths(buffers, chunks | dict(cb_depth or {}))
+    check_l1(buffers, target, tensors_in_l1(program.plan))
     tiles = target.dst_tiles(wide, dst_full_sync)
     if dst_full_sync:
         reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
     return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *unused))
+
+
+def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
+    """The buffers, some of them as deep as is asked for."""
+    names = [buffer.name for buffer in buffers]
+    for name, depth in depths.items():
+        if name not in names:
+            raise unknown("circular buffer", name, names)
+        if depth < 1:
+            raise UsageError(f"the depth of {name} is {depth}", hint="a circular buffer holds at least 1 block")
+    return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
+
+
+def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
+    """The depths at which the loaded operands of products hold `tiles` tiles along the summed dimension."""
+    depths: dict[str, int] = {}
+    for read, buffer, role in staging.reads:
+        if op_name(read) != "tl.gemm" or role not in ("A", "B"):
+            continue
+        rows, columns = shape_of(buffer)[-2:]
+        summed = columns if (role == "A") != bool(attribute(read, f"transpose_{role}")) else rows
+        block = -(-summed // TILE_COLUMNS)
+        for (_, written), name in staging.writes.items():
+            if written.same_as(buffer) and staging.buffers[name].producer == "reader":
+                if tiles < block or tiles % block:
+                    raise UsageError(
+                        f"chunk_k_tiles is {tiles}; the block of {name} is {block} tiles along the summed dimension",
+                        hint=f"use a multiple of {block}",
+                    )
+                depths[name] = tiles // block
+    if not depths:
+        raise UsageError("chunk_k_tiles is given and no product has an operand in DRAM", hint="leave it out")
+    return depths
 
 
 def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
@@ -78,6 +119,12 @@ def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
         unpack_to_dest=exact, tile_order=staging.order, origin=staging.span,
     )  # fmt: skip
+
+
+def tensors_in_l1(plan: Plan) -> tuple[TensorLayout, ...]:
+    """The tensors to count in L1: none until B1 has said which of their shards are circular buffers."""
+    undecided = plan.partition is None and plan.options.get("mode") == "local_shard"
+    return () if undecided else plan.layouts
 
 
 def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:

@@ -116,7 +116,8 @@ def moves_own_shard(
         extent % tile for extent, tile in zip(sizes[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(sizes) :], strict=False)
     ):
         return f"blocks of {sizes} are no whole tiles"
-    height, width = (sizes[-2] // TILE_ROWS if len(sizes) > 1 else 1), sizes[-1] // TILE_COLUMNS
+    *above, across = sizes
+    height, width = (above[-1] // TILE_ROWS if above else 1), across // TILE_COLUMNS
     inside = [(r, c) for r in range(height) for c in range(width)]
     inside.sort(key=lambda at: at[::-1] if column_major else at)
     expected = 0

@@ -8,7 +8,7 @@ from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of
 from ttexplore.passes.layout_aware_work_partition import items_of
-from ttexplore.passes.propagate_tt_layout import check_l1
+from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
 from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
@@ -17,7 +17,7 @@ from ttexplore.target import Target
 def check_plan(plan: Plan, target: Target) -> None:
     """The plan alone. Raises VerifyError, or ResourceError for L1."""
     if plan.buffers:
-        check_l1(plan.buffers, target, plan.layouts)
+        check_l1(plan.buffers, target, tensors_in_l1(plan))
         _buffers(plan, target)
     compute = plan.compute
     if compute is not None:
