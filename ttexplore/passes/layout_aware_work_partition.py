@@ -27,6 +27,7 @@ from ttexplore.passes.shard_work import (
     whole_buffer,
 )
 from ttexplore.passes.staging import plan_staging
+from ttexplore.passes.unused import without_unused
 from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
 from ttexplore.plan import TILE_COLUMNS, CircularBuffer, CoreRange, CoreWork, Partition, TensorLayout
 from ttexplore.target import Target
@@ -416,8 +417,9 @@ def with_local_shards(program: Program) -> Program:
     plan = program.plan
     partition = plan.partition
     assert partition is not None, "it is decided"
-    staging = plan_staging(program.kernel, int(plan.options.get("stages", 2)))
-    copies = tensor_copies(program.kernel, grid_loops(program.kernel))
+    kernel, _ = without_unused(program.kernel)
+    staging = plan_staging(kernel, int(plan.options.get("stages", 2)))
+    copies = tensor_copies(kernel, grid_loops(kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []
