@@ -30,6 +30,7 @@ from tests.fuzz.description import (
     Loop,
     Named,
     Parallel,
+    Position,
     Region,
     Schedule,
     Statement,
@@ -89,8 +90,12 @@ EXCLUSIVE = (
 )
 
 # Operations of one operand, with what keeps their operand in the domain.
-UNARY = ("abs", "exp")
-BINARY = ("add", "subtract", "multiply", "max", "min")
+UNARY = (
+    "abs", "exp", "negative", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "erf", "sin",
+    "cos", "floor", "ceil", "round", "float32", "bfloat16",
+)  # fmt: skip
+BINARY = ("add", "subtract", "multiply", "max", "min", "divide")
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 DTYPES = ("bfloat16", "float32", "float16")
 LARGEST_BLOCK_TILES = 4
 LARGEST_VALUE = 1e4
@@ -317,9 +322,10 @@ class _Draft:
         self.load(self.block)
 
     def vector(self) -> None:
-        """A row vector that element-wise blocks broadcast."""
+        """A vector that element-wise blocks broadcast along rows or columns."""
         if not self.is_vector:
-            self.load(self.block[-1:], [self.column], "v")
+            axis = self.number(0, 1)
+            self.load((self.block[1 - axis],), [(self.column, self.row)[axis]], "v")
 
     def fill(self) -> None:
         buffer = self.target(self.block, self.one(DTYPES), "f")
@@ -465,6 +471,10 @@ class _Draft:
     def expression(self, variables: tuple[str, ...], depth: int) -> Expression:
         if depth == 0 or self.chance(4):
             return self.leaf(variables)
+        if self.chance(6):
+            # Both sides of one dtype, as the language wants it.
+            sides = [Call("float32", (self.expression(variables, depth - 1),)) for _ in range(2)]
+            return Call("select", (self.condition(variables, depth - 1), *sides))
         if self.chance(4):
             name = self.one(UNARY)
             return self.tame(Call(name, (self.guarded(name, self.expression(variables, depth - 1)),)))
@@ -474,14 +484,43 @@ class _Draft:
             left = self.load_element(variables) or left
         return self.tame(Call(name, (left, self.guarded(name, right))))
 
+    def condition(self, variables: tuple[str, ...], depth: int) -> Expression:
+        """A comparison of numbers or of indices, or several."""
+        if depth > 0 and self.chance(4):
+            name = self.one(["and", "or", "not"])
+            sides = 1 if name == "not" else 2
+            return Call(name, tuple(self.condition(variables, depth - 1) for _ in range(sides)))
+        if self.chance(2):
+            sides = (self.position(variables), self.position(variables))
+        else:
+            sides = (self.load_element(variables) or Constant(0.0), self.expression(variables, depth))
+            if isinstance(sides[0], Constant):
+                return Call(self.one(COMPARISONS[:2]), (self.position(variables), self.position(variables)))
+        return Call(self.one(COMPARISONS), sides)
+
+    def position(self, variables: tuple[str, ...]) -> Expression:
+        """A whole number of loop variables and block indices; the first has always a loop variable in it."""
+        variable = self.one(variables)
+        axes = [axis.text for axis in (self.row, self.column, *self.loops) if axis.text.isidentifier()]
+        match self.number(0, 2):
+            case 1 if axes:
+                return Position(f"{variable} + {self.one(axes)} * 32")
+            case 2:
+                return Position(f"{variable} * {self.number(2, 3)} + {self.number(0, 40)}")
+            case _:
+                return Position(variable)
+
     def leaf(self, variables: tuple[str, ...]) -> Expression:
         if self.chance(4):
             return Constant(self.number(-8, 8) / 4)
         if self.values and self.chance(3):
             return Named(self.one(self.values))
-        vectors = self.defined(self.block[-1:]) if not self.is_vector else []
-        if vectors and self.chance(3):
-            return Load(self.one(vectors), variables[-1:])
+        if not self.is_vector and self.chance(3):
+            rows, columns = (self.defined((extent,)) for extent in self.block)
+            ways = [(n, variables[1:]) for n in columns] + [(n, variables[:1]) for n in rows]
+            ways += [(n, ("0",)) for n in dict.fromkeys([*rows, *columns])]
+            if ways:
+                return Load(*self.one(ways))
         return self.load_element(variables) or Constant(1.0)
 
     def load_element(self, variables: tuple[str, ...]) -> Expression | None:

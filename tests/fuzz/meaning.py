@@ -259,7 +259,7 @@ OPERATIONS: dict[str, Operation] = {
     "cos": Operation("T.cos({0})", _smooth(np.cos, 1.0, -1.0, 1.0)),
     "floor": Operation("T.floor({0})", _steps(np.floor)),
     "ceil": Operation("T.ceil({0})", _steps(np.ceil)),
-    "round": Operation("T.round({0})", _steps(np.round)),
+    "round": Operation("T.round({0})", _steps(lambda x: np.trunc(x + np.copysign(0.5, x)))),
     "less": Operation("({0} < {1})", _less, "condition"),
     "less_equal": Operation("({0} <= {1})", _less_equal, "condition"),
     "greater": Operation("({0} > {1})", _swapped(_less), "condition"),

@@ -1,0 +1,77 @@
+"""Names mean nothing: a kernel whose every name is a random word lowers to the same program.
+
+The variables of each traced kernel of the corpus (tensors, buffers, block indices, loop variables) get other names; the
+emitted files are equal up to that renaming, and the results bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import string
+from typing import Any
+
+import pytest
+from tvm import ir
+
+import ttexplore as ttx
+from tests.corpus import CORPUS
+from ttexplore.language.kernel import TracedKernel, trace
+
+NAMES = {case.name: case for case in CORPUS}
+
+
+def renamed(kernel: TracedKernel, seed: int) -> tuple[TracedKernel, dict[str, str]]:
+    """The kernel with a random word for each name, and the words by the old names."""
+    random_words = random.Random(seed)
+    graph = json.loads(ir.save_json(kernel.function))
+    nodes: list[Any] = graph["nodes"]
+    places = sorted({node["data"]["name"] for node in nodes if node["type"] == "ir.Var"})
+    words: dict[str, str] = {}
+    for place in places:
+        # The text may be some attribute as well: the variables get a text of their own.
+        old = nodes[place]["data"]
+        words[old] = "".join(random_words.choices(string.ascii_lowercase, k=12))
+        nodes.append({"type": nodes[place]["type"], "data": words[old]})
+    new = {place: len(nodes) - len(places) + number for number, place in enumerate(places)}
+    for node in nodes:
+        if node["type"] == "ir.Var":
+            node["data"]["name"] = new[node["data"]["name"]]
+    annotations = tuple(
+        dataclasses.replace(one, tensor=words.get(one.tensor, one.tensor)) for one in kernel.annotations
+    )
+    function = ir.load_json(json.dumps(graph))
+    return dataclasses.replace(kernel, function=function, annotations=annotations), words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_means_anything(name: str) -> None:
+    case = NAMES[name]
+    kernel = trace(case.make())
+    other, words = renamed(kernel, len(name))
+    options = dict(case.options)
+    if "layouts" in options:
+        options["layouts"] = {words[tensor]: value for tensor, value in options["layouts"].items()}
+    first = ttx.explore(kernel, options=case.options)
+    second = ttx.explore(other, options=options)
+    assert first.error is None
+    assert second.error is None, str(second.error)
+    for file, listing in first.files.items():
+        text = second.files[file].text
+        for old, new in words.items():
+            text = text.replace(new, old)
+        if file.endswith(".json"):
+            # Keys are sorted, names among them.
+            assert json.loads(text) == json.loads(listing.text), file
+        else:
+            # Lines break where they get too long, which names decide.
+            assert "".join(text.split()) == "".join(listing.text.split()), file
+
+
+@pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "chained_gemms"])
+def test_results_are_equal_under_any_names(name: str) -> None:
+    kernel = trace(NAMES[name].make())
+    other, _ = renamed(kernel, 1)
+    first, second = (ttx.explore(one, options=NAMES[name].options).run() for one in (kernel, other))
+    assert [one.tobytes() for one in first.outputs] == [one.tobytes() for one in second.outputs]
