@@ -73,6 +73,11 @@ OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
     "dst_full_sync": lambda _: st.booleans(),
     "epilogue": lambda _: st.sampled_from(["fused", "separate"]),
     "subblock": lambda _: st.just((1, 1)),
+    # These four want shards, products or circular buffers of a certain kind; the corpus has them with other values.
+    "mode": lambda _: st.just("global"),
+    "match": lambda _: st.none(),
+    "cb_depth": lambda _: st.just({}),
+    "chunk_k_tiles": lambda _: st.none(),
     "layouts": _layouts,
     "rectangle": lambda _: st.just((3, 3)),
     "stride": lambda _: st.just(1),

@@ -137,3 +137,29 @@ def kernel(A: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "bfloat16"))
         T.copy(s, C[by * 32, bx * 32])
 """
     holds(text, tmp_path)
+
+
+def test_a_loop_of_two_turns_with_one_stage(tmp_path: Path) -> None:
+    """Its turns are taken apart, and the second one must not wait before the first one has popped."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A5: T.Tensor((64, 96), "bfloat16"),
+    A7: T.Tensor((64, 96), "bfloat16"),
+    C12: T.Tensor((96, 96), "bfloat16"),
+):
+    with T.Kernel(1, 1) as (bx, by):
+        c3 = T.alloc_shared((32, 96), "bfloat16")
+        T.clear(c3)
+        s6 = T.alloc_shared((32, 32), "bfloat16")
+        s8 = T.alloc_shared((32, 96), "bfloat16")
+        for k4 in T.Pipelined(2, num_stages=1):
+            T.copy(A5[k4 * 32 : k4 * 32 + 32, bx * 32 : bx * 32 + 32], s6)
+            T.copy(A7[((k4 + 1) % 2) * 32, by * 96], s8)
+            T.gemm(s6, s8, c3, transpose_A=True)
+        T.copy(c3, C12[bx * 32, by * 96])
+"""
+    holds(text, tmp_path)

@@ -34,11 +34,17 @@ class Group:
     def statements(self) -> list[Any]:
         return [step.statement for step in self.steps]
 
-    def takes(self, statement: Any) -> bool:
-        """Take in a protocol call, if it can be made before or after all steps."""
+    def takes(self, statement: Any, popped_before: set[str]) -> bool:
+        """Take in a protocol call, if it can be made before or after all steps.
+
+        A buffer that has been popped in this sequence is filled again only after the others have been popped, too: the
+        wait for it stays behind them.
+        """
         name = op_name(statement)
         if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
             buffer = str(arguments(statement)[0].name)
+            if self.after and name == "tt.cb_wait_front" and buffer in popped_before:
+                return False
             popped = {str(arguments(one)[0].name) for one in self.after}
             if buffer not in self.packed and buffer not in popped:
                 self.before.append(statement)
@@ -58,6 +64,7 @@ def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
     """A sequence as groups, and whatever stands between them. Lists in it, sections that are finished, stay."""
     made: list[Any] = []
     group: Group | None = None
+    popped: set[str] = set()
     for part in body:
         step = None if isinstance(part, list) else as_step(part)
         if step is not None:
@@ -66,9 +73,11 @@ def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
                 group = Group(grid)
                 made.append(group)
             group.add(step)
-        elif isinstance(part, list) or group is None or not group.takes(part):
+        elif isinstance(part, list) or group is None or not group.takes(part, popped):
             group = None
             made.append(part)
+        if not isinstance(part, list) and op_name(part) == "tt.cb_pop_front":
+            popped.add(str(arguments(part)[0].name))
     return made
 
 
