@@ -45,14 +45,19 @@ def renamed(kernel: TracedKernel, seed: int) -> tuple[TracedKernel, dict[str, st
     return dataclasses.replace(kernel, function=function, annotations=annotations), words
 
 
+def _in_words(value: Any, words: dict[str, str]) -> Any:
+    """The value of an option, where tensors and buffers may be named."""
+    if isinstance(value, dict):
+        return {_in_words(key, words): inner for key, inner in value.items()}
+    return words.get(value, value) if isinstance(value, str) else value
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_means_anything(name: str) -> None:
     case = NAMES[name]
     kernel = trace(case.make())
     other, words = renamed(kernel, len(name))
-    options = dict(case.options)
-    if "layouts" in options:
-        options["layouts"] = {words[tensor]: value for tensor, value in options["layouts"].items()}
+    options = {option: _in_words(value, words) for option, value in case.options.items()}
     first = ttx.explore(kernel, options=case.options)
     second = ttx.explore(other, options=options)
     assert first.error is None
