@@ -13,10 +13,11 @@ from ttexplore.ops import OPS
 
 def statements(body: Any) -> list[Any]:
     """The statements of a body in order. TVM keeps sequences flat; types are compared exactly, because TVM's own
-    isinstance goes through an abstract class and is slow where every pass comes by."""
+    isinstance goes through an abstract class and is slow where every pass comes by; so is iterating over its arrays,
+    of which a slice is a list already."""
     kind = type(body)
     if kind is tirx.SeqStmt:
-        return list(body.seq)
+        return body.seq[:]
     if kind is tirx.Evaluate and type(body.value) is tirx.IntImm:
         return []
     return [body]
@@ -106,7 +107,7 @@ def op_name(statement: Any) -> str:
 
 
 def arguments(statement: Any) -> list[Any]:
-    return list(statement.value.args)
+    return statement.value.args[:]
 
 
 def attribute(statement: Any, name: str) -> int:

@@ -6,6 +6,7 @@ some read may both see form one *web*: the unit that gets storage. Names mean no
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -298,7 +299,9 @@ class _Scan:
         return after
 
 
-def webs(function: Any) -> list[Web]:
+# A2 asks several times about one function, which nothing changes.
+@functools.lru_cache(maxsize=4)
+def webs(function: Any) -> tuple[Web, ...]:
     """The webs of all on-chip buffers, in the order of their first write.
 
     Raises KernelError for reads of what was never written, Unsupported for statements that are no block statements.
@@ -310,4 +313,4 @@ def webs(function: Any) -> list[Web]:
         found.setdefault(scan.root(number), Web(buffer)).writes.append(statement)
     for (statement, _, role), write in scan.reads.items():
         found[scan.root(write)].reads.append((statement, role))
-    return list(found.values())
+    return tuple(found.values())

@@ -7,6 +7,7 @@ to program; its keyword arguments are the options that a user can change at that
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,8 +61,13 @@ class Pass:
     @property
     def options(self) -> dict[str, Any]:
         """The options and their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        return dict(_options_of(self.function))
+
+
+@functools.cache
+def _options_of(function: Callable[..., Program]) -> tuple[tuple[str, Any], ...]:
+    parameters = inspect.signature(function).parameters.values()
+    return tuple((p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 PIPELINE: tuple[Pass, ...] = (
