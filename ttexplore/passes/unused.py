@@ -27,7 +27,7 @@ def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
     return with_function_body(function, body), tuple(notes)
 
 
-def _live(found: list[Web]) -> set[int]:
+def _live(found: tuple[Web, ...]) -> set[int]:
     """The numbers of the webs that a stored value depends on."""
     # A nest that changes a buffer in place may read it for another result, too.
     readers = [
@@ -47,7 +47,7 @@ def _live(found: list[Web]) -> set[int]:
         live |= more
 
 
-def _needed(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+def _needed(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
     """The buffers whose values the statement needs for what is live of its results."""
     if is_parallel(statement):
         needed: list[Any] = []
@@ -60,7 +60,7 @@ def _needed(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
     return [region.source for region in arguments(statement) if hasattr(region, "source")]
 
 
-def _live_targets(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+def _live_targets(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
     """The buffers of live values that the statement writes."""
     return [
         found[number].buffer
@@ -69,7 +69,7 @@ def _live_targets(statement: Any, found: list[Web], live: set[int]) -> list[Any]
     ]
 
 
-def _kept(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
+def _kept(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
     """The stores of a T.Parallel nest that its live results need: those to them, and those that these read."""
     needed = _live_targets(statement, found, live)
     kept: list[Any] = []
@@ -80,14 +80,14 @@ def _kept(statement: Any, found: list[Web], live: set[int]) -> list[Any]:
     return kept
 
 
-def _body(body: list[Any], found: list[Web], live: set[int], notes: list[str]) -> list[Any]:
+def _body(body: list[Any], found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
     made: list[Any] = []
     for statement in body:
         made += _statement(statement, found, live, notes)
     return made
 
 
-def _statement(statement: Any, found: list[Web], live: set[int], notes: list[str]) -> list[Any]:
+def _statement(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
     written = [web for web in found if any(write.same_as(statement) for write in web.writes)]
     if is_parallel(statement):
         stores = parallel_nest(statement)[1]
