@@ -94,7 +94,7 @@ def test_a_hang_is_told_from_the_watcher() -> None:
 @pytest.fixture(scope="module")
 def spilled() -> ttx.Exploration:
     """Accumulates in L1, through the packer."""
-    return ttx.explore(gemm(128, 128, 64, 128, 128, 32), options={"accumulate": "l1", "cores": (1, 1)})
+    return ttx.explore(gemm(128, 128, 128, 128, 128, 32), options={"accumulate": "l1", "cores": (1, 1)})
 
 
 def test_what_a_simulator_gets_silently_wrong_is_refused(spilled: ttx.Exploration) -> None:
