@@ -81,6 +81,25 @@ def test_a_kernel_without_sizes_says_so() -> None:
         ttx.explore(kernel).run(sizes={"m": 1})
 
 
+def test_a_kernel_may_ask_for_shapes_and_dtypes() -> None:
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def double(A: T.Tensor((32, n), "float32"), B: T.Tensor((32, n), "float32")):
+        rows, columns = A.shape
+        with T.Kernel(T.ceildiv(columns, 32)) as bx:
+            a = T.alloc_shared((rows, 32), A.dtype)
+            T.copy(A[0, bx * 32], a)
+            for i, j in T.Parallel(rows, 32):
+                value = a[i, j]
+                a[i, j] = value * T.cast(2, value.dtype)
+            T.copy(a, B[0, bx * 32])
+
+    run = ttx.explore(double).run(sizes={"n": 45})
+    assert run.passed, run.message
+    assert run.outputs[0].shape == (32, 45)
+
+
 def test_a_size_of_no_tensor_is_refused() -> None:
     m = T.dynamic("m")
     with pytest.raises(KernelError, match="m is the size of no tensor"):

@@ -28,6 +28,7 @@ from ttexplore.language.builder import (
     sequence,
     unsupported,
 )
+from ttexplore.language.dtypes import dtype
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
@@ -125,9 +126,11 @@ class Hooks:
         return self.value(index, tirx.BufferLoad(base, places))
 
     def attribute(self, base: Any, name: str) -> Any:
-        """``A.shape`` as plain ints and ``A.dtype`` as a dtype of the language, for buffers."""
+        """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
         if is_buffer(base) and name == "shape":
-            return tuple(int(extent) for extent in base.ty.shape)
+            return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in base.ty.shape)
+        if name == "dtype" and isinstance(base, ir.Expr) and not is_buffer(base):
+            return dtype(str(base.ty.dtype))
         return getattr(base, name)
 
     def range(self, index: int, function: Any, *bounds: Any) -> Any:

@@ -123,7 +123,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._hook("load", node, self._base(node.value), self._subscript(node.slice))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.attr == "shape":
+        if isinstance(node.ctx, ast.Load) and node.attr in ("shape", "dtype"):
             function = ast.Attribute(ast.Name(_HOOKS, ast.Load()), "attribute", ast.Load())
             call = ast.Call(function, [self._base(node.value), ast.Constant(node.attr)], [])
             return ast.copy_location(call, node)
