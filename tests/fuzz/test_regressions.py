@@ -163,3 +163,25 @@ def kernel(
         T.copy(c3, C12[bx * 32, by * 96])
 """
     holds(text, tmp_path)
+
+
+def test_values_in_16_bits_are_rounded_already(tmp_path: Path) -> None:
+    """A cast to bfloat16 asked for an operation that is wrong in 16-bit DST, where nothing is left to round."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 64), "bfloat16"), B: T.Tensor((32, 64), "bfloat16"), C: T.Tensor((32, 64), "bfloat16")):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 64), "float32")
+        b = T.alloc_shared((32, 64), "bfloat16")
+        c = T.alloc_shared((32, 64), "bfloat16")
+        T.copy(A[0, 0], a)
+        for i, j in T.Parallel(32, 64):
+            b[i, j] = a[i, j]
+            c[i, j] = b[i, j] * 2.0
+        T.copy(b, B[0, 0])
+        T.copy(c, C[0, 0])
+"""
+    holds(text, tmp_path, options={"accumulate_dtype": "bfloat16"})

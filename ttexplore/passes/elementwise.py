@@ -66,7 +66,7 @@ class _Nest:
         self.graph = ValueGraph()
         self.reader = Reader(
             self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
-            variable("tile_column"), sym.Analyzer(),
+            variable("tile_column"), sym.Analyzer(), storage.is_wide,
         )  # fmt: skip
         self.stores: list[_Store] = []
         self.uses: dict[int, int] = {}
