@@ -12,6 +12,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, constant, op_name, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.listing import origins_of
+from ttexplore.ir.names import unused_name
 from ttexplore.ir.nodes import AllocBuffer, Bind, Call, Cast, Evaluate, FloatImm, For, IfThenElse, uses
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
@@ -60,10 +61,7 @@ class _Names:
     def fresh(self, wanted: str) -> str:
         base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted) or "value"
         base = f"v_{base}" if base[0].isdigit() or base[0] == "_" else base
-        name, number = base, 1
-        while name in self.taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = unused_name(base, self.taken)
         self.taken.add(name)
         return name
 

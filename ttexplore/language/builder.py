@@ -11,6 +11,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, to_expr, to_tvm_span
+from ttexplore.ir.names import unused_name
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.spans import caller_span
@@ -190,10 +191,7 @@ class Builder:
 
     def unused(self, name: str) -> str:
         """A name for a new buffer: the one it got in the kernel, with a number where several got the same."""
-        unique, number = name, 1
-        while unique in self.buffer_names:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = unused_name(name, self.buffer_names)
         self.buffer_names.add(unique)
         return unique
 

@@ -15,6 +15,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_nest, webs
+from ttexplore.ir.names import unused_name
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, KernelRole
 from ttexplore.record import Span
 
@@ -68,10 +69,7 @@ class Staging:
     after: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
 
     def add(self, name: str, **facts: Any) -> str:
-        unique, number = name, 1
-        while unique in self.buffers:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = unused_name(name, self.buffers)
         self.buffers[unique] = StagingBuffer(unique, **facts)
         return unique
 

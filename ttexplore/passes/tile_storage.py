@@ -8,6 +8,7 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variable
+from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.staging import tile_grid
 from ttexplore.plan import CircularBuffer, Plan
@@ -37,10 +38,7 @@ class TileStorage:
         return self.dst_dtype == "float32"
 
     def allocate(self, name: str, tiles: int, dtype: str, scope: str, span: Any) -> Any:
-        unique, number = name, 1
-        while unique in self.names:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = unused_name(name, self.names)
         self.names.add(unique)
         statement = allocation(unique, (tiles, 32, 32), dtype, scope, span)
         self.made.append(statement)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import allocation, dtype_of
+from ttexplore.ir.names import unused_name
 from ttexplore.passes.dst.blocks import SubBlock
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
 
@@ -54,10 +55,7 @@ class SpillBuffers:
         self._idle[(int(cb.ty.shape[0]), dtype_of(cb))].append(cb)
 
     def _make(self, wanted: str, tiles: int, dtype: str, value: Any, reason: str) -> Any:
-        name, number = wanted, 1
-        while name in self.taken:
-            number += 1
-            name = f"{wanted}_{number}"
+        name = unused_name(wanted, self.taken)
         self.taken.add(name)
         made = allocation(name, (tiles, 32, 32), dtype, "tt.cb", value.span)
         data_format = FORMAT_OF_DTYPE[dtype]
