@@ -227,3 +227,14 @@ def test_values_are_folded_and_simplified() -> None:
     assert graph.make("round_half_away", number(-2.5)) == number(-3.0)
     for ties, rounded in ((0.5, 0.0), (1.5, 2.0), (-0.5, 0.0)):
         assert graph[graph.make("round", number(ties))].detail == rounded
+
+
+def test_dst_of_16_bits_needs_no_rounding_but_of_numbers() -> None:
+    """A number is rounded to nearest when it is written into the program: the 16 bits of DST would cut it."""
+    wide, narrow = ValueGraph(), ValueGraph(is_wide=False)
+    for graph in (wide, narrow):
+        rounded = graph.make("to_bfloat16", graph.number(0.1))
+        assert graph[rounded].detail == 0.10009765625
+    inputs = [graph.load("a", "element", 0, "float32") for graph in (wide, narrow)]
+    assert wide[wide.make("to_bfloat16", inputs[0])].op == "to_bfloat16"
+    assert narrow.make("to_bfloat16", inputs[1]) == inputs[1]

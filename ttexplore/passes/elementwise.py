@@ -63,10 +63,10 @@ class _Nest:
         block = next(one.buffer for one in self.body if isinstance(one, tirx.BufferStore))
         self.rows, self.columns = tile_grid(shape_of(block))
         self.like = storage.tiles[block]
-        self.graph = ValueGraph()
+        self.graph = ValueGraph(is_wide=storage.is_wide)
         self.reader = Reader(
             self.graph, variables[0] if len(variables) == 2 else None, variables[-1], variable("tile_row"),
-            variable("tile_column"), sym.Analyzer(), storage.is_wide,
+            variable("tile_column"), sym.Analyzer(),
         )  # fmt: skip
         self.stores: list[_Store] = []
         self.uses: dict[int, int] = {}
@@ -104,7 +104,7 @@ class _Nest:
             return
         buffer, reader = store.buffer, self.reader
         value = reader.value(store.value)
-        if dtype_of(buffer) == "bfloat16" and self.storage.is_wide:
+        if dtype_of(buffer) == "bfloat16":
             value = self.graph.make("to_bfloat16", value)
         # A later load sees the value as the buffer holds it.
         reader.store(buffer, value)

@@ -77,8 +77,6 @@ class Reader:
     tile_row: Any
     tile_column: Any
     analyzer: Any
-    # Whether DST holds 32 bits: in 16 bits every value is a bfloat16 already.
-    is_wide: bool
     stored: dict[Any, int] = field(default_factory=dict[Any, int])
     versions: dict[Any, int] = field(default_factory=dict[Any, int])
     # Names of the nest: those of whole numbers stand for expressions, the others for values.
@@ -167,7 +165,7 @@ class Reader:
         inner, target, source = self.value(e.value), str(e.ty.dtype), str(e.value.ty.dtype)
         if target in ("bfloat16", "float16"):
             # float16 is held as bfloat16.
-            return self.graph.make("to_bfloat16", inner) if self.is_wide else inner
+            return self.graph.make("to_bfloat16", inner)
         if target == "float32":
             return inner
         if target == "bool":

@@ -53,8 +53,9 @@ class Value:
 
 @dataclass
 class ValueGraph:
-    """All values of a block, numbered in the order in which they were first met."""
+    """All values of a block, numbered in the order in which they were first met. `is_wide`: DST has 32 bits."""
 
+    is_wide: bool = True
     values: list[Value] = field(default_factory=list[Value])
     numbers: dict[Value, int] = field(default_factory=dict[Value, int])
     scalars: list[Any] = field(default_factory=list[Any])
@@ -107,7 +108,9 @@ class ValueGraph:
         return known.op in COMPARISONS or known.op in ("not", *(f"{name}z" for name in MIRRORED))
 
     def is_bfloat16(self, value: int) -> bool:
-        """Whether bfloat16 holds it exactly."""
+        """Whether DST holds a value that bfloat16 holds exactly; in 16 bits it holds no other."""
+        if not self.is_wide:
+            return True
         known = self[value]
         if known.op == "number":
             return float(ml_dtypes.bfloat16(known.detail)) == known.detail or math.isnan(known.detail)
