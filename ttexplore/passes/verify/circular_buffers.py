@@ -26,7 +26,7 @@ from ttexplore.passes.verify.expression import (
     value_range,
     variables,
 )
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, Walk, calls, kernel_name
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -243,7 +243,7 @@ def check_protocol(skeleton: Skeleton, plan: Plan) -> None:
     _Protocol(skeleton, plan).run()
 
 
-class _Protocol:
+class _Protocol(Walk):
     def __init__(self, skeleton: Skeleton, plan: Plan) -> None:
         self.skeleton, self.role, self.plan = skeleton, skeleton.role, plan
         self.who = kernel_name(skeleton.role)
@@ -306,20 +306,11 @@ class _Protocol:
     def fault(self, message: str, hint: str, at: Call | Span | None) -> VerifyError:
         return VerifyError(message, hint=hint, span=at.span if isinstance(at, Call) else at)
 
-    def body(self, body: list[Statement]) -> None:
-        for statement in body:
-            match statement:
-                case Call():
-                    self.call(statement)
-                case Loop():
-                    self.loop(statement)
-                case Branch():
-                    self.branch(statement)
-                case Bind():
-                    found = value_range(statement.value, self.known)
-                    self.bound[statement.variable] = statement.value
-                    if found is not None:
-                        self.known[statement.variable] = found
+    def bind(self, bind: Bind) -> None:
+        found = value_range(bind.value, self.known)
+        self.bound[bind.variable] = bind.value
+        if found is not None:
+            self.known[bind.variable] = found
 
     # Loops and branches
 

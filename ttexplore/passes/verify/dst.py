@@ -8,7 +8,7 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import ComputeConfig
 
 _STEPS = {
@@ -38,7 +38,7 @@ def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
         )
 
 
-class _Dst:
+class _Dst(Walk):
     def __init__(self, skeleton: Skeleton, compute: ComputeConfig) -> None:
         self.capacity = compute.dst_tiles
         self.section = "released"
@@ -49,19 +49,10 @@ class _Dst:
         self.known: dict[Any, Range] = {}
         self.indexed = {v for call in calls(skeleton.body) for name in call.dst for v in variables(call.values[name])}
 
-    def body(self, body: list[Statement]) -> None:
-        for statement in body:
-            match statement:
-                case Call():
-                    self.call(statement)
-                case Loop():
-                    self.loop(statement)
-                case Branch():
-                    self.branch(statement)
-                case Bind():
-                    found = value_range(statement.value, self.known)
-                    if found is not None:
-                        self.known[statement.variable] = found
+    def bind(self, bind: Bind) -> None:
+        found = value_range(bind.value, self.known)
+        if found is not None:
+            self.known[bind.variable] = found
 
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0 or not loop.slots:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import show
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import Plan
 
 _STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")
@@ -55,7 +55,7 @@ def check_engine(skeleton: Skeleton, plan: Plan) -> None:
 _State = dict[str, Any]
 
 
-class _Engine:
+class _Engine(Walk):
     def __init__(self, plan: Plan) -> None:
         self.formats = {b.name: (b.data_format, b.unpack_to_dest) for b in plan.buffers}
         self.bits = 32 if plan.compute is not None and plan.compute.fp32_dest_acc_en else 16
@@ -64,17 +64,8 @@ class _Engine:
         self.pending: Call | None = None
         self.adds_in_l1: Call | None = None
 
-    def body(self, body: list[Statement]) -> None:
-        for statement in body:
-            match statement:
-                case Call():
-                    self.call(statement)
-                case Loop():
-                    self.loop(statement)
-                case Branch():
-                    self.branch(statement)
-                case Bind():
-                    pass
+    def bind(self, bind: Bind) -> None:
+        """A name sets up nothing."""
 
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0:

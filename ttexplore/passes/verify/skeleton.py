@@ -243,6 +243,34 @@ _ON_DST = frozenset(
 )
 
 
+class Walk:
+    """Goes through the statements of a kernel in order, as they run; what each kind means is the subclass's."""
+
+    def body(self, body: list[Statement]) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    self.branch(statement)
+                case Bind():
+                    self.bind(statement)
+
+    def call(self, call: Call) -> None:
+        raise NotImplementedError
+
+    def loop(self, loop: Loop) -> None:
+        raise NotImplementedError
+
+    def branch(self, branch: Branch) -> None:
+        raise NotImplementedError
+
+    def bind(self, bind: Bind) -> None:
+        raise NotImplementedError
+
+
 def calls(body: list[Statement]) -> list[Call]:
     """The operations in a body, in order."""
     found: list[Call] = []
