@@ -25,7 +25,7 @@ from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.ir.interpreter import interpret, rounded
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.ir.sizes import bound_shape
+from ttexplore.ir.sizes import bound_shape, extents_of
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
@@ -413,12 +413,12 @@ class Exploration:
         wanted = dict(sizes or {})
         tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
         for position, (array, tensor) in enumerate(zip(inputs or (), tensors, strict=False)):
-            for extent, symbolic in zip(np.shape(array), tensor.ty.shape, strict=False):
-                name = str(getattr(symbolic, "name", ""))
+            for extent, symbolic in zip(np.shape(array), extents_of(tensor), strict=False):
+                name = "" if isinstance(symbolic, int) else str(symbolic.name)
                 if name and wanted.setdefault(name, extent) != extent:
                     raise UsageError(
                         f"input {position} has {name} = {extent}, and {name} is {wanted[name]} already",
-                        hint=f"{tensor.name} has the shape ({', '.join(map(str, tensor.ty.shape))})",
+                        hint=f"{tensor.name} has the shape ({', '.join(map(str, extents_of(tensor)))})",
                     )
         return self.with_sizes(**wanted)
 

@@ -18,8 +18,14 @@ from ttexplore.ir.build import constant
 
 def size_variables(function: Any) -> list[Any]:
     """The parameters of `function` that are sizes of its tensors, in order."""
-    used = [extent for p in function.params if is_buffer(p) for extent in p.ty.shape if isinstance(extent, ir.Var)]
+    extents = [extent for p in function.params if is_buffer(p) for extent in extents_of(p)]
+    used = [extent for extent in extents if not isinstance(extent, int)]
     return [p for p in function.params if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
+
+
+def extents_of(buffer: Any) -> tuple[Any, ...]:
+    """The extents of a buffer: ints, and the variables of T.dynamic sizes."""
+    return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in buffer.ty.shape)
 
 
 def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:

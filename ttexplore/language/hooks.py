@@ -12,6 +12,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
+from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
     Allocation,
     Builder,
@@ -128,7 +129,7 @@ class Hooks:
     def attribute(self, base: Any, name: str) -> Any:
         """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
         if is_buffer(base) and name == "shape":
-            return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in base.ty.shape)
+            return extents_of(base)
         if name == "dtype" and isinstance(base, ir.Expr) and not is_buffer(base):
             return dtype(str(base.ty.dtype))
         return getattr(base, name)

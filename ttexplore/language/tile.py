@@ -10,6 +10,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import constant, current, element, plain, unsupported
 from ttexplore.language.spans import caller_span
 
@@ -27,7 +28,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
 
     Raises KernelError for a region that is outside of the buffer, empty, or has a step.
     """
-    shape = [_extent(extent) for extent in buffer.ty.shape]
+    shape = extents_of(buffer)
     if len(parts) > len(shape):
         raise KernelError(
             f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
@@ -77,11 +78,6 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
     parts = [ir.Range.from_min_extent(low, _int32(size)) for low, size in zip(indices, lengths, strict=True)]
     return tirx.BufferRegion(cast(Any, start.source), parts)
-
-
-def _extent(extent: Any) -> Any:
-    """An extent of a buffer: an int, or the variable of a T.dynamic size."""
-    return extent if isinstance(extent, ir.Var) else int(extent)
 
 
 def _int32(value: int) -> Any:

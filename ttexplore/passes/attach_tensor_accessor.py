@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ttexplore.ir.program import Program
 from ttexplore.plan import DATA_FORMATS, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 from ttexplore.target import Target
@@ -20,9 +23,15 @@ def accessor_of(layout: TensorLayout) -> Accessor:
     """The accessor of a tensor, not yet bound to arguments."""
     *leading, rows, columns = layout.padded_shape
     grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
-    strides: list[int] = []
-    pages = 1
+    strides, pages = row_major_strides(grid)
+    return Accessor(layout.name, grid, strides, DATA_FORMATS[layout.data_format].tile_bytes, pages)
+
+
+def row_major_strides(grid: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+    """The pages to step along each axis of a tile grid, and all its pages: expressions where the grid has some."""
+    strides: list[Any] = []
+    pages: Any = 1
     for extent in reversed(grid):
         strides.insert(0, pages)
-        pages *= extent
-    return Accessor(layout.name, grid, tuple(strides), DATA_FORMATS[layout.data_format].tile_bytes, pages)
+        pages = extent * pages
+    return tuple(strides), pages

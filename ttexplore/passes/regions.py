@@ -16,7 +16,8 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.sizes import extents_of, size_variables
+from ttexplore.passes.attach_tensor_accessor import row_major_strides
 from ttexplore.plan import DATA_FORMATS, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 BLOCK_RANGES = "tt.block_ranges"
@@ -127,7 +128,7 @@ def block_region(
     """
     tensor = region.source
     axes: list[Axis] = []
-    for number, (part, length) in enumerate(zip(region.region, tensor.ty.shape, strict=True)):
+    for number, (part, length) in enumerate(zip(region.region, extents_of(tensor), strict=True)):
         extent = constant(part.extent)
         if extent is None:
             raise Unsupported(f"{tensor.name}: a region of variable size", hint="use constant block sizes")
@@ -136,7 +137,7 @@ def block_region(
                 f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
                 hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros",
             )
-        axes.append(Axis(number, part.min, extent, _number(length)))
+        axes.append(Axis(number, part.min, extent, length))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     strides = page_strides(tensor, accessor)
     page: Any = tirx.const(0, "int32")
@@ -165,23 +166,14 @@ def block_region(
     return _strips(rows, columns, matrix, page, strides, condition, bounds)
 
 
-def page_strides(tensor: Any, accessor: Accessor) -> list[Any]:
+def page_strides(tensor: Any, accessor: Accessor) -> tuple[Any, ...]:
     """The pages to step along each axis of a tensor's tile grid: numbers, or expressions of its T.dynamic sizes."""
-    shape = [_number(extent) for extent in tensor.ty.shape]
+    shape = extents_of(tensor)
     if all(isinstance(extent, int) for extent in shape):
-        return list(accessor.page_strides)
+        return accessor.page_strides
     *leading, rows, columns = shape if len(shape) > 1 else [1, *shape]
-    strides: list[Any] = []
-    pages: Any = 1
-    for extent in reversed([*leading, _tiles_along(rows, TILE_ROWS), _tiles_along(columns, TILE_COLUMNS)]):
-        strides.insert(0, pages)
-        pages = extent * pages
-    return strides
-
-
-def _number(extent: Any) -> Any:
-    value = constant(extent)
-    return extent if value is None else value
+    grid = (*leading, _tiles_along(rows, TILE_ROWS), _tiles_along(columns, TILE_COLUMNS))
+    return row_major_strides(grid)[0]
 
 
 def _tiles_along(length: Any, tile: int) -> Any:
@@ -286,7 +278,7 @@ def _no_strips(
 
 
 def _strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: list[Any], condition: Any, bounds: Bounds
+    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: tuple[Any, ...], condition: Any, bounds: Bounds
 ) -> BlockRegion:
     unit = _unit(rows, matrix, bounds)
     matrix_stride = 0 if matrix is None else strides[matrix.number]
