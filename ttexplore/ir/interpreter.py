@@ -23,6 +23,7 @@ from ttexplore.errors import KernelError, Unsupported, VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
+from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops import OPS
@@ -138,6 +139,21 @@ def interpret(
             array = untilize(arrays[name], shape) if tiled else arrays[name]
             outputs.append(array.astype(storage(dtype)))
     return Interpretation(tuple(outputs), time.perf_counter() - start)
+
+
+def runs_alike(program: Program, other: Program) -> bool:
+    """Whether running both is the same run: the same functions, and the same facts of the plan, of those that a run
+    looks at. Most passes that decide facts leave it so."""
+    facts = (_facts(program.functions, one.plan) for one in (program, other))
+    return program.shares_functions(other) and next(facts) == next(facts)
+
+
+def _facts(functions: dict[str, Any], plan: Plan) -> tuple[Any, ...]:
+    positions = {name: _position(name, plan, functions) for name in _tensors(functions, plan)}
+    core_values = plan.partition if _has_core_values(functions) else None
+    # Before there are tiles and kernels nothing else is looked at.
+    machine = (plan.layouts, plan.buffers, plan.compute) if len(functions) > 1 or _is_tiled(functions) else ()
+    return positions, plan.size_values, core_values, machine
 
 
 def tilize(array: Array, padding: float) -> Array:

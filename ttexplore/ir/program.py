@@ -32,6 +32,11 @@ class Program:
     def is_split(self) -> bool:
         return KERNEL not in self.functions
 
+    def shares_functions(self, other: Program) -> bool:
+        """Whether both have the very same functions, and not only equal ones."""
+        same = self.functions.keys() == other.functions.keys()
+        return same and all(one.same_as(other.functions[role]) for role, one in self.functions.items())
+
     def with_plan(self, **changes: Any) -> Program:
         return dataclasses.replace(self, plan=self.plan.replace(**changes))
 
