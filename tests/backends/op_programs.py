@@ -41,6 +41,11 @@ PRODUCTS = tuple(op for op in FPU if op.name.startswith("mul_") or op.name == "m
 POSITIVE = ("log_tile", "log2_tile", "log_with_base_tile", "sqrt_tile", "rsqrt_tile", "power_tile", "power_binary_tile")
 
 
+def right_in(dst_bits: int, ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """Those of the operations that are right with a DST of this width."""
+    return tuple(op for op in ops if op.dst_bits in (None, dst_bits))
+
+
 def without(ops: tuple[Op, ...], *left_out: Op) -> tuple[Op, ...]:
     return tuple(op for op in ops if op not in left_out)
 
@@ -59,10 +64,16 @@ class Format:
 # unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST (op-truth.md, trap 11); the FPU cannot read what
 # is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
 FORMATS = (
-    Format("bf16, 16-bit DST", tuple(op for op in MATH if not op.needs_wide_dst), BFLOAT16, Compute(wide=False)),
+    Format("bf16, 16-bit DST", right_in(16, MATH), BFLOAT16, Compute(wide=False)),
     Format("bf16, 32-bit DST", (*without(FPU, ROW), FILL, TO_BFLOAT16), BFLOAT16, Compute()),
     Format("fp32 as TF32", without(FPU, ROW, COLUMN, ELEMENT), FLOAT32, Compute()),
-    Format("fp32, unpacked to DST", (COPY, ROW, COLUMN, ELEMENT, *SFPU), FLOAT32, Compute(), unpack_to_dest=True),
+    Format(
+        "fp32, unpacked to DST",
+        (COPY, ROW, COLUMN, ELEMENT, *right_in(32, SFPU)),
+        FLOAT32,
+        Compute(),
+        unpack_to_dest=True,
+    ),
     Format("bf16, 32-bit DST, HiFi3", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi3")),
     Format("bf16, 32-bit DST, HiFi2", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi2")),
     Format("bf16, 32-bit DST, LoFi", PRODUCTS, BFLOAT16, Compute(fidelity="LoFi")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import BackendError
 from ttexplore.ops import OPS
 
-TF32, EXACT = (
-    next(form for form in FORMATS if form.name == name) for name in ("fp32 as TF32", "fp32, unpacked to DST")
+TF32, EXACT, NARROW = (
+    next(form for form in FORMATS if form.name == name)
+    for name in ("fp32 as TF32", "fp32, unpacked to DST", "bf16, 16-bit DST")
 )
+ONLY_NARROW = dataclasses.replace(NARROW, ops=tuple(op for op in NARROW.ops if op.dst_bits == 16))
 # Functions that the chip computes with polynomials; they may be off in the last bits.
 APPROXIMATED = frozenset(
     (
@@ -30,8 +33,8 @@ def results() -> dict[str, Any]:
     """By operation: its input tiles and the emulator's output tiles."""
     generator = np.random.default_rng(7)
     found: dict[str, Any] = {}
-    for form in (TF32, EXACT):
-        # Multiples of 1/8 are exact in TF32, so the sources do not cut them.
+    for form in (TF32, EXACT, ONLY_NARROW):
+        # Multiples of 1/8 are exact in TF32 and bfloat16, so the sources do not cut them.
         a, b = (generator.integers(-24, 25, (32 * INPUT_TILES, 32)).astype(np.float32) / 8 for _ in range(2))
         b[b == 0] = 1
         (out,) = Emulator().run(operations_program(form), [a, b]).outputs

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus import elementwise, gemm
 from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.ttnn import Ttnn
@@ -97,7 +98,7 @@ def spilled() -> ttx.Exploration:
     return ttx.explore(gemm(128, 128, 128, 128, 128, 32), options={"accumulate": "l1", "cores": (1, 1)})
 
 
-def test_what_a_simulator_gets_silently_wrong_is_refused(spilled: ttx.Exploration) -> None:
+def test_what_a_simulator_does_not_model_is_refused_at_its_line(spilled: ttx.Exploration) -> None:
     with pytest.raises(KernelFault) as caught:
         spilled.run(backend="ttnn", device="wolfpine")
     fault = caught.value
@@ -108,6 +109,14 @@ def test_what_a_simulator_gets_silently_wrong_is_refused(spilled: ttx.Exploratio
     assert fault.kernel == "compute"
     assert fault.span is not None
     assert "T.gemm(a, b, c" in linecache.getline(str(fault.span.file), fault.span.line)
+
+
+def test_a_choice_in_16_bit_dst_is_not_for_wolfpine() -> None:
+    kernel = elementwise(lambda a, b: T.if_then_else(a > b, a, b))
+    exploration = ttx.explore(kernel, options={"accumulate_dtype": "bfloat16", "cores": (1, 1)})
+    assert "where_tile<DataFormat::Float16_b>(" in exploration.code["compute"].text
+    with pytest.raises(KernelFault, match=r"wolfpine does not model T\.if_then_else in 16-bit DST"):
+        exploration.run(backend="ttnn", device="wolfpine")
 
 
 def test_a_program_is_kept_by_its_content(spilled: ttx.Exploration, tmp_path: Path) -> None:

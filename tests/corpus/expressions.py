@@ -242,6 +242,11 @@ def _logic(x: Any, y: Any) -> Any:
     return T.if_then_else(inside, x, y * 2.0) + T.cast(x <= 0.5, "float32") + T.cast(x != y, "float32")
 
 
+def _chosen(x: Any) -> Any:
+    """What is not chosen is NaN or infinite."""
+    return T.if_then_else(x > 0.0, T.log(x), T.if_then_else(x < -1.0, T.sqrt(-x), 1.0 / (x - x)))
+
+
 EXPRESSIONS: tuple[Case, ...] = (
     Case("elements_roots", lambda: unary(_roots_and_logarithms), on_chip=False),
     Case("elements_activations", lambda: unary(_activations, "bfloat16"), on_chip=False),
@@ -251,6 +256,12 @@ EXPRESSIONS: tuple[Case, ...] = (
     Case("elements_rounding", lambda: unary(_rounding), on_chip=False),
     Case("elements_logic", lambda: binary(_logic), on_chip=False),
     Case("elements_compared_bf16", lambda: binary(lambda x, y: T.if_then_else(x + y > 1.0, x, y), "bfloat16")),
+    Case(
+        "elements_chosen_16_bit_dst",
+        lambda: unary(_chosen, "bfloat16"),
+        {"accumulate_dtype": "bfloat16"},
+        on_chip=False,
+    ),
     Case("elements_column_bf16", lambda: with_vector(lambda x, v: x * v, 0), on_chip=False),
     Case("elements_column_fp32", lambda: with_vector(lambda x, v: T.exp(x) + v, 0, "float32"), on_chip=False),
     Case("elements_row_difference", lambda: with_vector(lambda x, v: v - x, 1), on_chip=False),

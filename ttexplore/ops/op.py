@@ -49,8 +49,8 @@ class Op:
     access read or update) and the scalars, in operand order. `accumulates` says that the result is added to what DST
     holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
-    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `needs_wide_dst` says that the operation is
-    right only with a 32-bit DST (`fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
+    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `dst_bits` says that the operation is right
+    only with a DST of this width (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
     kernel with the operation must define before it includes `header`.
 
     `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
@@ -81,7 +81,7 @@ class Op:
     accumulates: bool = False
     cycles: int = 0
     exact_fp32: bool = False
-    needs_wide_dst: bool = False
+    dst_bits: Literal[16, 32] | None = None
     reach: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
     wrong_in: tuple[tuple[str, int], ...] = ()
     note: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _op(
     template: str = "",
     cpp: str = "",
     cycles: int,
-    needs_wide_dst: bool = False,
+    dst_bits: Literal[16, 32] | None = None,
     note: str = "",
     defines: tuple[str, ...] = (),
 ) -> Op:
@@ -119,7 +120,7 @@ def _op(
         meaning=quiet(meaning),
         cycles=cycles,
         exact_fp32=True,
-        needs_wide_dst=needs_wide_dst,
+        dst_bits=dst_bits,
         note=note,
         defines=defines,
     )
@@ -213,25 +214,25 @@ _OF_TWO = (
     _op("binary_min", _TWO_VALUES, np.minimum, "api/compute/binary_max_min.h", cycles=96),
 )
 # fmt: on
-_WHERE = _op(
-    "where",
-    (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")),
-    _where,
-    f"{_UNARY}where.h",
-    init="where_tile_init()",
-    template="<DataFormat::Float32>",
-    cycles=128,
-    # The template argument names the width of DST (op-truth.md, trap 12).
-    needs_wide_dst=True,
-    note="a where the condition is not 0, else b; -0 counts as true",
-)
+
+
+def _choice(name: str, template: str, dst_bits: Literal[16, 32]) -> Op:
+    """The SDK's where_tile; its template argument names the width of DST, not a format (op-truth.md, trap 12)."""
+    return _op(
+        name, (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")), _where, f"{_UNARY}where.h",
+        init="where_tile_init()", cpp=f"where_tile<DataFormat::{template}>({{condition}}, {{a}}, {{b}}, {{out}})",
+        cycles=128, dst_bits=dst_bits, note="a where the condition is not 0, else b; -0 counts as true",
+    )  # fmt: skip
+
+
+_CHOICES = (_choice("where", "Float32", 32), _choice("where_bf16", "Float16_b", 16))
 
 
 def _typecast(name: str, meaning: Callable[..., Tile], source: str, target: str, note: str) -> Op:
     template = f"<static_cast<uint32_t>(DataFormat::{source}), static_cast<uint32_t>(DataFormat::{target})>"
     return _op(
         f"typecast_{name}", _VALUE, meaning, f"{_UNARY}typecast.h", init=f"typecast_tile_init{template}()",
-        cpp=f"typecast_tile{template}({{value}})", cycles=192, needs_wide_dst=True, note=note,
+        cpp=f"typecast_tile{template}({{value}})", cycles=192, dst_bits=32, note=note,
     )  # fmt: skip
 
 
@@ -252,6 +253,6 @@ SFPU_OPS = (
     *_COMPARED_WITH_SCALAR,
     *_OF_TWO,
     *_COMPARED,
-    _WHERE,
+    *_CHOICES,
     *_TYPECASTS,
 )

@@ -251,7 +251,10 @@ class _Nest:
         for one in known.operands:
             self.done(one)
         out = self._result(operands, arrays, want)
-        name = "where_tile" if known.op == "where" else f"{_BINARY_NAMES.get(known.op, f'{known.op}_binary')}_tile"
+        if known.op == "where":
+            name = "where_tile" if self.storage.is_wide else "where_bf16_tile"
+        else:
+            name = f"{_BINARY_NAMES.get(known.op, f'{known.op}_binary')}_tile"
         self.each(lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
         return out
 

@@ -47,14 +47,19 @@ TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
     "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
 }
 
-# What a simulator computes wrongly without a word, by the call in the kernel's text, and what to do instead.
-SILENTLY_WRONG = {
+# What a simulator computes wrongly without a word, or ends over, by the call in the kernel's text, and what to do
+# instead.
+REFUSED_CALLS = {
     "wolfpine": {
         "pack_reconfig_l1_acc": (
             "wolfpine ignores that the packer accumulates in L1: only the last partial sum would survive",
             "lower with accumulate='reload', or use device='ttsim' or a card",
         ),
         "pack_relu_config": ("wolfpine ignores the packer's ReLU", "use device='ttsim' or a card"),
+        "where_tile<DataFormat::Float16_b>": (
+            "wolfpine does not model T.if_then_else in 16-bit DST",
+            "lower with accumulate_dtype='float32', or use device='ttsim' or a card",
+        ),
     },
 }
 
@@ -124,7 +129,7 @@ class Ttnn:
         its subclasses KernelFault: a text that does not compile or a program that hangs, and Cancelled.
         """
         arrays = checked_inputs(program.plan, inputs)
-        self._refuse_silently_wrong(program)
+        self._refuse_calls(program)
         session = self._session(program.plan)
         with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
             out = Path(name)
@@ -171,8 +176,8 @@ class Ttnn:
         chip = f"a {session.ready['architecture']} card" if self.device == "card" else session.opening.name
         return f"{chip}, ttnn {read_environment(self.environment_folder).ttnn_version}"
 
-    def _refuse_silently_wrong(self, program: Program) -> None:
-        for call, (what, mend) in SILENTLY_WRONG.get(self.device, {}).items():
+    def _refuse_calls(self, program: Program) -> None:
+        for call, (what, mend) in REFUSED_CALLS.get(self.device, {}).items():
             for role in KERNEL_ROLES:
                 lines = program.texts[role].splitlines()
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)

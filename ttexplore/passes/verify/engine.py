@@ -189,7 +189,7 @@ class _Engine(Walk):
             for data_format, bits in op.wrong_in:
                 if part != "pack" and bits == self.bits and data_format == self.formats[cb][0]:
                     raise self.wrong(call, f"{op.name} of {cb} ({data_format})")
-        if op.needs_wide_dst and self.bits != 32:
+        if op.dst_bits not in (None, self.bits):
             raise self.wrong(call, op.name)
         if self.pending is not None and self.pending.op is not op and op.engine == "fpu":
             raise self.undone(self.pending, f"{op.name} comes")
