@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import json
 import re
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ttexplore
 from tests.conftest import compare_golden
-from tests.faults.faults import FAULTS
-from tests.faults.kernels import REFUSED
-from tests.faults.test_faults import verified
+from tests.examples import backends, kernels, lowering, resources, usage, verifier
+from tests.faults.faults import FAULTS, TEXT_FAULTS
+from tests.faults.test_faults import found_by, found_in_text
 from ttexplore import errors
 from ttexplore.cli import main
 from ttexplore.diagnostics import CATALOGUE, KINDS, recognise
+from ttexplore.diagnostics.examples import FILE, Example
 from ttexplore.errors import BackendError, ResourceError, TTExploreError
+from ttexplore.record import to_json
 
 PAGE = Path(__file__).parents[1] / "docs" / "diagnostics.md"
 PACKAGE = Path(ttexplore.__file__).parent
@@ -127,6 +134,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("TTX-R001 the circular buffers do not fit L1 (ResourceError)\n")
     assert "What to do: Make the largest block smaller, or use fewer stages." in out
+    assert "  ttx.explore(kernel)\n\n  says: the circular buffers need 16,777,216 B of L1" in out
     assert main(["explain", "r001"]) == 0
     assert capsys.readouterr().out == out
     assert main(["explain"]) == 0
@@ -137,41 +145,95 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no code 'TTX-R007'" in capsys.readouterr().err
 
 
-def test_the_page_of_diagnostics(request: pytest.FixtureRequest) -> None:
-    """docs/diagnostics.md tells every code; those of the verifier with a fault that was planted."""
-    examples: dict[str, str] = {}
-    for fault in FAULTS:
-        if fault.finder == "verifier":
-            with pytest.raises(TTExploreError) as caught:
-                verified(fault)
-            examples.setdefault(caught.value.code, f"Planted: {fault.name}. {told(caught.value)}")
-    for kernel, options in REFUSED:
-        error = ttexplore.explore(kernel(), options=options).error
-        assert error is not None
-        examples.setdefault(error.code, told(error))
+# What nothing on this machine provokes, and why.
+WITHOUT_EXAMPLE = {
+    "TTX-B006": "No example: only a run on a device can be cancelled (`tests/device` does).",
+}
+
+
+def provoked(example: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Example:
+    """Runs an example of tests/examples."""
+    wanted = inspect.signature(example).parameters
+    fixtures = {name: value for name, value in (("tmp_path", folder), ("monkeypatch", monkeypatch)) if name in wanted}
+    with monkeypatch.context():
+        try:
+            error = example(**fixtures).error
+        except TTExploreError as raised:
+            error = raised
+    monkeypatch.undo()
+    assert isinstance(error, TTExploreError), example
+    assert error.code == f"TTX-{example.__name__.upper()}", error
+    given = inspect.getdoc(example)
+    source = textwrap.dedent(inspect.getsource(example).partition("\n")[2]).replace("return ", "").strip()
+    source = re.sub(r"(difference|product)\(\)", "kernel", source)
+    return told(error, given or source, is_source=given is None)
+
+
+def told(error: TTExploreError, given: str, *, is_source: bool = False) -> Example:
+    """The message, the kernel's line and the hint, without the rest of a table."""
+    line = ""
+    assert error.hint, error
+    if error.span is not None:
+        line = Path(error.span.file).read_text(encoding="utf-8").splitlines()[error.span.line - 1].strip()
+    # Neither the folders of this machine nor the names of what is cached.
+    message, hint = (
+        re.sub(r"/([\w.][\w.-]*/)+|-[0-9a-f]{16,}", "", text.splitlines()[0]) for text in (error.message, error.hint)
+    )
+    return Example(given, is_source, message.rstrip(":"), line, hint)
+
+
+def planted() -> dict[str, Example]:
+    """The first fault of each code that the verifier, the interpreter or the emulator finds."""
+    found: dict[str, Example] = {}
+    errors = [(fault.name, found_by(fault)[1]) for fault in FAULTS]
+    errors += [(f"{fault.name}, in the C++ of the {fault.role}", found_in_text(fault)) for fault in TEXT_FAULTS]
+    for name, error in errors:
+        if error is not None:
+            found.setdefault(error.code, told(error, f"Planted: {name}."))
+    return found
+
+
+def test_every_code_has_an_example(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is provoked here; docs/diagnostics.md and `ttexplore explain` show them."""
+    found = planted()
+    for module in (usage, kernels, lowering, resources, verifier, backends):
+        for name, example in vars(module).items():
+            if re.fullmatch(r"[uklrvb]\d{3}", name):
+                folder = tmp_path / name
+                folder.mkdir()
+                found[f"TTX-{name.upper()}"] = provoked(example, folder, monkeypatch)
+    found |= {code: Example(why) for code, why in WITHOUT_EXAMPLE.items()}
+    assert found.keys() == CATALOGUE.keys()
+    update = bool(request.config.getoption("--update-golden"))
+    data = {code: to_json(found[code]) for code in CATALOGUE}
+    compare_golden(FILE, json.dumps(data, indent=1, ensure_ascii=False) + "\n", update=update)
+    compare_golden(PAGE, page(found), update=update)
+
+
+def page(found: dict[str, Example]) -> str:
     parts = [
         "# Diagnostics",
         "",
         f"{len(CATALOGUE)} codes. `ttexplore explain CODE` prints an entry. This page is written by",
-        "`tests/test_diagnostics.py` (`pytest --update-golden`); the examples are what kernels and planted faults got.",
+        "`tests/test_diagnostics.py` (`pytest --update-golden`), which runs the examples.",
     ]
-    for letter, kind in KINDS.items():
+    for kind in KINDS.values():
         parts += ["", f"## {kind}", "", (getattr(errors, kind).__doc__ or "").strip()]
         for one in CATALOGUE.values():
             if one.kind == kind:
                 messages = [f"- `{line.replace('{}', '…')}`" for m in one.messages for line in m.splitlines()[:1]]
                 parts += ["", f"### {one.code} {one.title}", "", one.meaning, "", f"What to do: {one.remedy}"]
-                parts += ["", "It says:", "", *messages]
-                parts += ["", f"Example: {examples[one.code]}"] if one.code in examples else []
-        assert letter in "UKLRVB"
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n"
-    compare_golden(PAGE, text, update=bool(request.config.getoption("--update-golden")))
+                parts += ["", "It says:", "", *messages, "", *shown(found[one.code])]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)) + "\n"
 
 
-def told(error: TTExploreError) -> str:
-    """The message and the hint, without the rest of a table."""
-    where = ""
-    if error.span is not None:
-        line = Path(error.span.file).read_text(encoding="utf-8").splitlines()[error.span.line - 1].strip()
-        where = f" at `{line}`"
-    return f"“{error.message.splitlines()[0]}”{where}; hint: {error.hint}"
+def shown(example: Example) -> list[str]:
+    if not example.message:
+        return [example.given]
+    where = f" at `{example.line}`" if example.line else ""
+    given = (
+        ["Example:", "", "```python", example.given, "```", ""] if example.is_source else [f"Example: {example.given}"]
+    )
+    return [*given, f"“{example.message}”{where}; hint: {example.hint}"]

@@ -356,6 +356,7 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
 
 def _explain(arguments: argparse.Namespace) -> Answer:
     from ttexplore.diagnostics import CATALOGUE, PREFIX
+    from ttexplore.diagnostics.examples import examples
 
     if arguments.code is None:
         lines = [f"{one.code}  {one.title}" for one in CATALOGUE.values()]
@@ -367,7 +368,10 @@ def _explain(arguments: argparse.Namespace) -> Answer:
         hint = f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes"
         raise UsageError(f"there is no code {arguments.code!r}", hint=hint)
     one = CATALOGUE[code]
-    return Answer(one.text, {**to_json(one), "kind": one.kind})
+    example = examples()[code]
+    return Answer(
+        f"{one.text}\n\nExample:\n{example.text}", {**to_json(one), "kind": one.kind, "example": to_json(example)}
+    )
 
 
 def _setup(arguments: argparse.Namespace) -> Answer:

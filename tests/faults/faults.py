@@ -23,7 +23,18 @@ from tests.faults.plant import (
     renamed,
     swapped,
 )
-from ttexplore.ir.build import arguments, bind, loop, op, op_name, statements, when, with_body
+from ttexplore.ir.build import (
+    arguments,
+    bind,
+    loop,
+    op,
+    op_name,
+    statements,
+    variable,
+    when,
+    with_body,
+    with_function_body,
+)
 from ttexplore.ir.nodes import Bind, For, IfThenElse
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite, walk
@@ -181,6 +192,13 @@ def instead(name: str) -> Callable[[Any], list[Any]]:
     return lambda s: [op(name, *arguments(s), span=s.span)]
 
 
+def without_line(program: Program) -> Program:
+    """A statement that nobody stamped, at the end of the writer."""
+    writer = program.functions["writer"]
+    made = with_function_body(writer, [*statements(writer.body), op("noc_write_barrier")])
+    return dataclasses.replace(program, functions={**program.functions, "writer": made})
+
+
 FAULTS: tuple[Fault, ...] = (
     # circular buffers
     Fault("a pop is dropped", difference, dropped("compute", "cb_pop_front")),
@@ -226,6 +244,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a wrong page stride", difference, given("writer", "noc_write_tile", 3, lambda p: p // 2 * 2)),
     Fault("a wrong first page", difference, given("writer", "noc_write_tile", 3, lambda p: (p + 2) % 16 % 8),
           "interpreter"),
+    Fault("a page that no core knows", difference,
+          given("reader", "noc_read_tile", 1, lambda p: p + variable("somewhere"))),
     Fault("cores write the same pages", difference, given("writer", "noc_write_tile", 3, lambda p: p % 4)),
     Fault(
         "the reader takes the other tensor", difference,
@@ -305,6 +325,7 @@ FAULTS: tuple[Fault, ...] = (
         buffers=(*program.plan.buffers, dataclasses.replace(program.plan.buffers[0], name="left_over", index=5)))),
     Fault("more tiles of DST than there are", difference,
           planned(compute=lambda c: dataclasses.replace(c, dst_tiles=16))),
+    Fault("a statement that no line of the kernel stands for", difference, without_line),
     # values
     Fault("operands of a difference are swapped", difference, exchanged("compute", "sub_tiles", 0, 1), "interpreter"),
     Fault("a wrong tile index", product, given("compute", "matmul_block", 3, 0), "interpreter"),

@@ -1,6 +1,5 @@
 # pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
 # pyright: reportUnusedVariable=false
-# ruff: noqa: RUF059
 """The sound kernels that faults are planted into."""
 
 from __future__ import annotations
@@ -67,66 +66,3 @@ def biased() -> Any:
             T.copy(c, C[by * 32, bx * 64])
 
     return kernel
-
-
-# Kernels that are refused
-
-
-def too_large() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((2048, 2048), "bfloat16"), B: T.Tensor((2048, 2048), "bfloat16")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((2048, 2048), "bfloat16")
-            T.copy(A, a)
-            T.copy(a, B)
-
-    return kernel
-
-
-def read_first() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "bfloat16")
-            c = T.alloc_fragment((64, 64), "float32")
-            T.copy(A, a)
-            T.gemm(a, a, c)
-            T.copy(c, B)
-
-    return kernel
-
-
-def unused_tensor() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "bfloat16")
-            T.copy(A, a)
-            T.copy(a, B)
-
-    return kernel
-
-
-def transposed_access() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_fragment((64, 64), "float32")
-            b = T.alloc_fragment((64, 64), "float32")
-            T.copy(A, a)
-            for i, j in T.Parallel(64, 64):
-                b[j, i] = a[i, j] + 1.0
-            T.copy(b, B)
-
-    return kernel
-
-
-REFUSED: tuple[tuple[Any, dict[str, Any]], ...] = (
-    (too_large, {}),
-    (read_first, {}),
-    (unused_tensor, {}),
-    (transposed_access, {}),
-    (difference, {"stages": 0}),
-    (difference, {"cores": (9, 9)}),
-    (difference, {"work_lists": {(0, 0): [0, 1]}}),
-)

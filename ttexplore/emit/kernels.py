@@ -23,6 +23,7 @@ from ttexplore.record import Line, Listing, Origin
 
 _INDENT = "    "
 _WIDTH = 120
+_NO_TEXT = "a pass left what only an earlier step has: please report the kernel"
 _DATAFLOW_HEADERS = (
     "api/dataflow/dataflow_api.h", "api/dataflow/dataflow_buffer.h", "api/dataflow/noc.h", "api/tensor/noc_traits.h",
 )  # fmt: skip
@@ -228,7 +229,7 @@ class _Emitter:
         elif isinstance(statement, Evaluate):
             self.code(f"{self._call(statement)};", depth, origins)
         elif not isinstance(statement, AllocBuffer):
-            raise Unsupported(f"{type(statement).__name__} has no C++ text", span=span_of(statement))
+            raise Unsupported(f"{type(statement).__name__} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
 
     def _loop(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
         name, body = self.names.of(statement.loop_var), statements(statement.body)
@@ -275,7 +276,7 @@ class _Emitter:
                 kinds = {operand.name: operand for operand in op.operands}
                 template = op.init if suffix == "_init" else op.uninit
                 return template.format(**self._operands(tuple(kinds[one] for one in wanted), values))
-        raise Unsupported(f"{name or statement} has no C++ text", span=span_of(statement))
+        raise Unsupported(f"{name or statement} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
 
     def _operands(self, operands: tuple[Operand, ...], values: list[Any]) -> dict[str, Any]:
         rest = iter(values)

@@ -62,7 +62,11 @@ def format_expression(
         left, right = show(expression.a, 5), show(expression.b, 5)
         text = f"{left} {'>' if isinstance(expression, tirx.Max) else '<'} {right} ? {left} : {right}"
         return f"({text})" if outer else text
-    raise Unsupported(f"the expression {expression} has no C++ form", span=span_of(expression))
+    raise Unsupported(
+        f"the expression {expression} has no C++ form",
+        hint="index with + - * // and % of integers",
+        span=span_of(expression),
+    )
 
 
 def _python_only(expression: Any, show: Callable[[Any, int], str]) -> str:

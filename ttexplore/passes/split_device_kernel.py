@@ -148,4 +148,7 @@ def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:
     before = sorted(operations(kernel))
     after = sorted(name for function in functions.values() for name in operations(function))
     if before != after:
-        raise VerifyError(f"the split changed the operations from {len(before)} to {len(after)}")
+        raise VerifyError(
+            f"the split changed the operations from {len(before)} to {len(after)}",
+            hint="this is a fault of the compiler: please report the kernel",
+        )

@@ -1,0 +1,121 @@
+# pyright: basic
+"""BackendError. What a running program does wrong is planted: these examples are faults of tests/faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.backends.programs import Tensor, tile_program, with_text
+from tests.corpus import gemm
+from tests.faults.kernels import difference
+from ttexplore import cli, verification
+from ttexplore.backends.emulator import Emulator, compiler
+from ttexplore.backends.ttnn.backend import check_fit, read_outputs
+from ttexplore.backends.ttnn.environment import DeviceEnvironment
+from ttexplore.backends.ttnn.hang import describe_hang
+from ttexplore.backends.ttnn.session import DeviceHang
+from ttexplore.backends.ttnn.setup import set_up
+
+COPY = tile_program("copy_init(0); copy_tile(0, t, 0);", [Tensor("a", (32, 32))])
+INPUTS = [np.ones((32, 32), np.float32)]
+
+
+def b001(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A run where neither a C++ compiler nor the package ziglang is installed."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    return Emulator().run(COPY, INPUTS)
+
+
+def b002() -> Any:
+    """The writer's text with `Nok noc;` in it."""
+    return Emulator().run(with_text(COPY, "writer", "    Noc noc;", "    Nok noc;"), INPUTS)
+
+
+def b003() -> Any:
+    """A reader with `for (volatile bool on = true; on;) {}` in it, and a time limit."""
+    endless = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
+    return Emulator().run(endless, INPUTS, time_limit_seconds=0.5)
+
+
+def b004() -> Any:
+    """A writer with `*reinterpret_cast<volatile uint32_t*>(4) = 1;` in it."""
+    store = "    Noc noc;\n    *reinterpret_cast<volatile uint32_t*>(4) = 1;"
+    return Emulator().run(with_text(COPY, "writer", "    Noc noc;", store), INPUTS)
+
+
+def b005() -> Any:
+    """A program with one input is run without any."""
+    return Emulator().run(COPY, [])
+
+
+def b015() -> Any:
+    """A writer that asks for its argument 7 and was given one."""
+    return Emulator().run(with_text(COPY, "writer", "get_arg_val<uint32_t>(0)", "get_arg_val<uint32_t>(7)"), INPUTS)
+
+
+def b019() -> Any:
+    """A writer that calls a function that nobody defines."""
+    text = with_text(COPY, "writer", "void kernel_main() {", "void nowhere();\nvoid kernel_main() {\n    nowhere();")
+    return Emulator().run(text, INPUTS)
+
+
+def b020(tmp_path: Path) -> Any:
+    """`exploration.run(backend="ttnn")` before `ttexplore setup device`."""
+    return ttx.explore(difference()).run(backend="ttnn", environment=tmp_path)
+
+
+def b021(tmp_path: Path) -> Any:
+    """`ttexplore setup device` with a folder that is a file."""
+    (tmp_path / "device").touch()
+    return set_up(tmp_path / "device", report=lambda text: None)
+
+
+def b022() -> Any:
+    """A program for a Wormhole, and the device that was opened is a Blackhole."""
+    return check_fit({"architecture": "blackhole", "grid": [13, 10]}, ttx.explore(difference()).plan)
+
+
+def b023(tmp_path: Path) -> Any:
+    """The device's process says that all is well and leaves no result."""
+    return read_outputs(tmp_path, ttx.explore(difference()).plan)
+
+
+def b024() -> Any:
+    """A program hangs on a card, and neither a simulator's report nor the watcher says where."""
+    raise describe_hang(DeviceHang(60, "", ""), lambda: None)
+
+
+def b025() -> Any:
+    """Partial sums in L1 (`accumulate="l1"`) on the simulated chip of wolfpine."""
+    kernel = gemm(128, 128, 128, 128, 128, 32)
+    return ttx.explore(kernel, options={"accumulate": "l1", "cores": (1, 1)}).run(backend="ttnn", device="wolfpine")
+
+
+def b030(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`ttexplore lab` where JupyterLab is not installed."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    return cli.lab_command(None)
+
+
+def b031(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """`ttexplore setup device`, and the chip gives a sum that is wrong."""
+
+    class Wrong:
+        passed, message = False, "the largest error is 1"
+
+    class Explored:
+        def run(self, **_: Any) -> Wrong:
+            return Wrong()
+
+    monkeypatch.setattr(verification, "explore", lambda *_, **__: Explored())
+    none = DeviceEnvironment(
+        folder=tmp_path, python=Path("python"), ttnn_version="", sdk_folder=tmp_path, sfpi_folder=tmp_path,
+        compiler_version="", wolfpine_folders={}, ttsim_folder=None, managed=True,
+    )  # fmt: skip
+    return verification.verify(none)

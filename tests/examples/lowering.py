@@ -1,0 +1,160 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# pyright: reportIndexIssue=false, reportUnusedVariable=false, reportCallIssue=false, reportArgumentType=false
+# ruff: noqa: F841
+"""Unsupported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.faults.kernels import difference
+from tests.faults.plant import inserted
+from tests.faults.test_faults import sound
+from ttexplore.emit import emit
+from ttexplore.ir.build import op
+
+
+def l001() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(2) as bx:
+            T.atomic_add(B[0, 0], 1.0)
+
+    return ttx.explore(kernel)
+
+
+def l002() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                a[i, j] = T.atan(a[i, j])
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def l003() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = A[i, j] + 1.0
+
+    return ttx.explore(kernel)
+
+
+def l005() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            if bx > 0:
+                T.copy(A, a)
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def l006() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((32, 32), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[8, 8], a)
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def l007() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A[0:32, 0:64], a[32:64, 0:64])
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def l008() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            b = T.alloc_fragment((64, 64), "bfloat16")
+            T.gemm(A, A, b, clear_accum=True)
+            T.copy(b, B)
+
+    return ttx.explore(kernel)
+
+
+def l009() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float64"), B: T.Tensor((64, 64), "float64")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "float64")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def l010() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, A)
+
+    return ttx.explore(kernel)
+
+
+def l011() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((32, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 64), "bfloat16")
+            b = T.alloc_shared((32, 64), "bfloat16")
+            for k in T.serial(2):
+                T.copy(A[k * 32, 0], a)
+                for i, j in T.Parallel(32, 64):
+                    b[i, j] = a[i, j] + 1.0
+                T.copy(b, B[k * 32, 0])
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = a[i, j] * 2.0
+            T.copy(b, C)
+
+    return ttx.explore(kernel)
+
+
+def l012() -> Any:
+    """An operation that the table of operations does not have, planted after the last step."""
+    program = inserted("compute", "tile_regs_commit", lambda _: op("nothing"))(sound(difference).steps["E1"].after)
+    return emit(program.functions, program.plan)
+
+
+def l013() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 20), "bfloat16"), B: T.Tensor((20, 32), "bfloat16"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 20), "bfloat16")
+            b = T.alloc_shared((20, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 20):
+                a[i, j] = T.exp(a[i, j])
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    return ttx.explore(kernel)
+
+
+def l014() -> Any:
+    return ttx.explore(difference(), options={"layouts": {"A": {"halo": [1, 1]}}})

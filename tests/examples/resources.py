@@ -1,0 +1,61 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# pyright: reportIndexIssue=false, reportUnusedVariable=false, reportCallIssue=false, reportArgumentType=false
+# ruff: noqa: F841
+"""ResourceError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.faults.kernels import difference, product
+
+
+def r001() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((2048, 2048), "bfloat16"), B: T.Tensor((2048, 2048), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((2048, 2048), "bfloat16")
+            T.copy(A, a)
+            T.copy(a, B)
+
+    return ttx.explore(kernel)
+
+
+def r002() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((33, 32, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = [T.alloc_shared((32, 32), "bfloat16") for _ in range(33)]
+            for n, block in enumerate(a):
+                T.copy(A[n, 0, 0], block)
+            for i, j in T.Parallel(32, 32):
+                for block in a[1:]:
+                    a[0][i, j] = a[0][i, j] + block[i, j]
+            T.copy(a[0], B)
+
+    return ttx.explore(kernel)
+
+
+def r003() -> Any:
+    return ttx.explore(product(), options={"subblock": (3, 2), "accumulate_dtype": "float32"})
+
+
+def r004() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((80 * 32, 60 * 32), "bfloat16"), B: T.Tensor((80 * 32, 60 * 32), "bfloat16")):
+        with T.Kernel(60, 80) as (bx, by):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(a, B[by * 32, bx * 32])
+
+    return ttx.explore(kernel, options={"policy": "z_order", "cores": (1, 1)})
+
+
+def r005() -> Any:
+    return ttx.explore(difference(), options={"cores": (9, 9)})
+
+
+def r006() -> Any:
+    return ttx.explore(difference(), options={"layouts": {"A": {"shard": "height", "grid": [2]}}, "cores": (1, 1)})

@@ -1,0 +1,87 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# pyright: reportIndexIssue=false, reportUnusedVariable=false, reportCallIssue=false, reportArgumentType=false
+"""UsageError."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.faults.kernels import difference
+from ttexplore import cli
+from ttexplore.target import get_target
+
+
+def u001() -> Any:
+    return ttx.explore(difference(), target="wormhole_n15")
+
+
+def u002() -> Any:
+    return ttx.explore("kernels.py:gemm")
+
+
+def u003() -> Any:
+    """`ttexplore show kernels.py::gemm M=256 M=512`"""
+    return cli._run(["show", "kernels.py::gemm", "M=256", "M=512"], as_json=False)
+
+
+def u004(tmp_path: Path) -> Any:
+    """A file with the line `from numpy import tiles`."""
+    (tmp_path / "kernels.py").write_text("from numpy import tiles\n")
+    return ttx.explore(f"{tmp_path}/kernels.py::gemm")
+
+
+def u005() -> Any:
+    return ttx.explore(difference()).run([np.ones((64, 128)), np.ones((128, 64))])
+
+
+def u006() -> Any:
+    return ttx.explore(difference(), options={"stages": 0}).steps["C1"]
+
+
+def u007() -> Any:
+    return ttx.explore(difference(), options={"core_ranges": [((0, 0), (2, 2)), ((2, 2), (3, 3))]})
+
+
+def u008() -> Any:
+    return ttx.explore(difference(), options={"work_lists": {(0, 0): [0, 1]}})
+
+
+def u009() -> Any:
+    return ttx.explore(difference(), options={"policy": "z_order", "order": "row_major"})
+
+
+def u010() -> Any:
+    return ttx.explore(difference(), options={"stages": 0})
+
+
+def u011() -> Any:
+    return get_target("wormhole_n150", harvested=12)
+
+
+def u012(tmp_path: Path) -> Any:
+    """`exploration.export("out")`, where `out` is a file."""
+    (tmp_path / "out").touch()
+    return ttx.explore(difference()).export(tmp_path / "out")
+
+
+def u013() -> Any:
+    """`ttexplore setup`"""
+    return cli._run(["setup"], as_json=False)
+
+
+def u014() -> Any:
+    """`ttexplore run kernels.py::gemm --seed one`"""
+    return cli._run(["run", "kernels.py::gemm", "--seed", "one"], as_json=False)
+
+
+def u015() -> Any:
+    return ttx.explore(T.annotate_tt_schedule(difference(), {"policy": "rect", "rect": (1, 0, 2, 2)}))
+
+
+def u016() -> Any:
+    return ttx.explore(difference(), options={"layouts": {"A": {"nd_shard": {"axes": [2], "grid": [2]}}}})

@@ -1,0 +1,18 @@
+# pyright: basic
+"""VerifyError. Its examples are faults of tests/faults; here is what no change of a program between passes shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.faults.kernels import difference
+from tests.faults.test_faults import sound
+from ttexplore.passes.split_device_kernel import _check_complete
+
+
+def v051() -> Any:
+    """A pass that divides the program and loses the writer."""
+    functions = sound(difference).steps["D1"].after.functions
+    return _check_complete(
+        sound(difference).steps["C3"].after.kernel, {role: functions[role] for role in ("reader", "compute")}
+    )
