@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 import re
@@ -21,6 +22,7 @@ from tests.faults.test_faults import found_by, found_in_text
 from ttexplore import errors
 from ttexplore.cli import main
 from ttexplore.diagnostics import CATALOGUE, KINDS, recognise
+from ttexplore.diagnostics.diagnostic import pattern
 from ttexplore.diagnostics.examples import FILE, Example
 from ttexplore.errors import BackendError, ResourceError, TTExploreError
 from ttexplore.record import to_json
@@ -182,15 +184,33 @@ def told(error: TTExploreError, given: str, *, is_source: bool = False) -> Examp
     return Example(given, is_source, message.rstrip(":"), line, hint)
 
 
+@functools.cache
+def errors_of_faults() -> list[tuple[str, TTExploreError]]:
+    """What the faults of tests/faults are and what is said about them."""
+    found = [(fault.name, found_by(fault)[1]) for fault in FAULTS]
+    found += [(f"{fault.name}, in the C++ of the {fault.role}", found_in_text(fault)) for fault in TEXT_FAULTS]
+    return [(name, error) for name, error in found if error is not None]
+
+
 def planted() -> dict[str, Example]:
-    """The first fault of each code that the verifier, the interpreter or the emulator finds."""
+    """The first fault of each code."""
     found: dict[str, Example] = {}
-    errors = [(fault.name, found_by(fault)[1]) for fault in FAULTS]
-    errors += [(f"{fault.name}, in the C++ of the {fault.role}", found_in_text(fault)) for fault in TEXT_FAULTS]
-    for name, error in errors:
-        if error is not None:
-            found.setdefault(error.code, told(error, f"Planted: {name}."))
+    for name, error in errors_of_faults():
+        found.setdefault(error.code, told(error, f"Planted: {name}."))
     return found
+
+
+def test_every_raise_of_the_verifier_is_provoked() -> None:
+    """By a fault whose message docs/faults.md holds, or in tests/passes/test_verify.py."""
+    elsewhere = {"the condition {} cannot be decided", "{}: which pages of {} are touched is not known: {}"}
+    messages = [error.message for _, error in errors_of_faults()]
+    unread = [
+        (path.name, line, text)
+        for path in sorted((PACKAGE / "passes" / "verify").glob("*.py"))
+        for _, line, text in raised(path.read_text(encoding="utf-8"))
+        if text not in elsewhere and not any(pattern(text).fullmatch(message) for message in messages)
+    ]
+    assert unread == [], "plant a fault for each in tests/faults"
 
 
 def test_every_code_has_an_example(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.faults.kernels import biased, difference, product
+from tests.faults.kernels import biased, difference, listed, product, upper
 from tests.faults.plant import (
     Edit,
     buffer,
@@ -23,6 +23,7 @@ from tests.faults.plant import (
     renamed,
     swapped,
 )
+from ttexplore.ir import adapter
 from ttexplore.ir.build import (
     arguments,
     bind,
@@ -35,9 +36,9 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
-from ttexplore.ir.nodes import Bind, For, IfThenElse
+from ttexplore.ir.nodes import Bind, Evaluate, For, IfThenElse
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import rewrite, walk
+from ttexplore.ir.rewrite import rewrite, stamp, walk
 
 Finder = Literal["verifier", "interpreter", "emulator"]
 
@@ -73,7 +74,7 @@ def both(*edits: Edit) -> Edit:
     return edit
 
 
-def loop_around(role: str, operation: str, turns: int) -> Edit:
+def loop_around(role: str, operation: str, turns: Any) -> Edit:
     """Another length for the loop that directly holds an operation."""
 
     def edit(program: Program) -> Program:
@@ -194,10 +195,94 @@ def instead(name: str) -> Callable[[Any], list[Any]]:
 
 def without_line(program: Program) -> Program:
     """A statement that nobody stamped, at the end of the writer."""
-    writer = program.functions["writer"]
-    made = with_function_body(writer, [*statements(writer.body), op("noc_write_barrier")])
-    return dataclasses.replace(program, functions={**program.functions, "writer": made})
+    return _ended(program, "writer", [op("noc_write_barrier")])
 
+
+def ended(role: str, *makes: Callable[[Program], Any]) -> Edit:
+    """New statements at the end of a kernel."""
+
+    def edit(program: Program) -> Program:
+        made = [make(program) for make in makes]
+        for statement in made:
+            stamp(statement, list(walk(program.functions[role].body))[-1].span)
+        return _ended(program, role, made)
+
+    return edit
+
+
+def _ended(program: Program, role: str, made: list[Any]) -> Program:
+    function = program.functions[role]
+    longer = with_function_body(function, [*statements(function.body), *made])
+    return dataclasses.replace(program, functions={**program.functions, role: longer})
+
+
+def sometimes(statement: Any) -> list[Any]:
+    """The statement where something holds that nobody knows."""
+    return [when(variable("somewhere") > 0, [statement], statement.span)]
+
+
+def around(statement: Any) -> list[Any]:
+    """The statement in a loop of two turns."""
+    return [loop(variable("turn"), 2, [statement], span=statement.span)]
+
+
+def evaluated(statement: Any, values: list[Any]) -> Any:
+    """The operation of a statement with other operands, however many."""
+    return Evaluate(adapter.call(op_name(statement), values), statement.span)
+
+
+def turns_sometimes(program: Program) -> Program:
+    """The reader loads the operands of a turn where something holds that nobody knows."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        inner = statements(statement.body) if isinstance(statement, For) else []
+        if any(op_name(one) == "tt.cb_reserve_back" for one in inner):
+            return [with_body(statement, [when(variable("somewhere") > 0, inner, statement.span)])]
+        return None
+
+    functions = {**program.functions, "reader": rewrite(program.functions["reader"], rule)}
+    return dataclasses.replace(program, functions=functions)
+
+
+def another_value(program: Program) -> Program:
+    """The writer reads a core value that no core has."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        if isinstance(statement, Bind) and str(statement.var.name) == "work_start":
+            return [bind(statement.var, adapter.call("tt.core_value", ["work_begin"], dtype="int32"), statement.span)]
+        return None
+
+    functions = {**program.functions, "writer": rewrite(program.functions["writer"], rule)}
+    return dataclasses.replace(program, functions=functions)
+
+
+def one_more_read(program: Program) -> Program:
+    """The reader ends with another tile under way."""
+    into, tensor = buffer(program, "reader", "a"), program.functions["reader"].params[0]
+    return ended("reader", lambda _: op("cb_reserve_back", into, 2), lambda _: op("noc_read_tile", tensor, 0, into, 0))(
+        program
+    )
+
+
+def read_back(program: Program) -> Program:
+    """The reader takes its first operand from the tensor that the writer writes."""
+    output = program.functions["writer"].params[0]
+    program = given("reader", "noc_read_tile", 0, output)(program)
+    reader = program.functions["reader"]
+    reader = with_function_body(reader, statements(reader.body), [output, reader.params[1]])
+
+    def named(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (dataclasses.replace(arguments[0], of="C"), *arguments[1:])
+
+    program = dataclasses.replace(program, functions={**program.functions, "reader": reader})
+    return reader_arguments(compile_time=named, common_runtime=named)(program)
+
+
+# A block of partial sums of one tile: room, the tile, the push.
+PARTIAL_SUM = (
+    call("cb_reserve_back", "c_partials", 1), call("pack_tile", "dst", 0, "c_partials", 0),
+    call("cb_push_back", "c_partials", 1),
+)  # fmt: skip
 
 FAULTS: tuple[Fault, ...] = (
     # circular buffers
@@ -233,6 +318,19 @@ FAULTS: tuple[Fault, ...] = (
     Fault("the loop over K ends early in one kernel", product, loop_around("reader", "noc_read_barrier", 2)),
     Fault("a spill is not reloaded", product, branches(lambda _: [])),
     Fault("partial sums are loaded before there are any", product, branches(always)),
+    Fault("a push in one branch only", difference, edited("reader", "cb_push_back", sometimes)),
+    Fault("turns that nobody knows", product, turns_sometimes),
+    Fault("a tile that nobody knows", difference,
+          given("compute", "pack_tile", 3, lambda i: i + variable("somewhere"))),
+    Fault("room is reserved and never filled", difference, ended("compute", call("cb_reserve_back", "c", 2))),
+    Fault("a last read is not waited for", difference, one_more_read),
+    Fault("partial sums that nobody takes", product, ended("compute", *PARTIAL_SUM)),
+    Fault("partial sums of each work item that nobody takes", product,
+          both(*[inserted("compute", "cb_push_back", make, 1) for make in PARTIAL_SUM])),
+    Fault("the writer takes an operand", difference, lambda program: given(
+        "writer", "noc_write_tile", 0, buffer(program, "reader", "a"))(program)),
+    Fault("a buffer that the plan does not have", difference,
+          planned(buffers=lambda buffers: tuple(one for one in buffers if one.name != "a"))),
     Fault("two buffers have one number", difference, planned(buffers=one_of("b", index=0))),
     Fault("a number that the chip does not have", difference, planned(buffers=one_of("b", index=77))),
     # NoC
@@ -246,6 +344,13 @@ FAULTS: tuple[Fault, ...] = (
           "interpreter"),
     Fault("a page that no core knows", difference,
           given("reader", "noc_read_tile", 1, lambda p: p + variable("somewhere"))),
+    Fault("as many pages as nobody knows", difference,
+          both(given("writer", "noc_write_tile", 1, 0),
+               loop_around("writer", "noc_write_tile", variable("somewhere")))),
+    Fault("pages that the kernel leaves out", upper, edited("writer", "noc_write_tile", lambda s: [
+        s, op("noc_write_tile", *arguments(s)[:3], arguments(s)[3] + 4, span=s.span)])),
+    Fault("a core reads what another one writes", difference,
+          both(read_back, given("reader", "noc_read_tile", 1, lambda p: (p + 4) % 8))),
     Fault("cores write the same pages", difference, given("writer", "noc_write_tile", 3, lambda p: p % 4)),
     Fault(
         "the reader takes the other tensor", difference,
@@ -265,7 +370,18 @@ FAULTS: tuple[Fault, ...] = (
     Fault("operands are swapped before the split", difference, exchanged("kernel", "sub_tiles", 0, 1), "interpreter",
           "C2"),
     Fault("a block is stored twice", difference, doubled("kernel", "write_block"), step="C2"),
+    Fault("a core is given work twice", difference,
+          planned(partition=lambda p: dataclasses.replace(p, cores=(*p.cores, p.cores[0]))), step="B1"),
     # arguments
+    Fault("a kernel without a signature", difference, planned(signature=lambda s: s[:2])),
+    Fault("an accessor too many", difference,
+          reader_arguments(compile_time=lambda a: (*a, dataclasses.replace(a[0], of="C")))),
+    Fault("the list of work items is not last", listed, reader_arguments(runtime=lambda a: a[::-1])),
+    Fault("a core without a value that a kernel reads", difference, another_value),
+    Fault("an operand is missing", difference,
+          edited("compute", "sub_tiles", lambda s: [evaluated(s, arguments(s)[:-1])])),
+    Fault("a buffer in the place of a number", difference, lambda program: given(
+        "compute", "sub_tiles", 2, buffer(program, "compute", "a"))(program)),
     Fault("addresses in another order than accessors", difference,
           reader_arguments(common_runtime=lambda a: a[::-1])),
     Fault("an argument is missing", difference, reader_arguments(runtime=lambda a: a[:1])),
@@ -286,7 +402,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a product is added to a used slot", difference,
           edited("compute", "sub_tiles", followed_by("mul_tiles", *range(6)))),
     Fault("an operand is not copied to DST", biased, dropped("compute", "copy_tile")),
+    Fault("the last section is never ended", difference, ended("compute", call("tile_regs_acquire"))),
+    Fault("a release in one branch only", difference, edited("compute", "tile_regs_release", sometimes)),
+    Fault("a slot that nobody knows", difference,
+          given("compute", "pack_tile", 1, lambda i: i + variable("somewhere"))),
+    Fault("a loop over more slots than there are", difference,
+          both(given("compute", "sub_tiles", 2, 0), given("compute", "sub_tiles", 3, 0),
+               loop_around("compute", "sub_tiles", 1000))),
     # the engine
+    Fault("the start-up in a loop", difference, edited("compute", "compute_startup", around)),
+    Fault("a reconfiguration from another buffer", product, renamed("compute", "reconfig_pack", 0, "a")),
+    Fault("a broadcast is undone twice", biased, doubled("compute", "unary_bcast_row_uninit")),
     Fault("no init", difference, dropped("compute", "sub_tiles_init")),
     Fault("the init of another operation", difference,
           edited("compute", "sub_tiles_init", instead("add_tiles_init"))),
@@ -318,6 +444,7 @@ FAULTS: tuple[Fault, ...] = (
           inserted("compute", "cb_reserve_back", call("pack_l1_accumulate", 1), 1)),
     # the plan
     Fault("a wrong page size", difference, planned(accessors=one_of("A", page_bytes=1024)), step="A3"),
+    Fault("a wrong number of pages", difference, planned(accessors=one_of("A", pages=9)), step="A3"),
     Fault("wrong strides of a tensor", difference, planned(accessors=one_of("A", page_strides=(2, 1))), step="A3"),
     Fault("a wrong data format", biased, planned(buffers=one_of("a", data_format="Float16_b"))),
     Fault("more L1 than there is", difference, planned(buffers=one_of("a", stages=2000)), step="A2"),

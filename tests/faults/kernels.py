@@ -66,3 +66,33 @@ def biased() -> Any:
             T.copy(c, C[by * 32, bx * 64])
 
     return kernel
+
+
+def upper() -> Any:
+    """Writes only the upper half of its result."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 128), "bfloat16"), C: T.Tensor((64, 128), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((32, 64), "bfloat16")
+            T.copy(A[0, bx * 64], a)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = a[i, j] + 1.0
+            T.copy(c, C[0, bx * 64])
+
+    return kernel
+
+
+def listed() -> Any:
+    """Each core has a list of its work items."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 128), "bfloat16"), C: T.Tensor((64, 128), "bfloat16")):
+        with T.Kernel(4, 2) as (bx, by):
+            T.annotate_tt_schedule(policy="z_order")
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[by * 32, bx * 32], a)
+            T.copy(a, C[by * 32, bx * 32])
+
+    return kernel
