@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ttexplore.language as T
@@ -69,6 +70,39 @@ def product(m: int, n: int, k: int, bm: int, bn: int, bk: int, *, tb: bool = Fal
             T.copy(c, C[by * bm, bx * bn])
 
     return matmul
+
+
+def masked_product(
+    function: Callable[[Any], Any], dtype: str = "bfloat16", *, k: int = 50, ta: bool = False, tb: bool = False
+) -> Any:  # fmt: skip
+    """C = function(A) @ B in blocks of 50 along the summed axis: the rest of their last tiles is not zero, but what the
+    function makes of zeros, or what follows in the tensor."""
+
+    @T.prim_func
+    def masked(
+        A: T.Tensor((k, 64) if ta else (64, k), dtype),
+        B: T.Tensor((48, k) if tb else (k, 48), dtype),
+        C: T.Tensor((64, 48), "float32"),
+    ):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((50, 32) if ta else (32, 50), dtype)
+            b = T.alloc_shared((48, 50) if tb else (50, 48), dtype)
+            c = T.alloc_fragment((32, 48), "float32")
+            if ta:
+                T.copy(A[0, by * 32], a)
+            else:
+                T.copy(A[by * 32, 0], a)
+            T.copy(B[0, 0], b)
+            for i, j in T.Parallel(*((50, 32) if ta else (32, 50))):
+                a[i, j] = function(a[i, j])
+            T.gemm(a, b, c, transpose_A=ta, transpose_B=tb, clear_accum=True)
+            T.copy(c, C[by * 32, 0])
+
+    return masked
+
+
+def _infinite_at_zero(x: Any) -> Any:
+    return T.log(T.abs(x))
 
 
 def vector(length: int, block: int, dtype: str = "bfloat16") -> Any:
@@ -155,6 +189,9 @@ SHAPES = (
     Case("gemm_one_block", lambda: product(33, 20, 50, 33, 20, 50), on_chip=False),
     Case("gemm_tails_transposed", lambda: product(40, 70, 50, 32, 64, 64, tb=True), on_chip=False),
     Case("gemm_of_exp", lambda: product(40, 32, 50, 32, 32, 32, exp=True), on_chip=False),
+    Case("gemm_masked", lambda: masked_product(T.exp), {"cores": (1, 1)}),
+    Case("gemm_masked_neighbours", lambda: masked_product(lambda x: x, k=100, tb=True), on_chip=False),
+    Case("gemm_masked_infinite", lambda: masked_product(_infinite_at_zero, "float32", ta=True), on_chip=False),
     Case("vector_blocks_of_48", lambda: vector(100, 48, "float32"), on_chip=False),
     Case("rows_of_bias", lambda: row_of_bias(3, 50, 32), on_chip=False),
     Case("rank_five", rank_five, on_chip=False),

@@ -139,22 +139,5 @@ def l012() -> Any:
     return emit(program.functions, program.plan)
 
 
-def l013() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 20), "bfloat16"), B: T.Tensor((20, 32), "bfloat16"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1) as bx:
-            a = T.alloc_shared((32, 20), "bfloat16")
-            b = T.alloc_shared((20, 32), "bfloat16")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            T.copy(B, b)
-            for i, j in T.Parallel(32, 20):
-                a[i, j] = T.exp(a[i, j])
-            T.gemm(a, b, c, clear_accum=True)
-            T.copy(c, C)
-
-    return ttx.explore(kernel)
-
-
 def l014() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"halo": [1, 1]}}})

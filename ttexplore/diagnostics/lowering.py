@@ -83,14 +83,6 @@ LOWERING = (
         "{} is used outside of the loop that fills it, or before it is filled again",
     ),
     diagnostic(
-        "L013", "what lies beyond a block would enter a product",
-        "A product adds up whole tiles; the rest of the last tile must be zero, which is known only of what a copy "
-        "takes from beyond a tensor.",
-        "Make the block a multiple of 32 along the axis that is summed.",
-        "{} is {}: the product adds up whole tiles of {}, and what lies in the last one beyond {} is not known to be "
-        "zero",
-    ),
-    diagnostic(
         "L012", "an expression that has no C++ text",
         "The emitter has no C++ for it.",
         "Write it with operations that are lowered.",

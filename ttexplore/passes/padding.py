@@ -1,7 +1,8 @@
 """What lies in the last tiles of a block beyond its shape, and who needs zeros there.
 
 A block of (33, 50) elements takes 2x2 tiles. What a kernel says ends at the block's shape, but a product adds up whole
-tiles: along the axis that it sums over, whatever lies beyond the shape must be zero in both operands.
+tiles: along the axis that it sums over, whatever lies beyond the shape must be zero in both operands. Where that is not
+known, a masked copy of the operand takes its place.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, attribute, op_name, shape_of
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.build import allocation, arguments, attribute, dtype_of, op_name, scope_of, shape_of, variable
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_nest, webs
+from ttexplore.ir.names import unused_name
+from ttexplore.ir.rewrite import rewrite, walk
 from ttexplore.passes.regions import BlockRegion
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -34,28 +36,71 @@ class Padding:
         return Padding(self.rows and other.rows, self.columns and other.columns)
 
 
-def check_padding(function: Any, loads: Mapping[Any, BlockRegion]) -> None:
-    """Check that each product finds zeros where it needs them. `loads` are the regions of copies from tensors.
+def with_masks(function: Any, loads: Mapping[Any, BlockRegion]) -> tuple[Any, tuple[str, ...]]:
+    """The kernel with zeros wherever a product would add up something else, and a note for each such operand.
 
-    Raises Unsupported, at the product's line.
+        T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
+                                  a_masked[i, j] = T.if_then_else(j < 50, a[i, j], 0)
+                              T.gemm(a_masked, b, c)
+
+    The condition holds for the whole block; on the chip its last tiles have more columns. A choice, not a product with
+    0: that would keep what is no number. `loads` are the regions of copies from tensors.
     """
     facts = _Facts(function, loads)
+    masks: dict[Any, dict[str, Any]] = {}
+    allocated: dict[Any, list[Any]] = {}
+    notes: list[str] = []
+    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
     for web in facts.webs:
+        found, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:
             if role not in ("A", "B"):
                 continue
-            turned = attribute(statement, f"transpose_{role}")
-            along_columns = (role == "A") != bool(turned)
-            found = facts.of[id(web)]
-            if not (found.columns if along_columns else found.rows):
-                shape = shape_of(web.buffer)
-                extent, tile = (shape[1], TILE_COLUMNS) if along_columns else (shape[0], TILE_ROWS)
-                raise Unsupported(
-                    f"{web.buffer.name} is {shape}: the product adds up whole tiles of {tile}, and what lies in "
-                    f"the last one beyond {extent} is not known to be zero",
-                    hint=f"make {extent} a multiple of {tile}: what a copy takes from behind a tensor is zero",
-                    span=span_of(statement),
-                )
+            axis = -1 if (role == "A") != bool(attribute(statement, f"transpose_{role}")) else -2
+            if found.columns if axis == -1 else found.rows:
+                continue
+            name = unused_name(f"{buffer.name}_masked", names)
+            names.add(name)
+            made = allocation(name, shape_of(buffer), dtype_of(buffer), scope_of(buffer), buffer.span)
+            masks.setdefault(statement, {})[role] = (buffer, made.buffer, axis)
+            allocated.setdefault(buffer, []).append(made)
+            notes.append(_note(buffer, name, axis, statement))
+
+    def rule(statement: Any) -> list[Any] | None:
+        if isinstance(statement, tirx.AllocBuffer):
+            return [statement, *allocated.get(statement.buffer, [])]
+        if statement not in masks:
+            return None
+        parts = arguments(statement)
+        nests: list[Any] = []
+        for role, (source, target, axis) in masks[statement].items():
+            nests.append(_mask(source, target, axis))
+            place = "AB".index(role)
+            parts[place] = tirx.BufferRegion(target, list(parts[place].region))
+        value = tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)
+        return [*nests, value]
+
+    return (rewrite(function, rule), tuple(notes)) if masks else (function, ())
+
+
+def _mask(source: Any, target: Any, axis: int) -> Any:
+    shape = shape_of(source)
+    indices = [variable(name) for name in "ij"]
+    zero = tirx.const(0, source.ty.dtype)
+    value = tirx.if_then_else(indices[axis] < shape[axis], tirx.BufferLoad(source, indices), zero)
+    made: Any = tirx.BufferStore(target, value, indices)
+    for index, extent in reversed([*zip(indices, shape, strict=True)]):
+        made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
+    return made
+
+
+def _note(buffer: Any, name: str, axis: int, statement: Any) -> str:
+    extent, tile = (shape_of(buffer)[axis], (TILE_ROWS, TILE_COLUMNS)[axis])
+    span = span_of(statement)
+    return (
+        f"{name}: the product{f' of line {span.line}' if span else ''} adds up whole tiles of {tile}, and what lies in "
+        f"the last one of {buffer.name} beyond {extent} is not known to be zero; a multiple of {tile} needs no mask"
+    )
 
 
 class _Facts:

@@ -16,7 +16,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
-from ttexplore.passes.padding import check_padding
+from ttexplore.passes.padding import with_masks
 from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
@@ -44,6 +44,9 @@ def propagate_tt_layout(
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
     ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
 
+    Where a product would add up what lies beyond a block in its last tiles, and that is not known to be zero, it gets
+    a masked copy of the block; the plan's notes say which and why.
+
     `stages` is the depth outside of T.Pipelined, in blocks; `cb_depth` is that of single circular buffers by name:
     ``{"A_shared": 3}``. `chunk_k_tiles` are the tiles along the summed dimension that the operands of products hold,
     whole blocks of them. `math_fidelity` trades the FPU's passes over the mantissas for
@@ -63,7 +66,8 @@ def propagate_tt_layout(
         raise UsageError(
             f"accumulate_dtype is {accumulate_dtype!r}", hint="use 'float32' or 'bfloat16', or 'auto' for the choice"
         )
-    check_padding(program.kernel, check_regions(program, target))
+    masked, masks = with_masks(program.kernel, check_regions(program, target))
+    program = program if masked is program.kernel else program.with_kernel(masked)
     kernel, unused = without_unused(program.kernel)
     staging = plan_staging(kernel, stages)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
@@ -75,7 +79,7 @@ def propagate_tt_layout(
     if dst_full_sync:
         reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
-    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *unused))
+    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused))
 
 
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
