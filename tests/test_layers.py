@@ -26,7 +26,9 @@ ALLOWED: dict[str, set[str]] = {
     "views": {"record", "errors", "target", "plan"},
     "exploration": {
         "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "views",
+        "widget",
     },
+    "widget": {"record", "errors", "target", "views"},
     "tenstorrent": {"record", "errors", "target", "plan", "ir", "language", "passes", "emit"},
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},

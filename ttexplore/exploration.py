@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -30,7 +30,7 @@ from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
-from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower, with_annotations
+from ttexplore.passes.pipeline import PIPELINE, Applied, accepted_values, known_options, lower, with_annotations
 from ttexplore.plan import Plan, Size
 from ttexplore.record import Line, Listing, Span, StepRecord, Trace, to_json
 from ttexplore.target import Target, get_target
@@ -40,8 +40,12 @@ from ttexplore.views.core_map import core_map_svg
 from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.error_map import TileErrors
 from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.explorer import explorer_data
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.run import SideFigures, run_html
+
+if TYPE_CHECKING:
+    from ttexplore.widget import ExplorerWidget
 
 Array = NDArray[Any]
 
@@ -607,6 +611,30 @@ class Exploration:
 
     def _repr_html_(self) -> str:
         return exploration_html(self.trace, self.target, self.plan)
+
+    @functools.cached_property
+    def data(self) -> dict[str, Any]:
+        """What the explorer shows, in JSON form."""
+        return explorer_data(self.trace, self.plan, self.target, accepted_values())
+
+    @property
+    def backends(self) -> list[dict[str, str]]:
+        """The backends by name and what is missing to run on them, empty for nothing; what runs at once comes first."""
+        missing = {"emulator": Emulator().missing(), "ttnn": Ttnn("wolfpine").missing()}
+        return [{"name": name, "missing": missing.get(name) or ""} for name in reversed(BACKENDS[:3])] + [
+            {"name": "ttnn", "missing": missing["ttnn"] or ""}
+        ]
+
+    def widget(self) -> ExplorerWidget:
+        """The interactive explorer; in a notebook, showing the exploration is enough."""
+        from ttexplore.widget import ExplorerWidget
+
+        return ExplorerWidget(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """The widget, and for readers without a running kernel the page and the text."""
+        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        return {**self.widget().view(), **bundle}
 
 
 def compare_explorations(first: Exploration, second: Exploration) -> str:

@@ -25,6 +25,10 @@ KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
 
 
+Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
+Mode = Literal["global", "local_shard"]
+
+
 @dataclass(frozen=True, slots=True)
 class DataFormat:
     """A tile format. `name` is the SDK's name in C++, `ttnn` its name in Python, `dtype` the NumPy (or ml_dtypes) name.
@@ -207,10 +211,8 @@ class Partition:
     """
 
     grid: tuple[int, ...]
-    policy: Literal[
-        "contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"
-    ]  # fmt: skip
-    mode: Literal["global", "local_shard"]
+    policy: Policy
+    mode: Mode
     core_grid: tuple[int, int]
     cores: tuple[CoreWork, ...]
     arguments: tuple[str, ...]

@@ -340,7 +340,7 @@ def test_the_core_map_shows_each_core_of_the_plan(target: Target) -> None:
 
 def test_idle_cores_are_hatched_and_every_noc_node_is_drawn() -> None:
     drawing = core_map_svg(P150, partition(11, 10, 7))
-    titles = re.findall(r"<g><title>(.*?)</title>", drawing)
+    titles = re.findall(r"<g[^>]*><title>(.*?)</title>", drawing)
     routers = sum(node.kind == "router" for node in P150.floorplan())
     assert len(titles) == 17 * 12 - routers
     assert drawing.count('<path class="panel"') == routers + 24 + 14 + 10 + 20 + 3

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from tvm import tirx
 
@@ -29,11 +29,11 @@ from ttexplore.passes.shard_work import (
 from ttexplore.passes.staging import plan_staging
 from ttexplore.passes.unused import without_unused
 from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
-from ttexplore.plan import TILE_COLUMNS, CircularBuffer, CoreRange, CoreWork, Partition, TensorLayout
+from ttexplore.plan import TILE_COLUMNS, CircularBuffer, CoreRange, CoreWork, Mode, Partition, Policy, TensorLayout
 from ttexplore.target import Target
 
-POLICIES = ("contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit")
-MODES = ("global", "local_shard")
+POLICIES: tuple[str, ...] = get_args(Policy)
+MODES: tuple[str, ...] = get_args(Mode)
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 # How many items or cores an error names.
 _SHOWN = 8
@@ -43,7 +43,7 @@ def layout_aware_work_partition(
     program: Program,
     target: Target,
     *,
-    policy: str = "contiguous",
+    policy: Policy | str = "contiguous",
     order: str | None = None,
     cores: tuple[int, int] | None = None,
     core_offset: tuple[int, int] = (0, 0),
@@ -52,7 +52,7 @@ def layout_aware_work_partition(
     rectangle: tuple[int, int] | None = None,
     stride: int | None = None,
     match: str | None = None,
-    mode: str = "global",
+    mode: Mode = "global",
 ) -> Program:
     """Decide which core does which work items; each item exactly once.
 

@@ -10,6 +10,8 @@ import dataclasses
 import functools
 import inspect
 import time
+import types
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +101,23 @@ class Applied:
     options: dict[str, Any]
     seconds: float
     error: TTExploreError | None = None
+
+
+def accepted_values() -> dict[str, tuple[Any, ...]]:
+    """What each option accepts, of those that accept a few values only: policies, modes, yes and no."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for step in PIPELINE:
+        hints = typing.get_type_hints(step.function)
+        found |= {name: values for name in step.options if (values := _values_of(hints[name]))}
+    return found
+
+
+def _values_of(kind: Any) -> tuple[Any, ...]:
+    if kind is bool:
+        return (False, True)
+    if typing.get_origin(kind) in (types.UnionType, typing.Union):
+        return tuple(value for one in typing.get_args(kind) for value in _values_of(one))
+    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
 
 
 def known_options() -> dict[str, str]:

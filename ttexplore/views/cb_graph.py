@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ttexplore.plan import CircularBuffer, GraphEdge, Plan, TensorLayout
-from ttexplore.views.markup import byte_size, content_id, plural, shortened
+from ttexplore.views.markup import byte_size, content_id, escape, plural, shortened
 from ttexplore.views.svg import arrow_marker, drawing, path, rectangle, text, tooltip
 
 Item = TypeVar("Item")
@@ -189,7 +189,8 @@ def _buffer(buffer: CircularBuffer, x: int, y: float) -> str:
     )
     middle = x + _BUFFER / 2
     return (
-        f"<g>{tooltip(label)}{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
+        f'<g data-buffer="{escape(buffer.name)}">{tooltip(label)}'
+        f"{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
         f"{text(middle, y + 19, shortened(buffer.name, 19), 'm', 'b', anchor='middle')}"
         f"{text(middle, y + 34, f'{number} · {buffer.data_format}', 's', anchor='middle')}"
         f"{text(middle, y + 48, size, 's', anchor='middle')}</g>"
@@ -221,7 +222,8 @@ def _loop(
 def _mover(role: str, x: int, bottom: float) -> str:
     middle = (_TOP + bottom) / 2
     return (
-        f"<g>{tooltip(f'{role} kernel')}{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
+        f'<g data-kernel="{role}">{tooltip(f"{role} kernel")}'
+        f"{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
         f"{text(x + _MOVER / 2, middle + 4, role, 'b', anchor='middle')}</g>"
     )
 
@@ -241,4 +243,5 @@ def _compute(plan: Plan, lanes: _Lanes, bottom: float) -> str:
     middle, x = (_TOP + bottom) / 2 - 7 * len(lines), _X_COMPUTE + _COMPUTE / 2
     rows = "".join(text(x, middle + 19 + 15 * row, line, "s", anchor="middle") for row, line in enumerate(lines))
     frame = rectangle(_X_COMPUTE + 0.5, _TOP + 0.5, _COMPUTE - 1, bottom - _TOP - 1, "box")
-    return f"<g>{tooltip(label)}{frame}{text(x, middle + 4, 'compute', 'b', anchor='middle')}{rows}</g>"
+    name = text(x, middle + 4, "compute", "b", anchor="middle")
+    return f'<g data-kernel="compute">{tooltip(label)}{frame}{name}{rows}</g>'

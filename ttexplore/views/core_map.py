@@ -127,11 +127,10 @@ def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatc
             rest = "" if len(core.listed) <= _LISTED else f" and {len(core.listed) - _LISTED} more"
             values += f", items {', '.join(map(str, core.listed[:_LISTED]))}{rest}"
         label = f"core {node.logical}: {plural(core.items, 'item')}{values}; NoC ({node.x}, {node.y})"
-        return _cell(x, y, label, f"f{step}", str(core.items), f"n h{step}")
+        return _cell(x, y, label, f"f{step}", str(core.items), f"n h{step}", core=node.logical)
     if node.logical:
-        return _cell(
-            x, y, f"core {node.logical}: no work; NoC ({node.x}, {node.y})", "idle", "", "", f' fill="{hatch}"'
-        )
+        label = f"core {node.logical}: no work; NoC ({node.x}, {node.y})"
+        return _cell(x, y, label, "idle", "", "", f' fill="{hatch}"', core=node.logical)
     if node.kind == "router":
         return f'<path class="panel" d="{_square(x, y)}"/>'
     channel = "" if node.channel is None else f" channel {node.channel}"
@@ -139,11 +138,15 @@ def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatc
     return _cell(x, y, f"{_NAMES[node.kind]}{channel}; NoC ({node.x}, {node.y})", "panel", letter, "n s")
 
 
-def _cell(x: int, y: int, label: str, shape_class: str, content: str, text_class: str, extra: str = "") -> str:
-    # Short on purpose: a chip has some two hundred of these.
+def _cell(
+    x: int, y: int, label: str, shape_class: str, content: str, text_class: str, extra: str = "",
+    core: tuple[int, int] | None = None,
+) -> str:  # fmt: skip
+    # Short on purpose: a chip has some two hundred of these. The explorer finds a core by its coordinates.
+    which = f' data-core="{core[0]},{core[1]}"' if core else ""
     middle = (_CELL - _GAP) // 2
     shown = f'<text class="{text_class}" x="{x + middle}" y="{y + middle + 4}">{content}</text>' if content else ""
-    return f'<g>{tooltip(label)}<path class="{shape_class}" d="{_square(x, y)}"{extra}/>{shown}</g>'
+    return f'<g{which}>{tooltip(label)}<path class="{shape_class}" d="{_square(x, y)}"{extra}/>{shown}</g>'
 
 
 def _square(x: int, y: int) -> str:

@@ -79,7 +79,7 @@ def _text(line: Line | None, tokens: Tokens) -> str:
     return "".join(f"<b>{escape(text)}</b>" if differs else escape(text) for text, differs in tokens)
 
 
-_ROW_CLASSES = {"removed": "r", "added": "a", "changed": "c", "indented": "w"}
+_ROW_CLASSES = {"removed": "r", "added": "a", "changed": "c", "indented": "w", "renamed": "w", "moved": "w"}
 
 
 def _row(kind: RowKind, cells: Sequence[str | int | None]) -> str:
@@ -88,8 +88,10 @@ def _row(kind: RowKind, cells: Sequence[str | int | None]) -> str:
 
 
 def _split_row(row: DiffRow, with_origins: bool) -> str:
-    glyphs = {"removed": ("−", ""), "added": ("", "+"), "changed": ("−", "+"), "indented": ("~", "~")}
-    before_glyph, after_glyph = glyphs.get(row.kind, ("", ""))
+    glyphs = {"removed": ("−", ""), "added": ("", "+"), "changed": ("−", "+")}
+    glyph = GLYPHS[row.kind].strip()
+    both = (glyph if row.before else "", glyph if row.after else "")
+    before_glyph, after_glyph = glyphs.get(row.kind, both)
     before = (row.before_number, before_glyph, _text(row.before, row.before_tokens))
     after = (row.after_number, after_glyph, _text(row.after, row.after_tokens))
     return _row(row.kind, (*before, *after, *_origins(row, with_origins)))
@@ -148,7 +150,10 @@ def step_body(
 
 def counts_html(number: Counts) -> str:
     """``+42 −17 ~3`` with each part in its colour; a dot where nothing changed."""
-    parts = (("plus", f"+{number.added}"), ("minus", f"−{number.removed}"), ("tilde", f"~{number.indented}"))
+    parts = (
+        ("plus", f"+{number.added}"), ("minus", f"−{number.removed}"), ("tilde", f"~{number.indented}"),
+        ("tilde", f"≈{number.renamed}"), ("tilde", f"⇄{number.moved}"),
+    )  # fmt: skip
     present = [f'<span class="{name}">{text}</span>' for name, text in parts if text[1:] != "0"]
     return " ".join(present) or '<span class="q">·</span>'
 
@@ -198,6 +203,11 @@ def _unified(rows: Sequence[DiffRow | Gap]) -> list[str]:
                 lines += [f"- {old}", f"+ {new}"]
             case "removed":
                 lines.append(f"- {old}")
+            case "renamed":
+                lines += [f"≈ {old}", f"≈ {new}"]
+            case "moved":
+                side = "from" if row.after else "to"
+                lines.append(f"⇄ {new or old}  ({side} line {row.partner})")
             case "equal" | "added" | "indented":
                 lines.append(f"{GLYPHS[row.kind]} {new}")
     return lines

@@ -1,10 +1,12 @@
-"""Which kernel lines a line comes from, as short labels."""
+"""Which kernel lines a line comes from: short labels, and how much of a listing knows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttexplore.record import Origin
+from ttexplore.record import Listing, Origin
+
+_KINDS = ("exact", "derived", "inferred")
 
 
 def origin_label(origins: Sequence[Origin]) -> str:
@@ -22,11 +24,20 @@ def origin_html(origins: Sequence[Origin]) -> str:
 
 
 def _origin_lines(origins: Sequence[Origin]) -> list[tuple[int, str]]:
-    kinds = ("exact", "derived", "inferred")
     best: dict[int, str] = {}
-    for origin in sorted(origins, key=lambda one: (kinds.index(one.kind), one.span.line)):
+    for origin in sorted(origins, key=lambda one: (_KINDS.index(one.kind), one.span.line)):
         best.setdefault(origin.span.line, origin.kind)
     return list(best.items())
+
+
+def coverage(listing: Listing) -> tuple[int, int, int, int]:
+    """How many statements of a listing are exact, derived, inferred and unknown, by the best origin of each."""
+    found = [0, 0, 0, 0]
+    for line in listing.lines:
+        if line.node is not None:
+            best = min((_KINDS.index(origin.kind) for origin in line.origins), default=3)
+            found[best] += 1
+    return found[0], found[1], found[2], found[3]
 
 
 ORIGIN_NOTE = (

@@ -1,11 +1,13 @@
 """What a step changed, as aligned rows of the IR and of the plan.
 
 Lines are aligned by their text without indentation, so a statement that only moved into a loop stays one row, marked
-``~``. The plan is compared as ``path: value`` lines, aligned by path.
+``~``. A line that differs only in names which the whole step replaces by others is marked ``≈``, one that stands
+elsewhere now ``⇄``: neither is a change. The plan is compared as ``path: value`` lines, aligned by path.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections import Counter
@@ -16,13 +18,16 @@ from typing import Literal
 from ttexplore.record import Line, StepRecord
 from ttexplore.views.plan_lines import flat_plan
 
-RowKind = Literal["equal", "added", "removed", "changed", "indented"]
+RowKind = Literal["equal", "added", "removed", "changed", "indented", "renamed", "moved"]
 # Pieces of a line and whether each differs from the other side.
 Tokens = tuple[tuple[str, bool], ...]
 
-GLYPHS: dict[RowKind, str] = {"equal": " ", "added": "+", "removed": "−", "changed": "±", "indented": "~"}
+GLYPHS: dict[RowKind, str] = {
+    "equal": " ", "added": "+", "removed": "−", "changed": "±", "indented": "~", "renamed": "≈", "moved": "⇄",
+}  # fmt: skip
 
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_NAME = re.compile(r"[^\W\d]\w*")
 # Two lines are shown as one changed line when at least this share of their tokens agrees.
 _SIMILAR = 0.5
 # Replaced blocks larger than this are not searched for pairs: the search is quadratic.
@@ -33,7 +38,11 @@ _LONGEST_LINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One row: a line before, after or both. Numbers count from 1; tokens mark what differs within the line."""
+    """One row: a line before, after or both. Numbers count from 1; tokens mark what differs within the line.
+
+    A moved line has two rows, one where it was and one where it is, each without the other's line; `partner` is its
+    number on the other side.
+    """
 
     kind: RowKind
     before: Line | None
@@ -42,6 +51,7 @@ class DiffRow:
     after_number: int | None
     before_tokens: Tokens = ()
     after_tokens: Tokens = ()
+    partner: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +63,22 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many lines came, went, and only changed their indentation. A changed line counts as gone and come."""
+    """How many lines came, went, only changed their indentation or names, and stand elsewhere. A changed line counts
+    as gone and come."""
 
     added: int
     removed: int
     indented: int
+    renamed: int = 0
+    moved: int = 0
 
     def __str__(self) -> str:
         parts = (
             (f"+{self.added}", self.added),
             (f"−{self.removed}", self.removed),
             (f"~{self.indented}", self.indented),
+            (f"≈{self.renamed}", self.renamed),
+            (f"⇄{self.moved}", self.moved),
         )
         return " ".join(text for text, count in parts if count) or "no change"
 
@@ -73,8 +88,9 @@ NO_CHANGE = Counts(0, 0, 0)
 
 def ir_rows(step: StepRecord) -> tuple[DiffRow, ...]:
     """All rows of the IR before and after a step."""
-    return align(step.before.lines, step.after.lines, [line.text.strip() for line in step.before.lines],
-                 [line.text.strip() for line in step.after.lines])  # fmt: skip
+    before, after = step.before.lines, step.after.lines
+    rows = align(before, after, [line.text.strip() for line in before], [line.text.strip() for line in after])
+    return _with_moves(_with_renames(rows, before, after))
 
 
 def plan_rows(step: StepRecord) -> tuple[DiffRow, ...]:
@@ -91,7 +107,82 @@ def plan_rows(step: StepRecord) -> tuple[DiffRow, ...]:
 def counts(rows: Sequence[DiffRow]) -> Counts:
     """The numbers shown beside a step."""
     number = Counter(row.kind for row in rows)
-    return Counts(number["added"] + number["changed"], number["removed"] + number["changed"], number["indented"])
+    # A moved line has two rows.
+    return Counts(
+        number["added"] + number["changed"], number["removed"] + number["changed"], number["indented"],
+        number["renamed"], number["moved"] // 2,
+    )  # fmt: skip
+
+
+def renames(rows: Sequence[DiffRow]) -> dict[str, str]:
+    """What the renamed rows call by another name: old name to new."""
+    names: dict[str, str] = {}
+    for row in rows:
+        if row.kind == "renamed" and row.before and row.after:
+            names |= _substitution(row.before.text, row.after.text) or {}
+    return names
+
+
+def _with_renames(rows: tuple[DiffRow, ...], before: Sequence[Line], after: Sequence[Line]) -> tuple[DiffRow, ...]:
+    """Marks the changed rows that differ only by names which one side does not know and the other uses for them."""
+    found = [
+        (row, _substitution(row.before.text, row.after.text) or {})
+        for row in rows
+        if row.kind == "changed" and row.before and row.after
+    ]
+    if not any(names for _, names in found):
+        return rows
+    old_names = {name for line in before for name in _NAME.findall(line.text)}
+    new_names = {name for line in after for name in _NAME.findall(line.text)}
+    images: dict[str, set[str]] = {}
+    origins: dict[str, set[str]] = {}
+    for _, names in found:
+        for old, new in names.items():
+            images.setdefault(old, set()).add(new)
+            origins.setdefault(new, set()).add(old)
+
+    def is_rename(old: str, new: str) -> bool:
+        return old not in new_names and new not in old_names and len(images[old]) == len(origins[new]) == 1
+
+    renamed = {
+        id(row) for row, names in found if names and all(is_rename(old, new) for old, new in names.items())
+    }  # fmt: skip
+    return tuple(dataclasses.replace(row, kind="renamed") if id(row) in renamed else row for row in rows)
+
+
+def _substitution(old: str, new: str) -> dict[str, str] | None:
+    """The variables of `old` and what stands for each in `new`, where the lines differ in nothing else; None if they
+    do. Another function is another meaning, not another name."""
+    before, after = _TOKEN.findall(old.strip()), _TOKEN.findall(new.strip())
+    if len(before) != len(after):
+        return None
+    names: dict[str, str] = {}
+    for position, (one, other) in enumerate(zip(before, after, strict=True)):
+        if one == other:
+            continue
+        around = (before[position - 1] if position else "", before[position + 1] if position + 1 < len(before) else "")
+        is_variable = _NAME.fullmatch(one) and _NAME.fullmatch(other) and around[0] != "." and around[1] != "("
+        if not is_variable or names.setdefault(one, other) != other:
+            return None
+    return names
+
+
+def _with_moves(rows: tuple[DiffRow, ...]) -> tuple[DiffRow, ...]:
+    """Marks statements that were removed at one place and came, the only ones of their text, at another."""
+    gone: dict[str, list[int]] = {}
+    came: dict[str, list[int]] = {}
+    for position, row in enumerate(rows):
+        if row.kind == "removed" and row.before and row.before.node is not None:
+            gone.setdefault(row.before.text.strip(), []).append(position)
+        elif row.kind == "added" and row.after and row.after.node is not None:
+            came.setdefault(row.after.text.strip(), []).append(position)
+    made = list(rows)
+    for text, places in gone.items():
+        if len(places) == len(came.get(text, ())) == 1:
+            old, new = places[0], came[text][0]
+            made[old] = dataclasses.replace(rows[old], kind="moved", partner=rows[new].after_number)
+            made[new] = dataclasses.replace(rows[new], kind="moved", partner=rows[old].before_number)
+    return tuple(made)
 
 
 def align(

@@ -178,6 +178,11 @@ _CODE = """
 """
 
 
+def tokens_style() -> str:
+    """The colours and fonts that all views share, as custom properties."""
+    return _TOKENS
+
+
 def svg_style() -> str:
     """The `<style>` element of a drawing that stands alone (in a file or an `<img>`) or inside a page."""
     return f"<style>{_TOKENS}{_SVG}</style>"

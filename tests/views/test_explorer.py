@@ -1,0 +1,154 @@
+"""The Python half of the explorer: what it says of a lowering is what the lowering's own records say."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import Any
+
+import pytest
+
+from tests.corpus import CORPUS
+from ttexplore import explore
+from ttexplore.record import Line, StepRecord
+from ttexplore.views.assets import sources_digest, widget_folder, widget_module, widget_style
+from ttexplore.views.explorer import ORIGIN_KINDS, ROW_KINDS, packed
+from ttexplore.views.markup import visible
+from ttexplore.views.rows import counts, ir_rows, renames
+
+SHOWN = ("gemm_reload", "row_bias_fragment_bf16", "copy_bf16")
+
+
+def data_of(name: str) -> tuple[Any, dict[str, Any]]:
+    case = next(case for case in CORPUS if case.name == name)
+    exploration = explore(case.make(), options=case.options)
+    return exploration, exploration.data
+
+
+def text_of(data: dict[str, Any], listing: int) -> list[str]:
+    return [data["texts"][text] for text in data["listings"][listing][::3]]
+
+
+def step_with(before: list[str], after: list[str]) -> StepRecord:
+    from ttexplore.record import Listing
+
+    def listing(texts: list[str]) -> Listing:
+        return Listing("tir", tuple(Line(text, (), node) for node, text in enumerate(texts)))
+
+    return StepRecord(
+        0, "step", "X1", "stage", "", "", True, False, 0.0, listing(before), listing(after), {}, {}, {}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_listings_have_the_texts_and_origins_of_the_records(name: str) -> None:
+    exploration, data = data_of(name)
+    trace = exploration.trace
+    for step, shown in zip(trace.steps, data["steps"], strict=True):
+        for side, lines in (("before", step.before.lines), ("after", step.after.lines)):
+            listing = data["listings"][shown["ir"][side]]
+            assert text_of(data, shown["ir"][side]) == [visible(line.text) for line in lines]
+            for line, origins in zip(lines, listing[1::3], strict=True):
+                flat = data["origins"][origins]
+                places = {(tuple(data["places"][flat[k]]), ORIGIN_KINDS[flat[k + 1]]) for k in range(0, len(flat), 2)}
+                best = {}
+                for origin in line.origins:
+                    place = (visible(origin.span.file), origin.span.line)
+                    best[place] = min(best.get(place, 2), ORIGIN_KINDS.index(origin.kind))
+                assert places == {(place, ORIGIN_KINDS[kind]) for place, kind in best.items()}
+    assert [file["name"] for file in data["files"]] == list(trace.files)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_rows_hold_every_line_of_both_sides_once(name: str) -> None:
+    _, data = data_of(name)
+    for step in data["steps"]:
+        for part in (step["ir"], step["plan"]):
+            sides: tuple[list[int], list[int]] = ([], [])
+            for kind, i, j, *rest in part["rows"]:
+                length = rest[0] if ROW_KINDS[kind] == "equal" else 1
+                for lines, first in zip(sides, (i, j), strict=True):
+                    lines.extend(range(first, first + length) if first >= 0 else [])
+            for lines, side in zip(sides, ("before", "after"), strict=True):
+                assert sorted(lines) == list(range(len(data["listings"][part[side]]) // 3))
+
+
+def test_pieces_of_a_changed_line_add_up_to_it() -> None:
+    _, data = data_of("gemm_reload")
+    found = 0
+    for step in data["steps"]:
+        for part in (step["ir"], step["plan"]):
+            before, after = (text_of(data, part[side]) for side in ("before", "after"))
+            for kind, i, j, *rest in part["rows"]:
+                if ROW_KINDS[kind] == "changed":
+                    assert sum(rest[0]) == len(before[i])
+                    assert sum(rest[1]) == len(after[j])
+                    found += 1
+    assert found > 5
+
+
+def test_a_new_name_everywhere_is_no_change() -> None:
+    step = step_with(
+        ["A = T.alloc(4)", "T.copy(A, B)", "T.fill(B, 0)"], ["A_cb = T.alloc(4)", "T.copy(A_cb, B)", "T.fill(B, 0)"]
+    )
+    rows = ir_rows(step)
+    assert str(counts(rows)) == "≈2"
+    assert renames(rows) == {"A": "A_cb"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (["T.copy(A, B)", "T.fill(A, 0)"], ["T.copy(C, B)", "T.fill(A, 0)"], "A lives on: C is another variable"),
+        (["T.copy(A, B)", "T.fill(C, 0)"], ["T.copy(C, B)", "T.fill(C, 0)"], "C was there before"),
+        (["T.copy(A, B)", "T.fill(A, 0)"], ["T.copy(C, B)", "T.fill(D, 0)"], "A became two"),
+        (["T.read(A, 4)"], ["T.write(A, 4)"], "another function"),
+        (["T.copy(A.left, B)"], ["T.copy(A.right, B)"], "another member"),
+        (["T.fill(A, 0)"], ["T.fill(A, 1)"], "another number"),
+    ],
+)
+def test_what_only_looks_like_a_new_name_is_a_change(before: list[str], after: list[str], why: str) -> None:
+    number = counts(ir_rows(step_with(before, after)))
+    assert number.renamed == 0, why
+    assert number.added == number.removed >= 1, why
+
+
+def test_a_statement_that_stands_elsewhere_is_moved() -> None:
+    step = step_with(
+        ["T.alloc(A, 4)", "T.fill(B, 1)", "T.fill(C, 2)"], ["T.fill(B, 1)", "T.fill(C, 2)", "T.alloc(A, 4)"]
+    )
+    moved = [row for row in ir_rows(step) if row.kind == "moved"]
+    assert [(row.before_number, row.after_number, row.partner) for row in moved] == [(1, None, 3), (None, 3, 1)]
+    assert str(counts(ir_rows(step))) == "⇄1"
+
+
+def test_two_equal_statements_are_never_called_moved() -> None:
+    kept = ["T.copy(A, B)", "T.copy(B, C)", "T.copy(C, D)"]
+    twice = ["T.fill(B, 1)", "T.fill(B, 1)"]
+    assert str(counts(ir_rows(step_with([*twice, *kept], [*kept, *twice])))) == "+2 −2"
+
+
+def test_the_data_is_json_and_the_same_each_time() -> None:
+    exploration, data = data_of("copy_bf16")
+    again = explore(exploration.kernel).data
+    for one in (data, again):
+        for step in one["steps"]:
+            step["ms"] = 0
+    assert packed(data) == packed(again)
+    assert json.loads(zlib.decompress(packed(data))) == json.loads(json.dumps(data))
+
+
+def test_the_module_is_made_of_these_sources_and_small() -> None:
+    folder = widget_folder()
+    digest = f"sources with digest {sources_digest(folder)} "
+    for name in ("explorer.js", "explorer.css"):
+        made = (folder / "dist" / name).read_text(encoding="utf-8")
+        assert digest in made.partition("\n")[0], f"{name} is out of date: run python widgets/build.py"
+    assert len(widget_module().encode()) + len(widget_style().encode()) <= 60_000
+
+
+def test_the_module_asks_for_nothing_outside() -> None:
+    for text in (widget_module(), widget_style()):
+        assert not re.findall(r"https?://(?!www\.w3\.org/)|@import|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest", text)
+    assert "innerHTML" not in widget_module()

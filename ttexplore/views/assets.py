@@ -1,0 +1,39 @@
+"""The browser half of the widgets: one ES module and one style, nothing fetched.
+
+`widgets` in the repository holds the sources and, in `dist`, what `widgets/build.py` makes of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from ttexplore.views.theme import tokens_style
+
+
+def widget_folder() -> Path:
+    """Where the modules are: inside an installed package, beside it in the repository."""
+    package = Path(__file__).parents[1]
+    installed = package / "widgets"
+    return installed if installed.is_dir() else package.parent / "widgets"
+
+
+@functools.cache
+def widget_module() -> str:
+    """The ES module whose default export has `render`, as anywidget wants it."""
+    return (widget_folder() / "dist" / "explorer.js").read_text(encoding="utf-8")
+
+
+@functools.cache
+def widget_style() -> str:
+    """The style of the explorer, with the colours that all views share."""
+    return tokens_style() + (widget_folder() / "dist" / "explorer.css").read_text(encoding="utf-8")
+
+
+def sources_digest(folder: Path) -> str:
+    """A digest of the modules and the style in `folder`, by which the built files tell what they were made of."""
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.js"), *folder.glob("*.css")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,296 @@
+"""What the explorer widget shows of one lowering, as plain JSON: the Python half of the widget.
+
+Texts, origins and listings are stored once and referred to by their positions, because most steps change little.
+The browser computes nothing about the lowering: alignment, changes within a line, coverage and figures come from here.
+Every text is passed through :func:`visible`, and the browser only ever shows it as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ttexplore.plan import Argument, CoreWork, Plan
+from ttexplore.record import ErrorRecord, Line, Listing, Origin, StepRecord, Trace
+from ttexplore.target import Target
+from ttexplore.views.cb_graph import cb_graph_svg
+from ttexplore.views.core_map import core_map_svg, summary
+from ttexplore.views.facts import plan_facts, source_location, status
+from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.markup import visible
+from ttexplore.views.origins import coverage
+from ttexplore.views.plan_lines import flat_plan, inline_value
+from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
+
+# Version of this form: a page made by another version says so instead of showing nonsense.
+FORM = 1
+
+ORIGIN_KINDS = ("exact", "derived", "inferred")
+ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
+
+# Lines that a reader may want out of the way, by what they do; the first match counts.
+LINE_CLASSES: dict[str, re.Pattern[str]] = {
+    "declarations": re.compile(r"T\.alloc_|T\.decl_|tt\.core_value\(|T\.(attr|sblock_attr|reads|writes)\("),
+    "init": re.compile(r"tt\.(\w+_init\w*|compute_startup\w*|reconfig\w*|set_(source_[ab]|pack))\("),
+    "DST": re.compile(r"tt\.tile_regs_\w+\("),
+    "protocol": re.compile(r"tt\.(cb_(reserve_back|push_back|wait_front|pop_front)|\w*(barrier|flushed))\("),
+}
+
+
+@dataclass
+class _Tables:
+    """Values that are stored once. Each `..._of` gives the position of a value, adding it where it is new."""
+
+    texts: dict[str, int] = field(default_factory=dict[str, int])
+    places: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    origins: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    listings: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    _by_origin: dict[tuple[Origin, ...], int] = field(default_factory=dict[tuple[Origin, ...], int])
+    _classes: dict[str, int] = field(default_factory=dict[str, int])
+
+    def text_of(self, text: str) -> int:
+        return self.texts.setdefault(visible(text), len(self.texts))
+
+    def origins_of(self, origins: tuple[Origin, ...]) -> int:
+        if origins not in self._by_origin:
+            best: dict[int, int] = {}
+            for origin in origins:
+                place = self.places.setdefault((origin.span.file, origin.span.line), len(self.places))
+                kind = ORIGIN_KINDS.index(origin.kind)
+                best[place] = min(kind, best.get(place, kind))
+            flat = tuple(part for place, kind in sorted(best.items()) for part in (place, kind))
+            self._by_origin[origins] = self.origins.setdefault(flat, len(self.origins))
+        return self._by_origin[origins]
+
+    def class_of(self, text: str) -> int:
+        """0, or one more than the position of the line's class."""
+        if text not in self._classes:
+            self._classes[text] = next((n for n, p in enumerate(LINE_CLASSES.values(), 1) if p.search(text)), 0)
+        return self._classes[text]
+
+    def listing_of(self, lines: Sequence[Line]) -> int:
+        flat: list[int] = []
+        for line in lines:
+            flat += (self.text_of(line.text), self.origins_of(line.origins), self.class_of(line.text))
+        return self.listings.setdefault(tuple(flat), len(self.listings))
+
+
+def explorer_data(
+    trace: Trace, plan: Plan, target: Target | None, choices: Mapping[str, Sequence[Any]] | None = None
+) -> dict[str, Any]:
+    """The lowering as the widget wants it. `choices` are the accepted values of options, where they can be listed."""
+    tables = _Tables()
+    source = tables.listing_of(trace.source.lines)
+    steps = [_step(tables, step, choices or {}) for step in trace.steps]
+    files = [_file(tables, name, listing) for name, listing in trace.files.items()]
+    data: dict[str, Any] = {
+        "form": FORM,
+        "kernel": visible(trace.kernel),
+        "target": visible(trace.target),
+        "where": source_location(trace),
+        "facts": [[name, value] for name, value in plan_facts(plan, target)],
+        "source": {"listing": source, "lines": [_own_line(line) for line in trace.source.lines]},
+        "steps": steps,
+        "files": files,
+        "classes": list(LINE_CLASSES),
+        "cores": _cores(plan, target),
+        "buffers": _buffers(plan, target),
+        "options": {name: inline_value(value) for name, value in plan.options.items()},
+    }
+    # The tables are complete only now.
+    data["texts"] = list(tables.texts)
+    data["places"] = [[visible(file), line] for file, line in tables.places]
+    data["origins"] = list(tables.origins)
+    data["listings"] = list(tables.listings)
+    return data
+
+
+def packed(data: dict[str, Any]) -> bytes:
+    """The data as the browser receives it: JSON, deflated (RFC 1950)."""
+    return zlib.compress(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode(), 6)
+
+
+def _own_line(line: Line) -> int:
+    """The number of a line of kernel source; 0 where it is not known."""
+    return line.origins[0].span.line if line.origins else 0
+
+
+def _step(tables: _Tables, step: StepRecord, choices: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    ir, plan = ir_rows(step), plan_rows(step)
+    glyph, state = status(step)
+    plan_lines = [tuple(map(_plan_line, flat_plan(one))) for one in (step.plan_before, step.plan_after)]
+    prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
+    return {
+        "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage),
+        "summary": visible(step.summary), "prose": [visible(line) for line in prose.splitlines()],
+        "glyph": glyph, "state": state, "ms": round(1000 * step.seconds, 2),
+        "ir": _diff(tables, step.before.lines, step.after.lines, ir),
+        "plan": _diff(tables, plan_lines[0], plan_lines[1], plan),
+        "coverage": coverage(step.after),
+        "options": [_option(name, value, choices.get(name, ())) for name, value in step.options.items()],
+        "error": error_data(step.error) if step.error else None,
+    }  # fmt: skip
+
+
+def _plan_line(entry: tuple[str, str]) -> Line:
+    return Line(f"{entry[0]}: {entry[1]}")
+
+
+def _option(name: str, value: Any, choices: Sequence[Any]) -> dict[str, Any]:
+    return {"name": name, "value": value, "shown": inline_value(value), "choices": list(choices)}
+
+
+def error_data(error: ErrorRecord) -> dict[str, Any]:
+    """An error as the widget shows it."""
+    return {
+        "kind": visible(error.kind),
+        "message": [visible(line) for line in error.message.splitlines()],
+        "hint": [visible(line) for line in error.hint.splitlines()],
+        "where": visible(str(error.span)) if error.span else "",
+        "line": error.span.line if error.span else 0,
+        "code": error.code,
+    }
+
+
+def _diff(
+    tables: _Tables, before: Sequence[Line], after: Sequence[Line], rows: Sequence[DiffRow]
+) -> dict[str, Any]:  # fmt: skip
+    number: Counts = counts(rows)
+    names = renames(rows)
+    return {
+        "before": tables.listing_of(before),
+        "after": tables.listing_of(after),
+        "rows": _packed_rows(rows),
+        "counts": [number.added, number.removed, number.indented, number.renamed, number.moved],
+        "renames": [[visible(old), visible(new)] for old, new in names.items()],
+    }
+
+
+def _packed_rows(rows: Sequence[DiffRow]) -> list[list[Any]]:
+    """Rows as [kind, line before, line after, ...] with positions from 0, -1 for none. A run of equal rows is one
+    entry that ends in its length; a changed row ends in the lengths of its pieces, alternately same and other; a moved
+    row ends in the number of its partner."""
+    packed_rows: list[list[Any]] = []
+    for row in rows:
+        entry: list[Any] = [ROW_KINDS.index(row.kind), (row.before_number or 0) - 1, (row.after_number or 0) - 1]
+        if row.kind == "equal":
+            last = packed_rows[-1] if packed_rows else None
+            if last and last[0] == 0 and last[1] + last[3] == entry[1] and last[2] + last[3] == entry[2]:
+                last[3] += 1
+                continue
+            entry.append(1)
+        elif row.kind in ("changed", "renamed"):
+            entry += (_piece_lengths(row.before_tokens), _piece_lengths(row.after_tokens))
+        elif row.kind == "moved":
+            entry.append(row.partner)
+        packed_rows.append(entry)
+    return packed_rows
+
+
+def _piece_lengths(tokens: Tokens) -> list[int]:
+    lengths: list[int] = []
+    differs = True
+    for text, other in tokens:
+        if other == differs and lengths:
+            lengths[-1] += len(visible(text))
+            continue
+        if not lengths and other:
+            lengths.append(0)
+        lengths.append(len(visible(text)))
+        differs = other
+    return lengths
+
+
+def _file(tables: _Tables, name: str, listing: Listing) -> dict[str, Any]:
+    return {
+        "name": visible(name),
+        "language": listing.language,
+        "listing": tables.listing_of(listing.lines),
+        "coverage": coverage(listing),
+    }
+
+
+def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
+    partition = plan.partition
+    if partition is None:
+        return None
+    tiles = _tiles_per_item(plan)
+    page_bytes = {accessor.tensor: accessor.page_bytes for accessor in plan.accessors}
+    moved = sum(count * page_bytes[name] for name, count in tiles.items()) if tiles is not None else None
+    return {
+        "svg": core_map_svg(target, partition),
+        "summary": summary(partition),
+        "clock_hz": target.clock_hz if target else None,
+        "cores": [_core(plan, core, target) for core in partition.cores],
+        "tiles_per_item": None if tiles is None else sum(tiles.values()),
+        "bytes_per_item": moved,
+        "l1_bytes": sum(buffer.total_bytes for buffer in plan.buffers),
+        "l1_usable_bytes": target.l1_usable_bytes if target else None,
+    }
+
+
+def _tiles_per_item(plan: Plan) -> dict[str, int] | None:
+    """Tiles that move between each tensor and L1 per work item; None where loops vary or C3 has not run."""
+    if plan.graph is None:
+        return None
+    names = {layout.name for layout in plan.layouts}
+    found: dict[str, int] = {}
+    for edge in plan.graph.edges:
+        for name in names & {edge.source, edge.target}:
+            if edge.tiles_per_item is None:
+                return None
+            found[name] = found.get(name, 0) + edge.tiles_per_item
+    return found
+
+
+def _core(plan: Plan, core: CoreWork, target: Target | None) -> dict[str, Any]:
+    return {
+        "x": core.x, "y": core.y, "items": core.items,
+        "noc": list(target.physical(core.x, core.y)) if target else None,
+        "values": [[name, value] for name, value in core.values.items()],
+        "listed": list(core.listed),
+        "arguments": {
+            one.kernel: [[visible(each.name), _argument_value(core, each)] for each in one.runtime]
+            for one in plan.signature
+        },
+    }  # fmt: skip
+
+
+def _argument_value(core: CoreWork, argument: Argument) -> str:
+    match argument.source:
+        case "tensor_address":
+            return f"address of {visible(argument.of)}"
+        case "core_value":
+            return str(core.values[argument.of])
+        case "core_list":
+            return ", ".join(map(str, core.listed))
+        case "constant":
+            return str(argument.value)
+        case _:
+            return visible(argument.of)
+
+
+def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
+    if not plan.buffers:
+        return None
+    edges = plan.graph.edges if plan.graph else ()
+    rates = {(edge.source, edge.target): edge.tiles_per_item for edge in edges}
+    return {
+        "graph": cb_graph_svg(plan),
+        "l1": l1_map_svg(plan, target) if target else "",
+        "buffers": [
+            {
+                "name": visible(one.name), "index": one.index, "format": one.data_format, "pages": one.pages,
+                "block_pages": one.block_pages, "stages": one.stages, "page_bytes": one.page_bytes,
+                "bytes": one.total_bytes, "producer": one.producer, "consumer": one.consumer,
+                "line": one.origin.line if one.origin else 0, "reason": visible(one.reason),
+                "in": rates.get((one.producer, one.name)), "out": rates.get((one.name, one.consumer)),
+            }
+            for one in plan.buffers
+        ],
+    }  # fmt: skip

@@ -1,0 +1,183 @@
+"""The explorer as a Jupyter widget: gives the browser its data, and answers what it asks.
+
+All that is shown travels once, when the widget is made. After that the browser asks only to run, to check and to lower
+again; each question is answered in a thread of its own, so the notebook's kernel stays free.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import textwrap
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.record import ErrorRecord
+from ttexplore.target import TARGETS
+from ttexplore.views.assets import widget_module, widget_style
+from ttexplore.views.explorer import error_data, packed
+from ttexplore.views.markup import visible
+
+if TYPE_CHECKING:
+    from ttexplore.exploration import Exploration
+
+Answer = tuple[dict[str, Any], list[bytes]]
+
+
+class ExplorerWidget(anywidget.AnyWidget):
+    """The explorer of one exploration, and of those that its what-if makes.
+
+    Answers messages ``{"id", "do": "run" | "check" | "fork" | "cancel", ...}`` with ``{"id", "state": "progress" |
+    "done" | "failed", ...}``. Whatever goes wrong is an answer too: the notebook's kernel never sees an exception.
+    """
+
+    _esm = widget_module()
+    _css = widget_style()
+    data = traitlets.Bytes().tag(sync=True)
+    backends = traitlets.List(traitlets.Dict()).tag(sync=True)
+    targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    stale = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, exploration: Exploration) -> None:
+        super().__init__(
+            data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS)
+        )  # fmt: skip
+        self._explorations: dict[str, Exploration] = {"": exploration}
+        self._cancel = threading.Event()
+        self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
+
+    def __repr__(self) -> str:
+        return f"<explorer of {self._explorations['']!r}>"
+
+    def view(self) -> dict[str, Any]:
+        """A view of this widget by media type, as a display's bundle has it; empty without a notebook."""
+        bundle: Any = self._repr_mimebundle_()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        kind = "application/vnd.jupyter.widget-view+json"
+        return {kind: bundle[0][kind]} if bundle else {}
+
+    def kernel_changed(self, cell: str) -> None:
+        """Says so in the explorer if `cell`, which has just been run, defines the kernel with another text, or the
+        kernel's file has another one by now."""
+        kernel = self._explorations[""].kernel
+        source = kernel.source.text
+        path = Path(kernel.file)
+        if path.suffix == ".py" and path.is_file():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            now = lines[kernel.first_line - 1 : kernel.first_line - 1 + len(kernel.source.lines)]
+            changed = now != source.splitlines()
+        else:
+            changed = any(_plain(one) != _plain(source) for one in _definitions(cell, kernel.name))
+        if changed:
+            self.stale = f"{visible(kernel.name)} has changed since this exploration was made: explore it again"
+
+    # Questions
+
+    def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
+        del buffers
+        if question.get("do") == "cancel":
+            self._cancel.set()
+            return
+        self._cancel.clear()
+        threading.Thread(target=self._answer, args=(question,), daemon=True).start()
+
+    def _answer(self, question: dict[str, Any]) -> None:
+        identifier = question.get("id")
+
+        def progress(text: str) -> None:
+            self._tell({"id": identifier, "state": "progress", "text": visible(text)})
+
+        try:
+            exploration = self._explorations[question.get("variant") or ""]
+            match question.get("do"):
+                case "run":
+                    answer = self._run(exploration, question, progress)
+                case "check":
+                    answer = _check(exploration, question)
+                case "fork":
+                    answer = self._fork(exploration, question)
+                case other:
+                    raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
+        except TTExploreError as error:
+            self._tell({"id": identifier, "state": "failed", "error": error_data(error.record())})
+        except Exception as error:  # The notebook goes on, and the user sees what to report.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            record = ErrorRecord(
+                type(error).__name__, f"{error}\n({Path(where.filename).name}, line {where.lineno})",
+                "this is an error of ttexplore itself: please report it with the kernel",
+            )  # fmt: skip
+            self._tell({"id": identifier, "state": "failed", "error": error_data(record)})
+        else:
+            self._tell({"id": identifier, "state": "done", **answer[0]}, answer[1])
+
+    def _tell(self, message: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
+
+    def _run(self, exploration: Exploration, question: dict[str, Any], progress: Callable[[str], None]) -> Answer:
+        backend = str(question["backend"])
+        progress(f"running on {backend} ...")
+        on_device = backend == "ttnn"
+        run = exploration.run(
+            backend=backend, seed=int(question["seed"]),
+            arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
+            progress=progress if on_device else None, cancel=self._cancel if on_device else None,
+        )  # fmt: skip
+        return {"html": run._repr_html_(), "passed": bool(run.passed)}, []
+
+    def _fork(self, exploration: Exploration, question: dict[str, Any]) -> Answer:
+        options = {name: option_value(text) for name, text in question["options"].items()}
+        target = None if question["target"] == exploration.target.name else question["target"]
+        other = exploration.fork(target=target, **options)
+        name = str(len(self._explorations))
+        self._explorations[name] = other
+        return {"variant": name}, [packed(other.data)]
+
+
+def _check(exploration: Exploration, question: dict[str, Any]) -> Answer:
+    check = exploration.check(seed=int(question["seed"]))
+    results = [
+        {
+            "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",
+            "error": f"{one.max_rel_error:.2e}", "message": visible(one.message),
+        }
+        for one in check.results
+    ]  # fmt: skip
+    return {"results": results, "first_bad": check.first_bad}, []
+
+
+def option_value(text: str) -> Any:
+    """What a user wrote for an option: JSON or Python, else the text itself; nothing is None."""
+    if not text.strip():
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text.strip()
+
+
+def _definitions(cell: str, name: str) -> list[str]:
+    """The text of each function `name` in a cell, decorators included."""
+    try:
+        tree = ast.parse(cell)
+    except SyntaxError:
+        # A magic, or a cell that did not run.
+        return []
+    lines = cell.splitlines()
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found.append("\n".join(lines[first - 1 : node.end_lineno]))
+    return found
+
+
+def _plain(text: str) -> str:
+    return textwrap.dedent(text).strip()

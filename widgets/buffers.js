@@ -1,0 +1,38 @@
+// The dataflow of one core, its circular buffers, and what they take of L1.
+
+import { bytes, h, markup, put } from "./dom.js";
+import { pictureButtons } from "./cores.js";
+
+const HEADS = ["CB", "buffer", "format", "pages", "bytes", "from", "to", "tiles in / out per item", "kernel line"];
+
+export function buffersView(store) {
+  const graph = h("div", { class: "scroll" });
+  const l1 = h("div", { class: "scroll" });
+  const list = h("div", { class: "scroll" });
+  const element = h("div", { class: "buffersview" },
+    h("div", { class: "tools" }, h("b", {}, "dataflow of one core"), h("span", { class: "gapper" }), ...pictureButtons(graph, "dataflow")),
+    graph, h("div", { class: "two" }, list, l1));
+  store.on(["lowering"], () => {
+    const { buffers } = store.state.lowering.data;
+    if (!buffers) return put(graph, h("p", { class: "q" }, "Step A2 decides the circular buffers; it was not reached."));
+    put(graph, markup(buffers.graph));
+    put(l1, buffers.l1 ? markup(buffers.l1) : "");
+    put(list, h("table", { class: "grid" },
+      h("thead", {}, h("tr", {}, ...HEADS.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, ...buffers.buffers.map((one) => h("tr", { title: one.reason || null },
+        h("td", { class: "num" }, `${one.index ?? "–"}`), h("th", { scope: "row" }, one.name), h("td", {}, one.format),
+        h("td", { class: "num" }, `${one.block_pages} × ${one.stages}`), h("td", { class: "num" }, bytes(one.bytes)),
+        h("td", {}, one.producer), h("td", {}, one.consumer), h("td", { class: "num" }, `${one.in ?? "–"} / ${one.out ?? "–"}`),
+        h("td", {}, one.line ? pinLink(store, one.line) : ""))))));
+  });
+  return { element, focus: () => graph.querySelector("[tabindex='0']")?.focus(), keys: {} };
+}
+
+/** A link that pins a kernel line. */
+export function pinLink(store, line) {
+  return h("button", { type: "button", class: "link", onclick: () => {
+    const { lowering } = store.state;
+    const places = lowering.data.places.map(([, one], i) => [one, i]).filter(([one]) => one === line).map(([, i]) => i);
+    store.set({ pinned: { places: new Set(places), from: `kernel line ${line}` }, say: `pinned kernel line ${line}` });
+  } }, `L${line}`);
+}

@@ -1,0 +1,60 @@
+// Reader, compute and writer side by side, linked to the kernel; the other files behind a choice.
+
+import { button, download, h, put } from "./dom.js";
+import { ListingView } from "./listing.js";
+
+const KERNELS = ["reader.cpp", "compute.cpp", "writer.cpp"];
+
+export function codeView(store) {
+  const source = new ListingView(store, "kernel source", { numberOf: (i) => store.state.lowering.data.source.lines[i], withOrigins: false });
+  const columns = KERNELS.map((name) => column(store, name));
+  const other = column(store, null);
+  const element = h("div", { class: "codeview" },
+    h("section", { class: "pane" }, h("div", { class: "filehead" }, h("b", {}, "kernel")), source.element),
+    ...columns.map((one) => one.element), other.element);
+  store.on(["lowering"], () => {
+    const { lowering } = store.state;
+    source.show(lowering.source, "python", "kernel source");
+    for (const one of columns) one.show(lowering.data.files.find((file) => file.name === one.name));
+    other.choose(lowering.data.files.filter((file) => !KERNELS.includes(file.name)));
+    element.classList.toggle("empty", !lowering.data.files.length);
+  });
+  const views = [source, ...columns.map((one) => one.view), other.view];
+  return {
+    element, keys: {}, focus: () => columns[0].view.element.focus(),
+    // Lists have no height before they are in the page.
+    shown: () => views.forEach((view) => view.reveal()),
+  };
+}
+
+function column(store, name) {
+  const view = new ListingView(store, name || "file");
+  const head = h("div", { class: "filehead" });
+  const element = h("section", { class: `pane ${name ? "" : "other"}`, "aria-label": name || "other files" }, head, view.element);
+  const column_ = { name, view, element, show, choose };
+  function show(file, chooser) {
+    element.hidden = !file;
+    if (!file) return;
+    const { lowering } = store.state;
+    const listing = lowering.listings[file.listing];
+    const text = () => Array.from({ length: listing.count }, (_, i) => `${listing.text(i)}\n`).join("");
+    const [exact, derived, inferred, unknown] = file.coverage;
+    const all = exact + derived + inferred + unknown;
+    const note = all ? `${listing.count} lines · ${Math.round((100 * (exact + derived)) / all)} % linked` : `${listing.count} lines`;
+    put(head, ...[
+      chooser || h("b", {}, file.name), h("span", { class: "q" }, note), h("span", { class: "gapper" }),
+      button("copy", async () => {
+        await navigator.clipboard.writeText(text());
+        store.set({ say: `${file.name} copied` });
+      }, { class: "chip", "aria-label": `copy ${file.name}` }),
+      button("save", () => download(file.name, text()), { class: "chip", "aria-label": `download ${file.name}` }),
+    ]);
+    view.show(listing, file.language, file.name);
+  }
+  function choose(files) {
+    const chooser = h("select", { "aria-label": "file", onchange: () => show(files[chooser.selectedIndex], chooser) },
+      ...files.map((file) => h("option", {}, file.name)));
+    show(files[0], chooser);
+  }
+  return column_;
+}

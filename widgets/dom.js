@@ -1,0 +1,77 @@
+// Elements without a framework. Text only ever becomes text nodes; markup made by Python goes through `markup`.
+
+/** An element with properties, `on...` listeners, attributes and children; null and false children are left out. */
+export function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("aria-")) element.setAttribute(name, value);
+    else if (value === false) continue;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else if (name in element && name !== "role") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  put(element, ...children);
+  return element;
+}
+
+/** Replaces what an element holds; null, undefined and false are left out. */
+export function put(element, ...children) {
+  element.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+/** What Python drew or set. It is escaped there; whatever could run code is dropped here all the same. */
+export function markup(text) {
+  const page = new DOMParser().parseFromString(`<body>${text}</body>`, "text/html");
+  for (const element of [...page.body.querySelectorAll("*")]) {
+    if (/^(script|iframe|object|embed|link|foreignobject)$/i.test(element.tagName)) element.remove();
+    for (const { name, value } of [...element.attributes]) {
+      const outside = /^(xlink:)?(href|src)$/i.test(name) && !value.startsWith("#");
+      if (/^on/i.test(name) || outside) element.removeAttribute(name);
+    }
+  }
+  return h("div", { class: "drawn" }, ...page.body.childNodes);
+}
+
+/** A button. `title` is also its name for who cannot see it, if it has one. */
+export function button(content, onclick, properties) {
+  return h("button", { type: "button", onclick, ...properties }, content);
+}
+
+/** The figures as people read them: 1,234. */
+export const grouped = (value) => Math.round(value).toLocaleString("en-US");
+
+export function bytes(count) {
+  if (Math.abs(count) < 1024) return `${grouped(count)} B`;
+  const unit = Math.abs(count) < 1024 * 1024 ? [1024, "KiB"] : [1024 * 1024, "MiB"];
+  return `${(count / unit[0]).toLocaleString("en-US", { maximumFractionDigits: 1 })} ${unit[1]}`;
+}
+
+/** A file for the user to keep. */
+export function download(name, content, type = "text/plain") {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+/** What several views show together. `set` tells the listeners of the keys whose values are new. */
+export class Store {
+  constructor(state) {
+    this.state = state;
+    this.listeners = new Set();
+  }
+
+  set(patch) {
+    const keys = Object.keys(patch).filter((key) => this.state[key] !== patch[key]);
+    if (!keys.length) return;
+    Object.assign(this.state, patch);
+    for (const [wanted, listener] of [...this.listeners]) if (keys.some((key) => wanted.includes(key))) listener();
+  }
+
+  /** Calls `listener` now and whenever one of `keys` changes. */
+  on(keys, listener) {
+    this.listeners.add([keys, listener]);
+    listener();
+  }
+}

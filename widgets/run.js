@@ -1,0 +1,79 @@
+// Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
+
+import { button, h, markup, put } from "./dom.js";
+import { errorCard, select } from "./steps.js";
+
+export function runView(store, kernel) {
+  const backend = h("select", { "aria-label": "backend", onchange: drawState });
+  const seed = h("input", { type: "number", value: 0, min: 0, class: "small", "aria-label": "seed of the inputs" });
+  const arithmetic = h("select", { "aria-label": "arithmetic", title: "of the emulator's matrix unit" }, h("option", {}, "exact"), h("option", {}, "fast"));
+  const start = button("Run", () => go("run"), { class: "primary" });
+  const check = button("Check every step", () => go("check"), { title: "executes the program after each step and names the first that changes the result" });
+  const cancel = button("Cancel", () => kernel.ask({ do: "cancel" }), {});
+  const why = h("span", { class: "q", role: "status" });
+  const log = h("pre", { class: "log", tabindex: "0", "aria-label": "log" });
+  const logFold = h("details", {}, h("summary", {}, "log"), log);
+  const result = h("div", { class: "result" });
+  const steps = h("div", { class: "checks" });
+  const element = h("div", { class: "runview" },
+    h("div", { class: "tools" }, h("label", {}, "on ", backend), h("label", {}, "seed ", seed), h("label", { class: "exactness" }, "sums ", arithmetic), start, cancel, check, why),
+    result, steps, logFold);
+
+  store.on(["backends", "lowering", "busy"], drawState);
+
+  function drawState() {
+    const { backends, busy, lowering } = store.state;
+    if (backend.options.length !== backends.length) put(backend, ...backends.map((one) => h("option", {}, one.name)));
+    const chosen = backends[backend.selectedIndex];
+    const failed = lowering.steps.some((step) => step.error);
+    const reason = !kernel.live ? "no Python behind this page: open it in a notebook to run" : failed ? "the lowering failed: there is no program to run" : chosen?.missing || "";
+    for (const control of [start, check]) control.disabled = Boolean(busy || (control === check ? !kernel.live || failed : reason));
+    start.textContent = busy === "run" ? "Running …" : "Run";
+    check.textContent = busy === "check" ? "Checking …" : "Check every step";
+    cancel.hidden = !busy;
+    why.textContent = busy ? store.state.progress || "" : reason;
+    element.querySelector(".exactness").hidden = chosen?.name !== "emulator";
+  }
+
+  store.on(["progress"], () => {
+    if (store.state.progress) log.append(`${store.state.progress}\n`);
+    drawState();
+  });
+
+  function go(what) {
+    put(log);
+    (what === "run" ? result : steps).replaceChildren();
+    store.set({ busy: what, progress: null });
+    const done = (patch) => store.set({ busy: null, progress: null, ...patch });
+    const request = what === "run"
+      ? { do: "run", backend: backend.value, seed: Number(seed.value) || 0, arithmetic: arithmetic.value }
+      : { do: "check", seed: Number(seed.value) || 0 };
+    kernel.ask(request, (answer) => store.set({ progress: answer.text })).then(
+      (answer) => {
+        if (what === "run") {
+          put(result, markup(answer.html));
+          done({ say: answer.passed ? "the run passed" : "the run failed" });
+        } else {
+          put(steps, bisection(answer.results));
+          done({ say: answer.first_bad ? `${answer.first_bad} changes the result` : "every step gives the reference's result" });
+        }
+      },
+      (error) => {
+        (what === "run" ? result : steps).replaceChildren(errorCard(store, error));
+        done({ say: `${error.kind}: ${error.message.join(" ")}` });
+      });
+  }
+
+  function bisection(results) {
+    const bad = results.findIndex((one) => !one.passed);
+    return h("div", { class: `card ${bad < 0 ? "good" : "fault"}` },
+      h("p", {}, h("b", { class: bad < 0 ? "ok" : "bad" }, bad < 0 ? "✔ every step gives the reference's result" : `✖ ${results[bad].step} is the first step that changes the result`)),
+      h("div", { class: "scroll" }, h("table", { class: "grid" },
+        h("thead", {}, h("tr", {}, ...["", "step", "PCC", "max relative error", ""].map((head) => h("th", { scope: "col" }, head)))),
+        h("tbody", {}, ...results.map((one, i) => h("tr", {},
+          h("td", { class: one.passed ? "ok" : "bad" }, one.passed ? "✔" : "✖"),
+          h("th", { scope: "row" }, button(`${one.letter} ${one.step}`, () => { select(store, i); store.set({ tab: "Steps" }); }, { class: "link" })),
+          h("td", { class: "num" }, one.pcc), h("td", { class: "num" }, one.error), h("td", {}, one.message)))))));
+  }
+  return { element, focus: () => (start.disabled ? backend : start).focus(), keys: { r: () => start.click() } };
+}

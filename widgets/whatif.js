@@ -1,0 +1,101 @@
+// What if: the same kernel with another option or target, both lowerings side by side.
+
+import { unpacked } from "./data.js";
+import { button, bytes, grouped, h, markup, put } from "./dom.js";
+import { counts, errorCard, select } from "./steps.js";
+
+export function whatIfView(store, kernel) {
+  const form = h("form", { class: "tools wrap", onsubmit: (event) => { event.preventDefault(); compare(); } });
+  const result = h("div", { class: "compared" });
+  const controls = new Map();
+  const go = h("button", { type: "submit", class: "primary" }, "Lower and compare");
+  const target = h("select", { "aria-label": "target" });
+  const element = h("div", { class: "whatifview" }, form, result);
+  store.on(["lowering", "targets"], () => {
+    const { lowering, targets } = store.state;
+    controls.clear();
+    put(target, ...targets.map((name) => h("option", { selected: name === lowering.data.target }, name)));
+    put(form, 
+      h("fieldset", {}, h("legend", {}, "chip"), h("label", {}, h("span", {}, "target"), target)),
+      ...lowering.steps.filter((step) => step.options.length).map((step) => h("fieldset", {},
+        h("legend", {}, `${step.letter} `, h("span", { class: "q" }, step.name)),
+        ...step.options.map((option) => h("label", {}, h("span", {}, option.name), control(option))))),
+      h("p", { class: "q" }, kernel.live ? "" : "no Python behind this page: open it in a notebook to lower again"), go);
+    go.disabled = !kernel.live;
+    put(result);
+  });
+
+  function control(option) {
+    const made = option.choices.length
+      ? h("select", {}, ...option.choices.map((choice) => h("option", { value: JSON.stringify(choice), selected: choice === option.value }, choice === null ? "auto" : `${choice}`)))
+      : h("input", { type: "text", value: option.value === null ? "" : JSON.stringify(option.value), placeholder: "none", spellcheck: false });
+    controls.set(option.name, { made, before: made.value });
+    made.addEventListener("input", () => made.classList.toggle("changed", made.value !== controls.get(option.name).before));
+    return made;
+  }
+
+  function compare() {
+    const options = {};
+    for (const [name, { made, before }] of controls) if (made.value !== before) options[name] = made.value;
+    store.set({ busy: "compare" });
+    go.textContent = "Lowering …";
+    kernel.ask({ do: "fork", options, target: target.value })
+      .then(async (answer) => draw(await unpacked(answer.buffer), answer, options))
+      .catch((error) => put(result, error.message?.join ? errorCard(store, error) : h("p", {}, `${error}`)))
+      .finally(() => {
+        store.set({ busy: null });
+        go.textContent = "Lower and compare";
+      });
+  }
+
+  function draw(other, answer, options) {
+    const { lowering } = store.state;
+    const sides = [lowering, other];
+    const changed = [...Object.entries(options).map(([name, value]) => `${name}=${value}`), other.data.target === lowering.data.target ? null : other.data.target].filter(Boolean);
+    const failed = other.steps.find((step) => step.error);
+    const measures = [
+      ["cores that work", (data) => data.cores && grouped(data.cores.cores.filter((core) => core.items).length)],
+      ["items of the busiest core", (data) => data.cores && grouped(Math.max(...data.cores.cores.map((core) => core.items)))],
+      ["circular buffers", (data) => data.buffers && `${data.buffers.buffers.length}`],
+      ["L1 of each core", (data) => data.cores && bytes(data.cores.l1_bytes)],
+      ["tiles per work item", (data) => data.cores?.tiles_per_item != null && grouped(data.cores.tiles_per_item)],
+      ...["reader.cpp", "compute.cpp", "writer.cpp"].map((name) => [`lines of ${name}`, (data, side) => {
+        const file = data.files.find((one) => one.name === name);
+        return file && `${side.listings[file.listing].count}`;
+      }]),
+    ];
+    const rows = measures.map(([label, of]) => [label, ...sides.map((side) => of(side.data, side) || "–")]);
+    const steps = lowering.steps.map((step, i) => {
+      const same = other.steps[i] && ["ir", "plan"].every((part) => textOf(lowering, step[part].after) === textOf(other, other.steps[i][part].after));
+      return h("tr", { class: same ? "q" : "differs" }, h("td", {}, same ? "=" : "≠"),
+        h("th", { scope: "row" }, `${step.letter} ${step.name}`),
+        h("td", { class: "num" }, counts(step.ir.counts)), h("td", { class: "num" }, other.steps[i] ? counts(other.steps[i].ir.counts) : "not reached"));
+    });
+    const first = lowering.steps.findIndex((step, i) => !other.steps[i] || textOf(lowering, step.ir.after) !== textOf(other, other.steps[i].ir.after));
+    put(result, ...[
+      failed && errorCard(store, failed.error),
+      h("div", { class: "tools" }, h("b", {}, changed.length ? changed.join(", ") : "nothing changed"),
+        first >= 0 ? h("span", { class: "q" }, `the programs differ from ${lowering.steps[first].letter} on`) : h("span", { class: "q" }, "the programs are the same"),
+        h("span", { class: "gapper" }),
+        button("Explore this lowering", () => {
+          store.set({ lowering: other, original: store.state.original || lowering, variant: answer.variant, pinned: null, hover: null, open: new Set() });
+          select(store, Math.max(0, first));
+          store.set({ tab: "Steps" });
+        }, { class: "chip" })),
+      h("div", { class: "two even" },
+        h("table", { class: "grid" }, h("thead", {}, h("tr", {}, h("th"), h("th", { scope: "col" }, "now"), h("th", { scope: "col" }, "what if"))),
+          h("tbody", {}, ...rows.map(([label, a, b]) => h("tr", { class: a === b ? "q" : "differs" }, h("th", { scope: "row" }, label), h("td", { class: "num" }, a), h("td", { class: "num" }, b))))),
+        h("table", { class: "grid" }, h("thead", {}, h("tr", {}, h("th"), h("th", { scope: "col" }, "step"), h("th", { scope: "col" }, "now"), h("th", { scope: "col" }, "what if"))), h("tbody", {}, ...steps))),
+      h("div", { class: "two even" }, ...sides.map((side) => (side.data.cores ? markup(side.data.cores.svg) : h("p", { class: "q" }, "no cores were decided")))),
+      h("div", { class: "two even" }, ...sides.map((side) => (side.data.buffers?.l1 ? markup(side.data.buffers.l1) : h("p")))),
+    ].filter(Boolean));
+  }
+  return { element, focus: () => go.focus(), keys: {} };
+}
+
+function textOf(side, index) {
+  const listing = side.listings[index];
+  let text = "";
+  for (let i = 0; i < listing.count; i++) text += `${listing.text(i)}\n`;
+  return text;
+}
