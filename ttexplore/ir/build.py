@@ -77,12 +77,10 @@ def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: An
 
 def with_function_body(function: Any, body: Sequence[Any], parameters: Sequence[Any] | None = None) -> Any:
     """The same function around another body; attributes and span are kept."""
-    made = tirx.PrimFunc(
-        list(function.params if parameters is None else parameters), sequence(body), attrs=None, span=function.span
-    )
-    for key, value in dict(function.attrs or {}).items():
-        made = made.with_attr(key, value)
-    return made
+    return tirx.PrimFunc(
+        list(function.params if parameters is None else parameters), sequence(body), attrs=function.attrs,
+        span=function.span,
+    )  # fmt: skip
 
 
 def shape_of(buffer: Any) -> tuple[int, ...]:

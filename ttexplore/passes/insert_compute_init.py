@@ -19,7 +19,7 @@ from ttexplore.ir.build import (
     with_function_body,
 )  # fmt: skip
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ir.rewrite import stamp
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op
 from ttexplore.plan import Plan
@@ -79,9 +79,9 @@ def strip_inits(body: list[Any]) -> list[Any]:
         name = op_name(statement)
         if name.startswith(_CONFIGURATION) or (name.endswith(("_init", "_uninit")) and name not in OPS):
             continue
-        if isinstance(statement, tirx.For):
+        if type(statement) is tirx.For:
             statement = with_body(statement, strip_inits(statements(statement.body)))
-        elif isinstance(statement, tirx.IfThenElse):
+        elif type(statement) is tirx.IfThenElse:
             statement = when(statement.condition, strip_inits(statements(statement.then_case)), statement.span)
         made.append(statement)
     return made
@@ -105,12 +105,7 @@ def operands(statement: Any) -> dict[str, Any]:
 
 def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
     """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
-    found = [inner for statement in body for inner in walk(statement) if op_name(inner) in OPS]
-    conditional = {
-        inner for statement in body for outer in walk(statement) if isinstance(outer, tirx.IfThenElse)
-        for inner in walk(outer.then_case)
-    }  # fmt: skip
-    found = [inner for inner in found if inner not in conditional]
+    found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
     packing = [inner for inner in found if OPS[op_name(inner)].packs]
     if not packing:
         return None
@@ -131,13 +126,31 @@ def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
     return made, a, b, packs[0]
 
 
+def _unconditional(body: list[Any]) -> list[Any]:
+    """The statements of a body and of its loops, without those of branches."""
+    found: list[Any] = []
+    for statement in body:
+        if type(statement) is tirx.For:
+            found += _unconditional(statements(statement.body))
+        elif type(statement) is not tirx.IfThenElse:
+            found.append(statement)
+    return found
+
+
 class _Placer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.known: dict[Any, State] = {}
 
     # What an operation needs
 
     def needs(self, statement: Any) -> State:
+        """Loops around it ask, one after another."""
+        if statement not in self.known:
+            self.known[statement] = self._needs(statement)
+        return self.known[statement]
+
+    def _needs(self, statement: Any) -> State:
         known = OPS.get(op_name(statement))
         if known is None:
             return {}
@@ -160,9 +173,9 @@ class _Placer:
         """The first and last setting of each part that a body needs. A branch puts back what it changes."""
         found: dict[str, tuple[Setting, Setting]] = {}
         for statement in body:
-            if isinstance(statement, tirx.For):
+            if type(statement) is tirx.For:
                 inner = self.body_needs(statements(statement.body))
-            elif isinstance(statement, tirx.IfThenElse):
+            elif type(statement) is tirx.IfThenElse:
                 continue
             else:
                 inner = {part: (setting, setting) for part, setting in self.needs(statement).items()}
@@ -208,9 +221,9 @@ class _Placer:
     def body(self, body: list[Any], state: State, *, in_tile_loop: bool = False) -> tuple[list[Any], State]:
         made: list[Any] = []
         for statement in body:
-            if isinstance(statement, tirx.For):
+            if type(statement) is tirx.For:
                 made += self.loop(statement, state, in_tile_loop=in_tile_loop)
-            elif isinstance(statement, tirx.IfThenElse):
+            elif type(statement) is tirx.IfThenElse:
                 made += self.branch(statement, state)
             else:
                 made += self.change(state, self.needs(statement), statement.span)
@@ -257,7 +270,7 @@ class _Placer:
 
 def _tile_operation(statement: Any) -> Any:
     """The one operation in a nest of loops, or the first thing that is no such loop."""
-    while isinstance(statement, tirx.For) and len(statements(statement.body)) == 1:
+    while type(statement) is tirx.For and len(statements(statement.body)) == 1:
         statement = statements(statement.body)[0]
     return statement
 

@@ -261,12 +261,17 @@ class _Management:
         """The way to cut a block that takes the fewest cycles for all lines; of equals the largest and widest part."""
         asked = self.subblock if any(step.is_matmul for line, _ in lines for step in line.steps) else None
         best: tuple[tuple[float, int, int], SubBlock] | None = None
+        # Parts of as many tiles go through DST alike, whatever their shape.
+        schedules: dict[tuple[int, int], Schedule | None] = {}
         for shape in sub_blocks(grid, self.capacity):
             if asked is not None and (shape.rows, shape.columns) != asked:
                 continue
             cost = 0
-            for line, times in lines:
-                found = self.schedule(line, shape)
+            for number, (line, times) in enumerate(lines):
+                key = (number, shape.tiles)
+                if key not in schedules:
+                    schedules[key] = self.schedule(line, shape)
+                found = schedules[key]
                 if found is None:
                     break
                 products = sum(
@@ -277,9 +282,9 @@ class _Management:
                 once = found.section_cycles + _UNPACK_CYCLES * products
                 cost += times * shape.turns * (found.cycles * shape.tiles + once)
             else:
-                key = (cost, -shape.tiles, -shape.columns)
-                if best is None or key < best[0]:
-                    best = (key, shape)
+                rank = (cost, -shape.tiles, -shape.columns)
+                if best is None or rank < best[0]:
+                    best = (rank, shape)
         if best is None:
             line = lines[0][0]
             raise ResourceError(

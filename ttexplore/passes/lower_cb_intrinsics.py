@@ -48,9 +48,9 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     reader, writer = program.functions["reader"], program.functions["writer"]
     # What a block in its place leaves unused goes.
     functions = {
-        "reader": with_function_body(reader, pruned(_reader(statements(reader.body), program.plan))),
+        "reader": with_function_body(reader, pruned(_reader(statements(reader.body), program.plan), set())),
         "compute": _compute(program.functions["compute"], program.plan),
-        "writer": with_function_body(writer, pruned(_writer_kernel(writer, program.plan))),
+        "writer": with_function_body(writer, pruned(_writer_kernel(writer, program.plan), set())),
     }
     return Program(functions, program.plan, program.source)
 

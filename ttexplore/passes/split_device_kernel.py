@@ -9,7 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, op, op_name, statements, with_body, with_function_body
+from ttexplore.ir.build import arguments, op, op_name, statements, when, with_body, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
@@ -31,8 +31,8 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     body = statements(program.kernel.body)
     functions: dict[str, Any] = {}
     for role in KERNEL_ROLES:
-        kept = pruned(_select(body, role, program.plan))
-        used = _variables(kept)
+        used = set[Any]()
+        kept = pruned(_select(body, role, program.plan), used)
         parameters = [parameter for parameter in program.kernel.params if parameter in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
     _check_complete(program.kernel, functions)
@@ -89,54 +89,45 @@ def _marker(name: str, cb: Any, plan: Plan, statement: Any) -> Any:
     return made
 
 
-def _variables(body: list[Any]) -> set[Any]:
-    """The variables that statements use."""
-    used: set[Any] = set()
-    for statement in walk_all(body):
-        for part in _expressions(statement):
-            tvm_ffi.structural_walk(part, (ir.Var, used.add), order="pre")
-    return used
-
-
-def walk_all(body: list[Any]) -> list[Any]:
-    return [inner for statement in body for inner in walk(statement)]
-
-
-def _expressions(statement: Any) -> list[Any]:
-    match statement:
-        case tirx.For():
-            return [statement.min, statement.extent]
-        case tirx.Bind() | tirx.Evaluate():
-            return [statement.value]
-        case tirx.IfThenElse():
-            return [statement.condition]
-        case tirx.AllocBuffer():
-            return []
-        case _:
-            raise Unsupported(f"no kernel runs {type(statement).__name__}", span=span_of(statement))
-
-
-def pruned(body: list[Any]) -> list[Any]:
-    """The statements without bindings and allocations that nothing uses any more."""
-    while True:
-        used = _variables(body)
-        kept = _prune_once(body, used)
-        if len(walk_all(kept)) == len(walk_all(body)):
-            return kept
-        body = kept
-
-
-def _prune_once(body: list[Any], used: set[Any]) -> list[Any]:
+def pruned(body: list[Any], used: set[Any]) -> list[Any]:
+    """The statements without bindings and allocations that nothing uses. A variable is used after it is bound, so one
+    look from the end is enough; `used` collects the variables that are read, those after the body included."""
     made: list[Any] = []
-    for statement in body:
-        if isinstance(statement, tirx.Bind) and statement.var not in used:
-            continue
-        if isinstance(statement, tirx.AllocBuffer) and statement.buffer not in used:
-            continue
-        if isinstance(statement, tirx.For):
-            statement = with_body(statement, _prune_once(statements(statement.body), used))
+    for statement in reversed(body):
+        match statement:
+            case tirx.Bind():
+                if statement.var not in used:
+                    continue
+                _collect(statement.value, used)
+            case tirx.AllocBuffer():
+                if statement.buffer not in used:
+                    continue
+            case tirx.For():
+                statement = with_body(statement, pruned(statements(statement.body), used))
+                _collect(statement.min, used)
+                _collect(statement.extent, used)
+            case tirx.IfThenElse():
+                then, otherwise = statement.then_case, statement.else_case
+                then = pruned(statements(then), used)
+                otherwise = None if otherwise is None else pruned(statements(otherwise), used)
+                statement = when(statement.condition, then, statement.span, otherwise=otherwise)
+                _collect(statement.condition, used)
+            case tirx.Evaluate():
+                for value in arguments(statement):
+                    _collect(value, used)
+            case _:
+                raise Unsupported(f"no kernel runs {type(statement).__name__}", span=span_of(statement))
         made.append(statement)
-    return made
+    return made[::-1]
+
+
+def _collect(expression: Any, used: set[Any]) -> None:
+    """Add the variables of an expression. Most are one, or a number: TVM's own walk is slow to start."""
+    kind = type(expression)
+    if kind is tirx.Var:
+        used.add(expression)
+    elif kind is not tirx.IntImm:
+        tvm_ffi.structural_walk(expression, (ir.Var, used.add), order="pre")
 
 
 def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:

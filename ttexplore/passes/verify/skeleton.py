@@ -26,8 +26,8 @@ class Call:
     """An operation: `op` of the table, and the values of its operands by name.
 
     A circular buffer or tensor is given by its name, a dst operand by the index (the buffer is in `dst`). `phase` is
-    ``init`` or ``uninit`` for the configuration of `op`, else empty. Of a T.copy and of a store of elements only the
-    tensor that they write, ``target``, is kept.
+    ``init`` or ``uninit`` for the configuration of `op`, else empty; `buffers` are its circular buffers by name. Of a
+    T.copy and of a store of elements only the tensor that they write, ``target``, is kept.
     """
 
     node: Any
@@ -36,6 +36,7 @@ class Call:
     phase: str
     values: dict[str, Any]
     dst: dict[str, str]
+    buffers: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def span(self) -> Span | None:
@@ -104,6 +105,8 @@ class Reader:
         self.fixed: dict[Variable, Expression] = {}
         self.numbers: dict[Any, Variable] = {}
         self.bound: dict[Variable, Expression] = {}
+        # What passes did not touch is not read again.
+        self.known: dict[Any, Call] = {}
 
     def variable(self, one: Any) -> Variable:
         found = self.numbers.get(one)
@@ -129,7 +132,10 @@ class Reader:
         for statement in statements(body):
             kind = type(statement)
             if kind is tirx.Evaluate:
-                call = self.call(statement)
+                call = self.known.get(statement)
+                if call is None:
+                    call = self.known[statement] = self.call(statement)
+                self.buffers |= call.buffers
                 names.add(call.name)
                 made.append(call)
             elif kind is tirx.For:
@@ -226,7 +232,7 @@ class Reader:
                     continue
                 call.values[operand.name] = name
                 if operand.kind == "cb":
-                    self.buffers[name] = value
+                    call.buffers[name] = value
             else:
                 if is_buffer(value):
                     raise VerifyError(
