@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from tests.backends.programs import BFLOAT16, FLOAT32, Buffer, Compute, Kernel, Tensor, program, reader, writer
+from tests.backends.programs import BFLOAT16, FLOAT32, INT32, Buffer, Compute, Kernel, Tensor, program, reader, writer
 from ttexplore.backends.base import Program
 from ttexplore.ops import OPS, Op
 from ttexplore.plan import CoreWork
@@ -28,10 +28,12 @@ FRAME_HEADERS = (
 )
 
 MATH = tuple(op for op in OPS.values() if op.engine in ("fpu", "sfpu"))
+INTEGER = tuple(op for op in MATH if op.takes == op.gives == "int32")
 FPU = tuple(op for op in MATH if op.engine == "fpu")
-SFPU = tuple(op for op in MATH if op.engine == "sfpu")
+SFPU = tuple(op for op in MATH if op.engine == "sfpu" and op not in INTEGER)
 COPY, ABS, PACK = OPS["tt.copy_tile"], OPS["tt.abs_tile"], OPS["tt.pack_tile"]
 ROW, COLUMN, ELEMENT = (OPS[f"tt.unary_bcast_{kind}"] for kind in ("row", "col", "scalar"))
+TRANSPOSE, WHERE = OPS["tt.transpose_tile"], OPS["tt.where_tile"]
 TO_INT32 = OPS["tt.typecast_fp32_to_int32_tile"]
 FROM_INT32 = OPS["tt.typecast_int32_to_fp32_tile"]
 FILL, TO_BFLOAT16 = OPS["tt.fill_tile"], OPS["tt.typecast_fp32_to_bf16_tile"]
@@ -64,7 +66,7 @@ class Format:
 # unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST (op-truth.md, trap 11); the FPU cannot read what
 # is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
 FORMATS = (
-    Format("bf16, 16-bit DST", right_in(16, MATH), BFLOAT16, Compute(wide=False)),
+    Format("bf16, 16-bit DST", right_in(16, (*FPU, *SFPU)), BFLOAT16, Compute(wide=False)),
     Format("bf16, 32-bit DST", (*without(FPU, ROW), FILL, TO_BFLOAT16), BFLOAT16, Compute()),
     Format("fp32 as TF32", without(FPU, ROW, COLUMN, ELEMENT), FLOAT32, Compute()),
     Format(
@@ -74,6 +76,7 @@ FORMATS = (
         Compute(),
         unpack_to_dest=True,
     ),
+    Format("int32", (COPY, TRANSPOSE, ROW, COLUMN, ELEMENT, WHERE, *INTEGER), INT32, Compute()),
     Format("bf16, 32-bit DST, HiFi3", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi3")),
     Format("bf16, 32-bit DST, HiFi2", PRODUCTS, BFLOAT16, Compute(fidelity="HiFi2")),
     Format("bf16, 32-bit DST, LoFi", PRODUCTS, BFLOAT16, Compute(fidelity="LoFi")),
@@ -130,6 +133,7 @@ def meaning(op: Op, a: Any, b: Any) -> Any:
     if joins(op):
         return op.meaning(b, a)
     scalars = [SCALARS.get(operand.name, SCALAR) for operand in op.operands if operand.kind == "float"]
+    scalars += [1 for operand in op.operands if operand.kind == "int"]
     buffers = sum(operand.kind == "cb" for operand in op.operands)
     first = abs(a) if op.name in POSITIVE else a
     if op.name.startswith("typecast_int32"):

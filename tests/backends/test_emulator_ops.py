@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.backends.op_programs import FORMATS, INPUT_TILES, MATH, meaning, operations_program
+from tests.backends.op_programs import FORMATS, INPUT_TILES, INTEGER, MATH, meaning, operations_program
 from tests.backends.programs import FLOAT32, INT32, Compute, Tensor, tile_program
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import BackendError
 from ttexplore.ops import OPS
 
-TF32, EXACT, NARROW = (
+TF32, EXACT, NARROW, INTEGERS = (
     next(form for form in FORMATS if form.name == name)
-    for name in ("fp32 as TF32", "fp32, unpacked to DST", "bf16, 16-bit DST")
+    for name in ("fp32 as TF32", "fp32, unpacked to DST", "bf16, 16-bit DST", "int32")
 )
 ONLY_NARROW = dataclasses.replace(NARROW, ops=tuple(op for op in NARROW.ops if op.dst_bits == 16))
 # Functions that the chip computes with polynomials; they may be off in the last bits.
@@ -43,7 +43,7 @@ def results() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", [op.name for op in MATH])
+@pytest.mark.parametrize("name", [op.name for op in MATH if op not in INTEGER])
 def test_an_operation_of_the_table_has_its_meaning(name: str, results: dict[str, Any]) -> None:
     op = OPS[f"tt.{name}"]
     a, b, out = results[name]
@@ -55,6 +55,16 @@ def test_an_operation_of_the_table_has_its_meaning(name: str, results: dict[str,
             other = INPUT_TILES - 1 - index
             expected = expected + meaning(op, left[other], right[other])
         np.testing.assert_allclose(out[index], expected, rtol=tolerance, atol=tolerance)
+
+
+def test_operations_on_integers_have_their_meaning() -> None:
+    generator = np.random.default_rng(7)
+    a, b = (generator.integers(-(2**31), 2**31, (32, 32)).astype(np.int32) for _ in range(2))
+    b[:16] = generator.integers(-4, 36, (16, 32))
+    b[8:12], a[0, :4] = a[8:12], [0, -1, 2**31 - 1, -(2**31)]
+    (out,) = Emulator().run(operations_program(INTEGERS), [a, b]).outputs
+    for op, tile in zip(INTEGERS.ops, out.reshape(-1, 32, 32), strict=True):
+        np.testing.assert_array_equal(tile, meaning(op, a, b), err_msg=op.name)
 
 
 def cast(kind: str) -> str:

@@ -19,11 +19,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.backends.op_programs import FORMATS, MATH, Format, operations_program, parts
-from tests.backends.programs import BFLOAT16
+from tests.backends.programs import BFLOAT16, INT32
 from tests.conftest import compare_golden
 from ttexplore.backends.emulator import Emulator
 from ttexplore.backends.ttnn import Ttnn
-from ttexplore.backends.ttnn.backend import REFUSED_CALLS
+from ttexplore.backends.ttnn.backend import REFUSED_CALLS, Architecture
 from ttexplore.ops import OPS
 
 pytestmark = [pytest.mark.device, pytest.mark.slow]
@@ -37,6 +37,8 @@ def inputs(form: Format) -> list[Array]:
     """A tile of each operand: half of it ordinary values, of which some cancel, some tie when rounded, some are zero,
     the rest of wide exponents."""
     random = np.random.default_rng(5)
+    if form.dtype == INT32:
+        return integers(random)
     pair: list[Array] = [random.standard_normal((32, 32)).astype(np.float32) for _ in range(2)]
     a, b = pair
     b[4:8] = -a[4:8] * (1 + np.exp2(random.integers(-12, -4, (4, 32)))).astype(np.float32)
@@ -49,14 +51,28 @@ def inputs(form: Format) -> list[Array]:
     return [array.astype(ml_dtypes.bfloat16 if form.dtype == BFLOAT16 else np.float32) for array in pair]
 
 
-def modelled(form: Format) -> Format:
-    """The format with the operations that wolfpine models."""
-    refused = REFUSED_CALLS["wolfpine"]
+def integers(random: np.random.Generator) -> list[Array]:
+    """A tile of each operand: whatever 32 bits hold, small numbers, equal ones, the ends of the range."""
+    a, b = (random.integers(-(2**31), 2**31, (32, 32)).astype(np.int32) for _ in range(2))
+    a[:8], b[:16] = random.integers(-20, 21, (8, 32)), random.integers(-4, 36, (16, 32))
+    b[16:20] = a[16:20] + random.integers(-1, 2, (4, 32))
+    ends = np.array([0, 1, -1, 2**31 - 1, -(2**31), -(2**31) + 1, 2**24 + 1, -(2**24) - 1], np.int32)
+    a[20:22], b[20:22] = np.repeat(ends, 8).reshape(2, 32), np.tile(ends, 8).reshape(2, 32)
+    return [a, b]
+
+
+def modelled(form: Format, *chips: Architecture) -> Format:
+    """The format with the operations that wolfpine models, of all chips or of `chips`."""
+    refused = [
+        call for name in ("wolfpine", *(f"wolfpine-{chip}" for chip in chips)) for call in REFUSED_CALLS.get(name, {})
+    ]
     return dataclasses.replace(form, ops=tuple(op for op in form.ops if not any(call in op.cpp for call in refused)))
 
 
 def places(values: Array) -> NDArray[np.int64]:
     """Numbers so that neighbouring values of the dtype differ by 1 and both zeros are equal."""
+    if values.dtype == np.int32:
+        return values.astype(np.int64)
     bits = np.ascontiguousarray(values).view(np.uint16 if values.dtype.itemsize == 2 else np.uint32).astype(np.int64)
     sign = 1 << (8 * values.dtype.itemsize - 1)
     return np.where(bits & sign, -(bits & (sign - 1)), bits)
@@ -81,7 +97,8 @@ Agreements = dict[tuple[str, str], Agreement]
 def agreements_on(target: str, environment: Path) -> Agreements:
     """The emulator's results against the simulated chip's."""
     found: Agreements = {}
-    for form in (part for whole in FORMATS for part in parts(modelled(whole))):
+    chip: Architecture = "wormhole" if target.startswith("wormhole") else "blackhole"
+    for form in (part for whole in FORMATS for part in parts(modelled(whole, chip))):
         made, arrays = operations_program(form, target), inputs(form)
         (chip,) = Ttnn("wolfpine", environment).run(made, arrays).outputs
         (emulated,) = Emulator().run(made, arrays).outputs
@@ -101,9 +118,9 @@ Made by `tests/device/test_numerics.py` (`make test-device`); after a change run
 operation of the table in `ttexplore/ops`, with its own text: the share of the elements that are equal on the emulator
 (`arithmetic="exact"`) and on the simulated chip (wolfpine), and the largest difference in units in the last place of
 the output format. The bound is the operation's `emulator_ulp`. Inputs are ordinary values, cancelling sums, ties,
-zeros, and exponents from 2^-40 to 2^40; of logarithms, roots and powers their magnitudes.
+zeros, and exponents from 2^-40 to 2^40; of logarithms, roots and powers their magnitudes; of integers all their range.
 
-An operation has no line for a format in which it is wrong on the chip, or which wolfpine does not model.
+An operation has no line for a format in which it is wrong on the chip, or which wolfpine does not model; "not modelled" says so of one chip.
 
 TF32: float32 tiles as the FPU's source registers hold them, with 10 mantissa bits.
 
@@ -118,7 +135,7 @@ def table(by_target: Sequence[Agreements]) -> str:
     for op in MATH:
         for form in FORMATS:
             if op in modelled(form).ops:
-                cells = " | ".join(str(found[form.name, op.name]) for found in by_target)
+                cells = " | ".join(str(found.get((form.name, op.name), "not modelled | ")) for found in by_target)
                 rows.append(f"| `{op.name}` | {form.name} | {cells} | {op.emulator_ulp} |\n")
     return HEAD + "".join(rows)
 

@@ -11,7 +11,14 @@ import numpy as np
 import ttnn
 
 HERE = pathlib.Path(__file__).resolve().parent
-FORMATS = {"Float16_b": ttnn.bfloat16, "Float32": ttnn.float32}
+# By tile format: the SDK's dtype, the bytes of a tile, NumPy's dtype on the host.
+FORMATS = {
+    "Float16_b": (ttnn.bfloat16, 2048, np.float32),
+    "Float32": (ttnn.float32, 4096, np.float32),
+    "Int32": (ttnn.int32, 4096, np.int32),
+}
+# What an output holds where no kernel writes: integers have no NaN.
+UNWRITTEN = {np.float32: np.nan, np.int32: -0x21524111}
 
 
 def load_plan():
@@ -28,23 +35,25 @@ def check_chip(plan, device):
 def tensors(plan, inputs, device):
     """Each tensor on the device, in parameter order; inputs that are not given are random.
 
-    Outputs start as NaN: an element that no kernel writes is seen, not taken from what lay there before.
+    Outputs start as NaN, or a conspicuous integer: an element that no kernel writes is seen, not taken from what lay
+    there before.
     """
     random = np.random.default_rng(0)
     given = iter(inputs)
     made = {}
     for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
         shape = layout["shape"]
+        dtype, _, on_host = FORMATS[layout["data_format"]]
         values = None if layout["role"] == "output" else next(given, None)
         if layout["role"] == "output":
-            values = np.full(shape, np.nan)
+            values = np.full(shape, UNWRITTEN[on_host])
         elif values is None:
-            values = random.standard_normal(shape)
+            values = random.standard_normal(shape) if on_host is np.float32 else random.integers(-99, 100, shape)
         elif list(values.shape) != shape:
             raise SystemExit(f"{layout['name']} has shape {tuple(shape)}, its input {values.shape}")
         host = ttnn.Tensor(
-            np.ascontiguousarray(values, dtype=np.float32),
-            data_type=FORMATS[layout["data_format"]],
+            np.ascontiguousarray(values, dtype=on_host),
+            data_type=dtype,
             layout=ttnn.TILE_LAYOUT,
         )
         made[layout["name"]] = ttnn.to_device(host, device, memory_config=memory_config(layout))
@@ -79,8 +88,7 @@ def circular_buffers(plan, cores, on_device):
             shard = on_device[buffer["shard_of"]]
             made.append(ttnn.cb_descriptor_from_sharded_tensor(buffer["index"], shard, core_ranges=cores))
             continue
-        dtype = FORMATS[buffer["data_format"]]
-        page = 4096 if buffer["data_format"] == "Float32" else 2048
+        dtype, page, _ = FORMATS[buffer["data_format"]]
         description = ttnn.CBFormatDescriptor(buffer_index=buffer["index"], data_format=dtype, page_size=page)
         total = page * buffer["block_pages"] * buffer["stages"]
         made.append(ttnn.CBDescriptor(total_size=total, core_ranges=cores, format_descriptors=[description]))
@@ -158,7 +166,7 @@ def launch(plan, on_device):
 
 
 def results(plan, on_device):
-    """The tensors that the program writes, by name, as float32."""
+    """The tensors that the program writes, by name, as float32 or int32."""
     made = {}
     for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
         if layout["role"] != "input":

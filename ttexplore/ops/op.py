@@ -10,7 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Tile = NDArray[np.float32]
+Tile = NDArray[Any]
+
+# What a tile of DST holds: numbers, or two's complement integers.
+TileKind = Literal["float32", "int32"]
 
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
 Engine = Literal["fpu", "sfpu", "pack", "sync", "noc", "riscv", "config"]
@@ -45,8 +48,9 @@ class Op:
     ``api/``. `source_a` and `source_b` name the cb operands whose data format the unpacker must be set to, `packs` the
     cb operand whose format the packer must be set to.
 
-    `meaning` computes the result tile, float32 of shape (32, 32), from the tiles that are read (cb and dst operands of
-    access read or update) and the scalars, in operand order. `accumulates` says that the result is added to what DST
+    `meaning` computes the result tile, of shape (32, 32), from the tiles that are read (cb and dst operands of
+    access read or update) and the scalars, in operand order. `takes` is what the tiles hold that it reads, `any` for both
+    kinds; `gives` what its result is, `same` as the last tile read. `accumulates` says that the result is added to what DST
     holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `dst_bits` says that the operation is right
@@ -75,6 +79,8 @@ class Op:
     uninit: str = ""
     uninit_operands: tuple[str, ...] = ()
     meaning: Callable[..., Tile] | None = None
+    takes: TileKind | Literal["any"] = "float32"
+    gives: TileKind | Literal["same"] = "float32"
     source_a: str = ""
     source_b: str = ""
     packs: str = ""
@@ -142,5 +148,16 @@ def quiet(function: Callable[..., Tile]) -> Callable[..., Tile]:
     def meaning(*values: Tile) -> Tile:
         with np.errstate(all="ignore"):
             return np.asarray(function(*values), np.float32)
+
+    return meaning
+
+
+def integers(function: Callable[..., Tile]) -> Callable[..., Tile]:
+    """`function` in int32, wrapping around without warnings as the chip does."""
+
+    @functools.wraps(function)
+    def meaning(*values: Tile) -> Tile:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*values), np.int32)
 
     return meaning

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ttexplore.ops.op import Op, Operand, Tile, dst, quiet, scalar
+from ttexplore.ops.op import Op, Operand, Tile, TileKind, dst, integers, quiet, scalar
 
 _COMPUTE = "api/compute/compute_kernel_api.h"
 _UNARY = "api/compute/eltwise_unary/"
@@ -82,9 +82,15 @@ def _same(a: Tile) -> Tile:
     return a
 
 
-def _float_to_int32(a: Tile) -> Tile:
-    """Towards zero; what is out of range saturates. The numbers of an int32 tile, as the interpreter holds them."""
-    return np.clip(np.trunc(np.nan_to_num(np.asarray(a, np.float64), nan=0.0)), _INT32_LOW, _INT32_HIGH)
+def _unchanged(meaning: Callable[..., Tile]) -> Callable[..., Tile]:
+    return meaning
+
+
+def as_int32(a: Tile) -> Tile:
+    """Towards zero; what is out of range saturates, NaN as the infinity of its sign."""
+    numbers = np.asarray(a, np.float64)
+    numbers = np.where(np.isnan(numbers), np.copysign(np.inf, numbers), numbers)
+    return np.clip(np.trunc(numbers), _INT32_LOW, _INT32_HIGH).astype(np.int32)
 
 
 def _as_bfloat16(a: Tile) -> Tile:
@@ -106,6 +112,8 @@ def _op(
     dst_bits: Literal[16, 32] | None = None,
     note: str = "",
     defines: tuple[str, ...] = (),
+    takes: TileKind | Literal["any"] = "float32",
+    gives: TileKind | Literal["same"] = "float32",
 ) -> Op:
     """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, except where
     `init` and `cpp` say otherwise."""
@@ -117,7 +125,9 @@ def _op(
         header,
         "sfpu",
         init=init or f"{name}_tile_init{template}()",
-        meaning=quiet(meaning),
+        meaning=(quiet if gives == "float32" else integers if gives == "int32" else _unchanged)(meaning),
+        takes=takes,
+        gives=gives,
         cycles=cycles,
         exact_fp32=True,
         dst_bits=dst_bits,
@@ -222,6 +232,7 @@ def _choice(name: str, template: str, dst_bits: Literal[16, 32]) -> Op:
         name, (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")), _where, f"{_UNARY}where.h",
         init="where_tile_init()", cpp=f"where_tile<DataFormat::{template}>({{condition}}, {{a}}, {{b}}, {{out}})",
         cycles=128, dst_bits=dst_bits, note="a where the condition is not 0, else b; -0 counts as true",
+        takes="any", gives="same",
     )  # fmt: skip
 
 
@@ -229,16 +240,20 @@ _CHOICES = (_choice("where", "Float32", 32), _choice("where_bf16", "Float16_b", 
 
 
 def _typecast(name: str, meaning: Callable[..., Tile], source: str, target: str, note: str) -> Op:
+    def kind(data_format: str) -> TileKind:
+        return "int32" if data_format == "Int32" else "float32"
+
     template = f"<static_cast<uint32_t>(DataFormat::{source}), static_cast<uint32_t>(DataFormat::{target})>"
     return _op(
         f"typecast_{name}", _VALUE, meaning, f"{_UNARY}typecast.h", init=f"typecast_tile_init{template}()",
-        cpp=f"typecast_tile{template}({{value}})", cycles=192, dst_bits=32, note=note,
+        cpp=f"typecast_tile{template}({{value}})", cycles=192, dst_bits=32, note=note, takes=kind(source),
+        gives=kind(target),
     )  # fmt: skip
 
 
 _TYPECASTS = (
-    _typecast("fp32_to_int32", _float_to_int32, "Float32", "Int32", "towards zero"),
-    _typecast("bf16_to_int32", _float_to_int32, "Float16_b", "Int32", "towards zero"),
+    _typecast("fp32_to_int32", as_int32, "Float32", "Int32", "towards zero"),
+    _typecast("bf16_to_int32", as_int32, "Float16_b", "Int32", "towards zero"),
     _typecast("int32_to_fp32", _same, "Int32", "Float32", "to nearest, ties to even"),
     _typecast("int32_to_bf16", _as_bfloat16, "Int32", "Float16_b", "to nearest, ties to even"),
     _typecast("fp32_to_bf16", _as_bfloat16, "Float32", "Float16_b", "to nearest, ties to even"),

@@ -47,8 +47,8 @@ TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
     "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
 }
 
-# What a simulator computes wrongly without a word, or ends over, by the call in the kernel's text, and what to do
-# instead.
+# What a simulator, or that of one chip, computes wrongly without a word, or ends over, by the call in the kernel's text,
+# and what to do instead.
 REFUSED_CALLS = {
     "wolfpine": {
         "pack_reconfig_l1_acc": (
@@ -59,6 +59,12 @@ REFUSED_CALLS = {
         "where_tile<DataFormat::Float16_b>": (
             "wolfpine does not model T.if_then_else in 16-bit DST",
             "lower with accumulate_dtype='float32', or use device='ttsim' or a card",
+        ),
+    },
+    "wolfpine-blackhole": {
+        "mul_int_tile": (
+            "wolfpine's Blackhole multiplies 32-bit integers wrongly",
+            "use device='ttsim', a card, or a Wormhole target",
         ),
     },
 }
@@ -135,7 +141,7 @@ class Ttnn:
             out = Path(name)
             files = [out / f"input{number}.npy" for number in range(len(arrays))]
             for file, array in zip(files, arrays.values(), strict=True):
-                np.save(file, array.astype(np.float32))
+                np.save(file, array if array.dtype == np.int32 else array.astype(np.float32))
             folder = write_program(program, session.opening.cache_folder / "programs")
             try:
                 outcome = session.run(
@@ -177,7 +183,9 @@ class Ttnn:
         return f"{chip}, ttnn {read_environment(self.environment_folder).ttnn_version}"
 
     def _refuse_calls(self, program: Program) -> None:
-        for call, (what, mend) in REFUSED_CALLS.get(self.device, {}).items():
+        chip = f"{self.device}-{architecture_of(program.plan)}"
+        refused = REFUSED_CALLS.get(self.device, {}) | REFUSED_CALLS.get(chip, {})
+        for call, (what, mend) in refused.items():
             for role in KERNEL_ROLES:
                 lines = program.texts[role].splitlines()
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)

@@ -353,15 +353,24 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
 
 // ---- copy, transpose, broadcast
 
+// Whether a buffer is unpacked to DST past the source registers.
+static bool goes_to_dst(uint32_t buffer) {
+    return source_key(buffer) == KEY_INT32 || source_key(buffer) == KEY_FLOAT32_TO_DST;
+}
+
+static void check_width(uint32_t in, const char* call) {
+    if (goes_to_dst(in) && !machine.wide_dst) {
+        kernel_fault(format_text("%s of %s, which is unpacked to DST, into a 16-bit DST", call, buffer_name(in).c_str()),
+                     "32-bit formats in DST need fp32_dest_acc_en; the chip gives wrong values without any error");
+    }
+}
+
 void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
     ComputeState& state = started_state(line);
     check_init(state, Fpu_copy, 0, 0, in, in);
     check_source_a(state, in, "copy_tile");
     const bool integers = source_key(in) == KEY_INT32;
-    if ((integers || source_key(in) == KEY_FLOAT32_TO_DST) && !machine.wide_dst) {
-        kernel_fault(format_text("copy_tile of %s, which is unpacked to DST, into a 16-bit DST", buffer_name(in).c_str()),
-                     "32-bit formats in DST need fp32_dest_acc_en; the chip gives wrong values without any error");
-    }
+    check_width(in, "copy_tile");
     const float* source = source_tile(running->core, in, tile, Exact, "copy_tile");
     float* target = dst_for_math(state, dst, true, "copy_tile", integers);
     if (state.fpu_variant & 1) {
@@ -376,9 +385,13 @@ void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t 
     ComputeState& state = started_state(line);
     check_init(state, Fpu_transpose, 0, 0, in, in);
     check_source_a(state, in, "transpose_tile");
-    check_fpu_operand(in, "transpose_tile");
+    const bool integers = source_key(in) == KEY_INT32;
+    if (!integers) {
+        check_fpu_operand(in, "transpose_tile");
+    }
+    check_width(in, "transpose_tile");
     const float* source = source_tile(running->core, in, tile, Exact, "transpose_tile");
-    transpose(source, dst_for_math(state, dst, true, "transpose_tile"));
+    transpose(source, dst_for_math(state, dst, true, "transpose_tile", integers));
     record(Event_fpu, in, 1);
 }
 
@@ -406,22 +419,20 @@ static void spread(const float* source, uint32_t broadcast, uint32_t used_row, f
 void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t dst, uint32_t line) {
     ComputeState& state = started_state(line);
     check_init(state, Fpu_unary_bcast, variant, 0xFF, in, in);
-    if (source_key(in) != KEY_FLOAT32_TO_DST) {
-        check_fpu_operand(in, "unary_bcast");
-    }
+    check_width(in, "unary_bcast");
     if (variant == 2 && machine.wide_dst && source_key(in) == KEY_BFLOAT16) {
         kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (Float16_b) into a 32-bit DST: the chip gives wrong "
                                  "values without any error",
                                  buffer_name(in).c_str()),
                      "use add_tiles_bcast_rows with a tile of zeros, or a Float32 circular buffer");
     }
-    if (source_key(in) == KEY_FLOAT32_TO_DST) {
+    if (goes_to_dst(in)) {
         check_source_a(state, in, "unary_bcast");
     } else {
         check_source_b(state, in, "unary_bcast");
     }
     const float* source = source_tile(running->core, in, tile, Exact, "unary_bcast");
-    spread(source, variant, 0, dst_for_math(state, dst, true, "unary_bcast"));
+    spread(source, variant, 0, dst_for_math(state, dst, true, "unary_bcast", source_key(in) == KEY_INT32));
     record(Event_fpu, in, 1);
 }
 

@@ -244,7 +244,7 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     check_init(state, operation, variant);
     const uint32_t faces = faces_of(vector_mode);
     constexpr uint32_t INT32 = static_cast<uint32_t>(DataFormat::Int32);
-    const bool of_integers = operation == Sfpu_typecast && parameter == INT32;
+    const bool of_integers = (operation == Sfpu_typecast && parameter == INT32) || (operation == Sfpu_fill && second);
     float* tile = dst_for_math(state, dst, operation == Sfpu_fill, NAMES[operation], of_integers);
     const float value = float_of(parameter), other = float_of(second);
     switch (operation) {
@@ -347,6 +347,48 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
     record(Event_sfpu, out, operation);
 }
 
+static Bits integer_result(uint32_t operation, uint32_t kind, Bits a, Bits b) {
+    const int32_t x = static_cast<int32_t>(a), y = static_cast<int32_t>(b);
+    switch (operation) {
+        case Sfpu_add_int: return a + b;
+        case Sfpu_sub_int: return a - b;
+        case Sfpu_mul_int: return a * b;
+        case Sfpu_binary_max_int32: return x > y ? a : b;
+        case Sfpu_binary_min_int32: return x < y ? a : b;
+        case Sfpu_gt_int: return x > y;
+        case Sfpu_ge_int: return x >= y;
+        case Sfpu_lt_int: return x < y;
+        case Sfpu_le_int: return x <= y;
+        case Sfpu_eq_int: return x == y;
+        case Sfpu_ne_int: return x != y;
+        case Sfpu_binary_bitwise: return kind == BitwiseAnd ? a & b : kind == BitwiseOr ? a | b : a ^ b;
+        // Nothing is left of what is shifted by more than 31 places, or by less than none.
+        case Sfpu_binary_shift: return b > 31 ? 0 : kind == ShiftLeft ? a << b : static_cast<Bits>(x >> b);
+        case Sfpu_bitwise_not: return ~a;
+        case Sfpu_abs: return x < 0 ? 0u - a : a;
+        default: kernel_fault(format_text("SFPU operation %u is not one of integers", operation), "use the API of the SDK's headers");
+    }
+}
+
+void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t line) {
+    ComputeState& state = started_state(line);
+    check_init(state, operation, 0);
+    if (!machine.wide_dst) {
+        kernel_fault(format_text("%s_tile on a 16-bit DST, which holds no 32-bit integers", NAMES[operation]),
+                     "integers need fp32_dest_acc_en");
+    }
+    const float* a = dst_for_math(state, dst0, false, NAMES[operation], true);
+    const float* b = dst_for_math(state, dst1, false, NAMES[operation], true);
+    float* target = dst_for_math(state, out, true, NAMES[operation], true);
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        target[i] = float_of(integer_result(operation, kind, bits_of(a[i]), bits_of(b[i])));
+    }
+    record(Event_sfpu, out, operation);
+}
+
+// Whether a DST tile holds integers.
+static bool holds_integers(const ComputeState& state, uint32_t dst) { return state.dst_integers >> dst & 1; }
+
 void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uint32_t dst1, uint32_t dst2, uint32_t out,
                            uint32_t line) {
     ComputeState& state = started_state(line);
@@ -356,10 +398,12 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
                                  NAMES[operation], wide ? "Float32" : "Float16_b", machine.wide_dst ? 32u : 16u),
                      "name the width of DST: Float32 with fp32_dest_acc_en, else Float16_b");
     }
-    const float* a = dst_for_math(state, dst0, false, NAMES[operation]);
-    const float* b = dst_for_math(state, dst1, false, NAMES[operation]);
-    const float* c = dst_for_math(state, dst2, false, NAMES[operation]);
-    float* target = dst_for_math(state, out, out != dst0 && out != dst1 && out != dst2, NAMES[operation]);
+    // where_tile moves bits: of integers as well.
+    const bool moves = operation == Sfpu_where, integers = moves && holds_integers(state, dst1);
+    const float* a = dst_for_math(state, dst0, false, NAMES[operation], moves && holds_integers(state, dst0));
+    const float* b = dst_for_math(state, dst1, false, NAMES[operation], integers);
+    const float* c = dst_for_math(state, dst2, false, NAMES[operation], integers);
+    float* target = dst_for_math(state, out, true, NAMES[operation], integers);
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         const float value = operation == Sfpu_where ? (bits_of(a[i]) ? b[i] : c[i]) : multiply_add(a[i], b[i], c[i]);
         target[i] = machine.wide_dst ? value : round_ties_even(value);

@@ -41,7 +41,10 @@ struct NocRectangle {
     X(add_binary, false) X(sub_binary, false) X(rsub_binary, false) \
     X(mul_binary, false) X(div_binary, true) X(power_binary, true) X(binary_max, false) X(binary_min, false) \
     X(gt_binary, false) X(ge_binary, false) X(lt_binary, false) X(le_binary, false) X(eq_binary, false) \
-    X(ne_binary, false) X(where, true) X(mac, false)
+    X(ne_binary, false) X(where, true) X(mac, false) \
+    X(add_int, false) X(sub_int, false) X(mul_int, true) X(binary_max_int32, true) X(binary_min_int32, true) \
+    X(gt_int, false) X(ge_int, false) X(lt_int, false) X(le_int, false) X(eq_int, false) X(ne_int, false) \
+    X(binary_bitwise, false) X(binary_shift, false) X(bitwise_not, false)
 // clang-format on
 
 #define EMULATOR_ENUMERATOR(name, constants) Sfpu_##name,
@@ -49,6 +52,7 @@ enum SfpuOperation : uint32_t { EMULATOR_SFPU_OPERATIONS(EMULATOR_ENUMERATOR) Sf
 #undef EMULATOR_ENUMERATOR
 
 enum ScalarOperation : uint32_t { ScalarAdd, ScalarSub, ScalarMul, ScalarDiv, ScalarRsub };
+enum IntegerVariant : uint32_t { BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight };
 enum Rounding : uint32_t { RoundingFloor, RoundingCeil, RoundingTrunc, RoundingNearest };
 
 // What the FPU and its unpackers were last initialised for.
@@ -132,6 +136,8 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
                          uint32_t vector_mode, uint32_t line);
 void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t vector_mode,
                           uint32_t line);
+// `kind` chooses among operations of one init; those of one operand take it twice.
+void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t line);
 void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uint32_t dst1, uint32_t dst2,
                            uint32_t out, uint32_t line);
 }

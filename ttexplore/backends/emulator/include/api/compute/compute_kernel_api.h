@@ -61,6 +61,9 @@ ALWI void abs_tile_init(EMULATOR_CALL_LINE) {
 ALWI void abs_tile(uint32_t idst, EMULATOR_CALL_LINE) {
     emulator_sfpu_unary(Sfpu_abs, 0, idst, 0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
 }
+ALWI void abs_tile_int32(uint32_t idst, EMULATOR_CALL_LINE) {
+    emulator_sfpu_integer(Sfpu_abs, 0, idst, idst, idst, line.number);
+}
 ALWI void sign_tile_init(EMULATOR_CALL_LINE) {
     emulator_sfpu_init(Sfpu_sign, 0, line.number);
 }

@@ -1,0 +1,98 @@
+"""Element-wise operations of the SFPU on 32-bit integers, on tiles in DST. They wrap around, as two's complement does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.ops.op import Op, Operand, Tile, dst, integer, integers
+
+_FORMAT = "<DataFormat::Int32>"
+_BITS = 32
+
+
+def shifted_left(a: Any, places: Any) -> Any:
+    """``a << places``, 0 where `places` is not from 0 to 31."""
+    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
+    return np.where(inside, np.left_shift(a, np.where(inside, places, 0)), 0)
+
+
+def shifted_right(a: Any, places: Any) -> Any:
+    """``a >> places`` with copies of the sign, 0 where `places` is not from 0 to 31."""
+    inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
+    return np.where(inside, np.right_shift(a, np.where(inside, places, 0)), 0)
+
+
+def _filled(value: int) -> NDArray[np.int32]:
+    return np.full((32, 32), value, np.int32)
+
+
+def _op(
+    name: str,
+    meaning: Callable[..., Tile],
+    header: str,
+    *,
+    init: str,
+    cpp: str,
+    operands: tuple[Operand, ...],
+    cycles: int = 128,
+    note: str = "",
+) -> Op:
+    return Op(
+        f"{name}_tile", operands, cpp, header, "sfpu", init=init, meaning=integers(meaning), cycles=cycles,
+        exact_fp32=True, dst_bits=32, takes="int32", gives="int32", note=note,
+    )  # fmt: skip
+
+
+_TWO = (dst("a", "read"), dst("b", "read"), dst("out"))
+_ONE = (dst("value", "update"),)
+
+
+def _of_two(name: str, meaning: Callable[..., Tile], header: str, init: str, *, cycles: int = 128) -> Op:
+    call = f"{name}_tile" if name.startswith("binary_m") else f"{name}_tile{_FORMAT}"
+    return _op(name, meaning, header, init=init, cpp=f"{call}({{a}}, {{b}}, {{out}})", operands=_TWO, cycles=cycles)
+
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+_BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+_SHIFT = "api/compute/binary_shift.h"
+
+FILL_TILE_INT = _op(
+    "fill_int", _filled, "api/compute/eltwise_unary/fill.h", init="fill_tile_init()",
+    cpp=f"fill_tile_int{_FORMAT}({{out}}, static_cast<uint32_t>({{value}}))",
+    operands=(dst("out"), integer("value")), cycles=32,
+)  # fmt: skip
+
+INTEGER_OPS = (
+    FILL_TILE_INT,
+    _of_two("add_int", np.add, "api/compute/add_int_sfpu.h", "add_int_tile_init()"),
+    _of_two("sub_int", np.subtract, "api/compute/sub_int_sfpu.h", "sub_int_tile_init()"),
+    _of_two("mul_int", np.multiply, "api/compute/mul_int_sfpu.h", f"mul_int_tile_init{_FORMAT}()", cycles=416),
+    _of_two("binary_max_int32", np.maximum, "api/compute/binary_max_min.h", "binary_max_int32_tile_init()"),
+    _of_two("binary_min_int32", np.minimum, "api/compute/binary_max_min.h", "binary_min_int32_tile_init()"),
+    *(
+        _of_two(f"{name}_int", compare, "api/compute/binary_comp.h", f"{name}_int_tile_init{_FORMAT}()", cycles=192)
+        for name, compare in _COMPARISONS.items()
+    ),
+    *(
+        _of_two(
+            f"bitwise_{name}_binary", meaning, "api/compute/binary_bitwise_sfpu.h", "binary_bitwise_tile_init()"
+        )
+        for name, meaning in _BITWISE.items()
+    ),
+    _of_two("binary_left_shift", shifted_left, _SHIFT, "binary_shift_tile_init()", cycles=224),
+    _of_two("binary_right_shift", shifted_right, _SHIFT, "binary_shift_tile_init()", cycles=320),
+    _op(
+        "bitwise_not", np.invert, "api/compute/eltwise_unary/bitwise_not.h", init="bitwise_not_tile_init()",
+        cpp="bitwise_not_tile({value})", operands=_ONE, cycles=96,
+    ),
+    _op(
+        "abs_int32", np.abs, "api/compute/compute_kernel_api.h", init="abs_tile_init()", cpp="abs_tile_int32({value})",
+        operands=_ONE, cycles=96,
+    ),
+)  # fmt: skip
