@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
+# Of the inputs that nobody gives.
+LARGEST_RANDOM_INTEGER = 1000
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 
 
@@ -433,12 +435,10 @@ class Exploration:
         return dict(tensor_roles(self.kernel.function))
 
     def inputs(self, seed: int = 0) -> tuple[Array, ...]:
-        """Random inputs, normally distributed, in the tensors' own dtypes and the sizes of the plan."""
+        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, integers from -1000
+        to 1000."""
         random = np.random.default_rng(seed)
-        return tuple(
-            random.standard_normal(shape).astype(_own_dtype(dtype))
-            for shape, dtype in self._tensors(("input", "inout"))
-        )
+        return tuple(_random(random, shape, dtype) for shape, dtype in self._tensors(("input", "inout")))
 
     def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
         return [
@@ -459,7 +459,7 @@ class Exploration:
         for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
             if array.shape != shape:
                 raise UsageError(f"input {position} is {array.shape}, the kernel takes {shape}", hint="reshape it")
-            made.append(rounded(np.asarray(array, np.float32), dtype))
+            made.append(rounded(array, dtype))
         return tuple(made)
 
     def reference(
@@ -685,6 +685,12 @@ def _tile_errors(side: Side) -> TileErrors | None:
         return None
     leading = ", ".join(map(str, worst.index[:-2]))
     return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice)
+
+
+def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    if dtype == "int32":
+        return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape).astype(np.int32)
+    return random.standard_normal(shape).astype(_own_dtype(dtype))
 
 
 def _own_dtype(dtype: str) -> Any:

@@ -51,6 +51,7 @@ DATA_FORMATS: dict[str, DataFormat] = {
 FORMAT_OF_DTYPE: dict[str, str] = {
     "bfloat16": "Float16_b",
     "float32": "Float32",
+    "int32": "Int32",
     # ttnn 0.81.1 has no float16 tensors: they are held, and computed with, as bfloat16.
     "float16": "Float16_b",
 }

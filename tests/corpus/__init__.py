@@ -6,6 +6,7 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 from __future__ import annotations
 
 from tests.corpus.case import Case
+from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.schedules import SCHEDULES
@@ -13,6 +14,6 @@ from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -63,9 +63,8 @@ def integers(random: np.random.Generator) -> list[Array]:
 
 def modelled(form: Format, *chips: Architecture) -> Format:
     """The format with the operations that wolfpine models, of all chips or of `chips`."""
-    refused = [
-        call for name in ("wolfpine", *(f"wolfpine-{chip}" for chip in chips)) for call in REFUSED_CALLS.get(name, {})
-    ]
+    names = ("wolfpine", *(f"wolfpine-{chip}" for chip in chips))
+    refused = [call for name in names for call in REFUSED_CALLS.get(name, {})]
     return dataclasses.replace(form, ops=tuple(op for op in form.ops if not any(call in op.cpp for call in refused)))
 
 
@@ -97,8 +96,8 @@ Agreements = dict[tuple[str, str], Agreement]
 def agreements_on(target: str, environment: Path) -> Agreements:
     """The emulator's results against the simulated chip's."""
     found: Agreements = {}
-    chip: Architecture = "wormhole" if target.startswith("wormhole") else "blackhole"
-    for form in (part for whole in FORMATS for part in parts(modelled(whole, chip))):
+    architecture: Architecture = "wormhole" if target.startswith("wormhole") else "blackhole"
+    for form in (part for whole in FORMATS for part in parts(modelled(whole, architecture))):
         made, arrays = operations_program(form, target), inputs(form)
         (chip,) = Ttnn("wolfpine", environment).run(made, arrays).outputs
         (emulated,) = Emulator().run(made, arrays).outputs
@@ -120,7 +119,8 @@ operation of the table in `ttexplore/ops`, with its own text: the share of the e
 the output format. The bound is the operation's `emulator_ulp`. Inputs are ordinary values, cancelling sums, ties,
 zeros, and exponents from 2^-40 to 2^40; of logarithms, roots and powers their magnitudes; of integers all their range.
 
-An operation has no line for a format in which it is wrong on the chip, or which wolfpine does not model; "not modelled" says so of one chip.
+An operation has no line for a format in which it is wrong on the chip, or which wolfpine does not model; "not modelled"
+says so of one chip.
 
 TF32: float32 tiles as the FPU's source registers hold them, with 10 mantissa bits.
 

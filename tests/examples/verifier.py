@@ -5,9 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.corpus.dtypes import conversions
 from tests.faults.kernels import difference
 from tests.faults.test_faults import sound
+from tests.ir.test_interpreter import dropped, run_changed
 from ttexplore.passes.split_device_kernel import _check_complete
+
+
+def v045() -> Any:
+    """The interpreter runs a kernel from which a typecast was taken."""
+    return run_changed(conversions(), "compute", dropped("typecast_fp32_to_int32_tile"))
 
 
 def v051() -> Any:

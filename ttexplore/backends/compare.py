@@ -19,7 +19,8 @@ MINIMUM_PCC = 0.9999
 
 # Largest error relative to the largest absolute reference value. bfloat16: one rounding is 2^-9 = 0.2 %; a result of a
 # few roundings stays below 2 %. float32: what passes the FPU is cut to TF32 (2^-10), sums of many such to below 1 %.
-MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01}
+# Integers have no rounding.
+MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0}
 
 # LoFi multiplies 5 bits of one operand: each product is cut by up to 2^-5 (metalium.md 5.1). The other fidelities drop
 # less than bfloat16's last place.
@@ -119,11 +120,11 @@ def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
 
 
 def compare(outputs: Sequence[Array], references: Sequence[Array], *, low_fidelity: bool = False) -> Comparison:
-    """Compares each output with its reference (any float dtype, same shapes).
+    """Compares each output with its reference (any float dtype or integers, same shapes).
 
     Passed: every output is finite where its reference is (and infinite or NaN where that is), its PCC is at least
-    0.9999, and its largest error relative to the largest reference value is at most 0.02 (bfloat16) or 0.01 (float32);
-    with `low_fidelity` (math fidelity LoFi) 0.999 and 0.08.
+    0.9999, and its largest error relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or
+    0 (integers); with `low_fidelity` (math fidelity LoFi) 0.999 and 0.08.
     Raises ValueError for differing shapes.
     """
     if len(outputs) != len(references):
@@ -164,7 +165,7 @@ def _compare_one(number: int, output: Array, reference: Array, low_fidelity: boo
     got, want = np.atleast_1d(output.astype(np.float64), reference.astype(np.float64))
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
-    if low_fidelity:
+    if low_fidelity and bound:
         least_pcc, bound = LOW_FIDELITY_PCC, LOW_FIDELITY_RELATIVE_ERROR
     if want.size == 0:
         return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
@@ -242,6 +243,8 @@ def _histogram(ulps: NDArray[np.float64]) -> tuple[int, ...]:
 
 def _in_ulp(error: NDArray[np.float64], values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """Errors in units of the last place of `dtype` at positive `values`; overwrites `error`."""
+    if dtype.kind in "iu":
+        return error
     mantissa_bits = 7 if dtype == np.dtype(ml_dtypes.bfloat16) else 23
     # frexp gives values from 0.5 to 1, one binary place below the leading one of a float.
     _, exponents = np.frexp(values)

@@ -15,9 +15,11 @@ LOWERING = (
     diagnostic(
         "L002", "an expression that is not lowered",
         "No device operation, and no combination of them, computes this inside T.Parallel.",
-        "Write it with + - * /, comparisons, T.if_then_else and the functions of T, on floats.",
+        "Write it with + - * /, comparisons, T.if_then_else and the functions of T on floats; of int32 there are + - * "
+        "// and % by powers of two, T.max, T.min, T.abs, comparisons, bitwise operators and shifts.",
         "no rule lowers {} inside T.Parallel", "no rule lowers {} of loop variables inside T.Parallel",
         "a cast from {} to {} inside T.Parallel", "arithmetic in {} on elements", "a division of loop variables by {}",
+        "a division of elements by {}", "{} of integers", "integers in 16-bit DST",
         "{} is between {} and {}", "{} divides by {}, which can be 0 or less", "{} divides a number between {} and {}",
     ),
     diagnostic(
@@ -65,9 +67,10 @@ LOWERING = (
     ),
     diagnostic(
         "L009", "a dtype that is not lowered",
-        "The chip's tiles hold bfloat16 and float32; float16 is held as bfloat16.",
+        "The chip's tiles hold bfloat16, float32 and int32; float16 is held as bfloat16. Products are of floats.",
         "Use one of the dtypes that the hint names.",
         "the dtype {} is not lowered", "{} is {}, which no tile format holds", "{} has no tile format",
+        "T.gemm with {}, which is int32",
     ),
     diagnostic(
         "L010", "a tensor of this shape or role",

@@ -81,6 +81,7 @@ USAGE = (
         "chunk_k_tiles is given and no product has an operand in DRAM", "the backend {} has no device",
         "{} is {}",
         "accumulate_dtype is {}",
+        "accumulate_dtype is {}, and {} hold int32",
         "the kernel asks for {} {} and {}",
         "sub-blocks of {}x{} tiles do not divide the block of {}x{}",
             ),

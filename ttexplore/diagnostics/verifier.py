@@ -257,6 +257,12 @@ VERIFIER = (
         "the tiles of {} are {}, the plan steps {} pages along the axes",
     ),
     diagnostic(
+        "V045", "integers where numbers are expected",
+        "A tile of DST holds float32 numbers or 32-bit integers, and nothing converts them by itself.",
+        "Put a typecast before the operation.",
+        "{} takes {}, {} holds {}", "{} packs {} to {}, which holds {}",
+    ),
+    diagnostic(
         "V050", "a statement without a kernel line",
         "Every statement knows the lines of the kernel that it came from.",
         "Stamp new statements with the span of what they replace.",

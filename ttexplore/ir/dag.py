@@ -18,7 +18,7 @@ def parts_of(expression: Any) -> list[Any]:
         return [expression.value]
     if isinstance(expression, tirx.Select):
         return [expression.condition, expression.true_value, expression.false_value]
-    if isinstance(expression, tirx.Not):
+    if isinstance(expression, tirx.Not | tirx.BitwiseNot):
         return [expression.a]
     if isinstance(expression, ir.Call):
         return list(expression.args)
@@ -58,7 +58,7 @@ def _with_parts(expression: Any, parts: list[Any]) -> Any:
     kind: Any = type(expression)
     if kind is tirx.Cast:
         return tirx.Cast(expression.ty, parts[0], expression.span)
-    if isinstance(expression, tirx.Select | tirx.Not):
+    if isinstance(expression, tirx.Select | tirx.Not | tirx.BitwiseNot):
         return kind(*parts, expression.span)
     if isinstance(expression, ir.Call):
         return ir.Call(expression.op, parts, attrs=expression.attrs, span=expression.span, ret_ty=expression.ty)

@@ -31,6 +31,10 @@ _BINARY: dict[type, tuple[str, str, int]] = {
     tirx.FloorMod: ("%", "%", 6),
 }
 
+_BITWISE: dict[type, str] = {
+    tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^", tirx.LShift: "<<", tirx.RShift: ">>",
+}  # fmt: skip
+
 
 def format_expression(
     expression: Any, style: Style = "python", name: Callable[[Any], str] | None = None, outer: int = 0
@@ -77,6 +81,11 @@ def _python_only(expression: Any, show: Callable[[Any, int], str]) -> str:
         return f"{word}({show(expression.a, 0)}, {show(expression.b, 0)})"
     if isinstance(expression, tirx.Not):
         return f"not {show(expression.a, 3)}"
+    if isinstance(expression, tirx.BitwiseNot):
+        return f"~{show(expression.a, 9)}"
+    if type(expression) in _BITWISE:
+        # Python binds these tighter than comparisons, C++ looser: the parentheses say it.
+        return f"({show(expression.a, 9)} {_BITWISE[type(expression)]} {show(expression.b, 9)})"
     if isinstance(expression, tirx.Cast):
         return f"T.{expression.ty.dtype}({show(expression.value, 0)})"
     if isinstance(expression, ir.TensorLoad):

@@ -2,7 +2,7 @@
 
 Each function is translated once to a Python generator. Before the split one function runs core by core; after it
 three of them share each core, and every blocking operation that cannot go on yields to the others. Protocols are
-checked as they run. Values are float32, rounded where they are stored to the format of the buffer.
+checked as they run. Values are float32, rounded where they are stored to the format of the buffer, or int32.
 """
 
 from __future__ import annotations
@@ -27,17 +27,23 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops import OPS
-from ttexplore.ops.op import Op
+from ttexplore.ops.integers import shifted_left, shifted_right
+from ttexplore.ops.op import Op, TileKind
+from ttexplore.ops.sfpu import as_int32
 from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
-Array = NDArray[np.float32]
+# float32, or int32 where a buffer holds that.
+Array = NDArray[Any]
+
+# What a place holds that nothing was written to: integers have no NaN.
+_UNWRITTEN = {"float32": np.nan, "int32": -0x21524111}
 
 _PYTHON_FUNCTIONS: dict[str, str] = {
     "exp": "np.exp", "exp2": "np.exp2", "exp10": "exp10", "log": "np.log", "log2": "np.log2", "log10": "np.log10",
     "log1p": "np.log1p", "sqrt": "np.sqrt", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "np.tanh", "erf": "erf",
     "sin": "np.sin", "cos": "np.cos", "tan": "np.tan", "sinh": "np.sinh", "cosh": "np.cosh", "hypot": "np.hypot",
     "pow": "np.power", "fabs": "np.abs", "abs": "np.abs", "floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc",
-    "round": "round_half_away", "nearbyint": "np.rint", "if_then_else": "np.where",
+    "round": "round_half_away", "nearbyint": "np.rint",
 }  # fmt: skip
 
 
@@ -66,6 +72,7 @@ def _round_half_away(x: Any) -> Any:
 
 _OWN_FUNCTIONS: dict[str, Any] = {
     "exp10": _exp10, "rsqrt": _rsqrt, "sigmoid": _sigmoid, "erf": _erf, "round_half_away": _round_half_away,
+    "as_int32": as_int32, "shifted_left": shifted_left, "shifted_right": shifted_right,
 }  # fmt: skip
 
 
@@ -81,14 +88,26 @@ def storage(dtype: str) -> Any:
     """The NumPy dtype in which the chip holds a kernel dtype. Raises Unsupported where no tile format does."""
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
-    return np.dtype(ml_dtypes.bfloat16 if FORMAT_OF_DTYPE[dtype] == "Float16_b" else np.float32)
+    return np.dtype(ml_dtypes.bfloat16 if FORMAT_OF_DTYPE[dtype] == "Float16_b" else dtype)
 
 
 def rounded(values: Any, dtype: str) -> Array:
-    """`values` as float32, rounded to what a kernel dtype holds on the chip."""
+    """`values` as float32, rounded to what a kernel dtype holds on the chip; as int32, where that is the dtype."""
+    if dtype == "int32":
+        numbers = np.asarray(values)
+        return (as_int32(numbers) if numbers.dtype.kind == "f" else numbers).astype(np.int32)
     if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
         return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
     return np.asarray(values, np.float32)
+
+
+def _held(dtype: str) -> TileKind:
+    """In which dtype the interpreter holds what a kernel dtype stands for."""
+    return "int32" if dtype == "int32" else "float32"
+
+
+def _unwritten(shape: Sequence[int], dtype: str) -> Array:
+    return np.full(shape, _UNWRITTEN[_held(dtype)], _held(dtype))
 
 
 def interpret(
@@ -112,12 +131,13 @@ def interpret(
         if name in given:
             arrays[name] = rounded(given[name], dtype).reshape(shape)
         else:
-            arrays[name] = np.full(shape, np.nan, np.float32)
+            arrays[name] = _unwritten(shape, dtype)
     tiled = _is_tiled(functions)
     if tiled:
         # Nobody may lean on what lies in the padding of an output.
         arrays = {
-            name: tilize(array, 0.0 if roles[name] == "input" else np.nan) for name, array in arrays.items()
+            name: tilize(array, 0 if roles[name] == "input" else _UNWRITTEN[str(array.dtype)])
+            for name, array in arrays.items()
         }  # fmt: skip
     programs = {role: _translate(role, function) for role, function in functions.items()}
     mode = _mode(functions)
@@ -128,7 +148,9 @@ def interpret(
         partition.cores if partition is not None and _has_core_values(functions) else [None]
     )
     for core in cores:
-        machine = _Machine(plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed)
+        machine = _Machine(
+            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled
+        )
         # Infinities and NaN are results like any other.
         with np.errstate(all="ignore"):
             machine.run(programs)
@@ -160,7 +182,7 @@ def tilize(array: Array, padding: float) -> Array:
     """(..., H, W) as tiles (pages, 32, 32), row-major, each matrix padded to whole tiles; a vector is one row."""
     height, width = (1, *array.shape)[-2:]
     rows, columns = -(-height // 32), -(-width // 32)
-    padded = np.full((array.size // (height * width), rows * 32, columns * 32), padding, np.float32)
+    padded = np.full((array.size // (height * width), rows * 32, columns * 32), padding, array.dtype)
     padded[:, :height, :width] = array.reshape(-1, height, width)
     return np.ascontiguousarray(padded.reshape(-1, rows, 32, columns, 32).transpose(0, 1, 3, 2, 4).reshape(-1, 32, 32))
 
@@ -259,7 +281,7 @@ class _Writer:
         binary = {
             tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
             tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
-            tirx.Or: "|",
+            tirx.Or: "|", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^",
         }.get(type(e))  # fmt: skip
         if binary:
             return f"({self.expression(e.a)} {binary} {self.expression(e.b)})"
@@ -276,12 +298,20 @@ class _Writer:
             case tirx.Cast():
                 dtype = str(e.ty.dtype)
                 inner = self.expression(e.value)
-                return f"rounded({inner}, '{dtype}')" if "float" in dtype else f"np.asarray({inner}).astype('{dtype}')"
+                if "float" in dtype or dtype == "int32":
+                    return f"rounded({inner}, '{dtype}')"
+                return f"np.asarray({inner}).astype('{dtype}')"
             case tirx.Not():
                 return f"np.logical_not({self.expression(e.a)})"
+            case tirx.BitwiseNot():
+                return f"np.invert({self.expression(e.a)})"
+            case tirx.LShift() | tirx.RShift():
+                word = "shifted_left" if isinstance(e, tirx.LShift) else "shifted_right"
+                return f"{word}({self.expression(e.a)}, {self.expression(e.b)})"
             case tirx.Select():
-                parts = (e.condition, e.true_value, e.false_value)
-                return f"np.where({', '.join(self.expression(part) for part in parts)})"
+                return self.choice(e, (e.condition, e.true_value, e.false_value))
+            case ir.Call() if str(e.op.name).rpartition(".")[2] == "if_then_else":
+                return self.choice(e, e.args)
             case ir.TensorLoad():
                 indices = ", ".join(self.expression(index) for index in e.indices)
                 return f"m.load('{e.source.name}', ({indices},))"
@@ -295,6 +325,11 @@ class _Writer:
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
                 raise Unsupported(f"the interpreter does not know {what}", span=span_of(e))
+
+    def choice(self, e: Any, parts: Sequence[Any]) -> str:
+        text = f"np.where({', '.join(self.expression(part) for part in parts)})"
+        # Of two numbers of Python NumPy makes int64.
+        return f"np.asarray({text}, np.int32)" if str(e.ty.dtype) == "int32" else text
 
     def emit(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
@@ -347,7 +382,10 @@ class _Writer:
         for axis, one in enumerate(loops):
             shape = ", ".join("-1" if other == axis else "1" for other in range(len(loops)))
             low, extent = self.expression(one.min), self.expression(one.extent)
-            self.emit(depth, f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}).reshape(({shape},))")
+            self.emit(
+                depth,
+                f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
+            )
         self.body(s, depth)
 
     def region(self, region: Any) -> str:
@@ -423,19 +461,20 @@ class _Machine:
 
     def __init__(
         self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
-        turn_limit: int | None, managed: bool,
+        turn_limit: int | None, managed: bool, tiled: bool,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
         self.turn_limit = turn_limit
         self.arrays: dict[str, Array] = {}
-        self.kinds: dict[str, str] = {}
+        # What tiles of DST hold, by array and index: nothing is known of those that were not touched.
+        self.kinds: dict[tuple[str, int], TileKind] = {}
         self.queues: dict[str, _Queue] = {}
         self.blocks: dict[str, deque[Array]] = {}
         self.current: dict[str, Array] = {}
         self.at: Any = None
         self.role = ""
         self.waiting: dict[str, tuple[str, str, int, int, int, Any]] = {}
-        self.managed = managed
+        self.managed, self.tiled = managed, tiled
         self.section = ""
         self.l1_accumulate = False
         self.engine: dict[str, Any] = {}
@@ -546,18 +585,19 @@ class _Machine:
             if name not in self.queues and name not in self.blocks:
                 plan = self.plan.buffer(name)
                 if self.mode == "queues":
-                    tiles = np.full((plan.pages, 32, 32), np.nan, np.float32)
+                    tiles = _unwritten((plan.pages, 32, 32), dtype_of(buffer))
                     self.queues[name] = _Queue(name, plan.pages, dtype_of(buffer), tiles, shard_of=plan.shard_of)
                     if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
                         for slot, page in self._shard(plan.shard_of):
                             tiles[slot] = self._page(plan.shard_of, page)
                 else:
                     self.blocks[name] = deque()
-                    self.current[name] = np.full(shape, np.nan, np.float32)
+                    self.current[name] = _unwritten(shape, dtype_of(buffer))
             self.dtypes = self.dtypes | {name: dtype_of(buffer)}
             return
-        self.arrays[name] = np.full(shape, np.nan, np.float32)
-        self.kinds[name] = scope
+        # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
+        in_dst = self.tiled and scope == "tt.dst"
+        self.arrays[name] = _unwritten(shape, "float32" if in_dst else dtype_of(buffer))
         self.dtypes = self.dtypes | {name: dtype_of(buffer)}
 
     def _array(self, name: str) -> Array:
@@ -632,7 +672,7 @@ class _Machine:
 
     def _padded(self, region: Any) -> Array:
         array, inside, part = self._inside(region)
-        values = np.zeros([extent for _, extent in region[1]], np.float32)
+        values = np.zeros([extent for _, extent in region[1]], array.dtype)
         values[part] = array[inside]
         while values.ndim > 1 and values.shape[0] == 1:
             values = values[0]
@@ -689,7 +729,7 @@ class _Machine:
             return True
         if len(self.blocks[cb]) >= plan.stages:
             return self._wait(role, cb, "reserve", plan.block_pages)
-        block = np.full((plan.block_pages, 32, 32), np.nan, np.float32)
+        block = _unwritten((plan.block_pages, 32, 32), self.dtypes[cb])
         fill(block)
         self.blocks[cb].append(block)
         self.moved += 1
@@ -762,7 +802,7 @@ class _Machine:
         if len(self.blocks[cb]) >= self.plan.buffer(cb).stages:
             return self._wait(role, cb, "reserve", count)
         self.blocks[cb].append(self.current[cb].copy())
-        self.current[cb][...] = np.nan
+        self.current[cb][...] = _UNWRITTEN[_held(self.dtypes[cb])]
         self.moved += 1
         return True
 
@@ -835,7 +875,7 @@ class _Machine:
         if queue.unsent:
             raise self.fault(f"{cb} is popped while it is still being written from", "put noc_writes_flushed before it")
         for index in range(0 if queue.shard_of else count):
-            queue.tiles[(queue.front + index) % queue.pages] = np.nan
+            queue.tiles[(queue.front + index) % queue.pages] = _UNWRITTEN[_held(queue.dtype)]
         queue.front = (queue.front + count) % queue.pages
         queue.filled -= count
         queue.waited -= count
@@ -931,6 +971,7 @@ class _Machine:
     def tile_regs_acquire(self) -> None:
         self._section("", "acquired")
         self.arrays["dst"][...] = 0.0
+        self.kinds.clear()
 
     def tile_regs_commit(self) -> None:
         self._section("acquired", "committed")
@@ -971,26 +1012,46 @@ class _Machine:
                     out = ("cb", out[1], value)
                 else:
                     position = next(i for i, r in enumerate(reads) if isinstance(r, tuple) and r[1] == operand.of)
-                    reads[position] = self._get(reads[position][0], value)
+                    reads[position] = self._as_taken(op, self._get(reads[position][0], value), reads[position][0])
             elif operand.kind == "dst":
                 index = next(rest)
                 self._check_slot(op, value, index)
                 if operand.access in ("read", "update"):
-                    reads.append(self.arrays[value][index])
+                    reads.append(self._in_dst(op, value, index))
                 if operand.access in ("write", "update"):
                     out = ("dst", value, index)
             else:
-                reads.append(np.float32(value))
+                reads.append(np.float32(value) if operand.kind == "float" else int(value))
         assert op.meaning is not None
         assert out is not None
         result = op.meaning(*reads)
         kind, name, index = out
         if kind == "cb":
+            wanted = _held(self.dtypes[name])
+            if str(result.dtype) != wanted:
+                raise self.fault(
+                    f"{op.name} packs {result.dtype} to {name}, which holds {wanted}", "call a typecast before"
+                )
             self._put(name, index, result)
             return
         if op.accumulates and self.section:
             result = self.arrays[name][index] + result
-        self.arrays[name][index] = result if self.wide else rounded(result, "bfloat16")
+        integers = result.dtype == np.int32
+        self.kinds[name, index] = "int32" if integers else "float32"
+        self.arrays[name][index] = (
+            result.view(np.float32) if integers else result if self.wide else rounded(result, "bfloat16")
+        )
+
+    def _in_dst(self, op: Op, name: str, index: int) -> Array:
+        """A tile of DST as what it holds."""
+        tile = self.arrays[name][index]
+        known = self.kinds.get((name, index), op.takes)
+        return self._as_taken(op, tile.view(np.int32) if known == "int32" else tile, f"slot {index} of DST")
+
+    def _as_taken(self, op: Op, tile: Array, where: str) -> Array:
+        if op.takes != "any" and str(tile.dtype) != op.takes:
+            raise self.fault(f"{op.name} takes {op.takes}, {where} holds {tile.dtype}", "call a typecast before")
+        return tile
 
     def _check_slot(self, op: Op, buffer: str, index: int) -> None:
         tiles = len(self.arrays[buffer])
@@ -1015,6 +1076,7 @@ class _Machine:
         assert meaning is not None
         total = self.arrays[out][slot : slot + rows * columns] + meaning(left, right, transpose)
         self.arrays[out][slot : slot + rows * columns] = total if self.wide else rounded(total, "bfloat16")
+        self.kinds |= dict.fromkeys(((out, slot + tile) for tile in range(rows * columns)), "float32")
 
     def pack_l1_accumulate(self, enable: Any) -> None:
         self.l1_accumulate = bool(enable)

@@ -1,4 +1,4 @@
-"""Element-wise operations of the SFPU on 32-bit integers, on tiles in DST. They wrap around, as two's complement does."""
+"""Element-wise operations of the SFPU on 32-bit integers, on tiles in DST. They wrap around (two's complement)."""
 
 from __future__ import annotations
 

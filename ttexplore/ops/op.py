@@ -49,9 +49,9 @@ class Op:
     cb operand whose format the packer must be set to.
 
     `meaning` computes the result tile, of shape (32, 32), from the tiles that are read (cb and dst operands of
-    access read or update) and the scalars, in operand order. `takes` is what the tiles hold that it reads, `any` for both
-    kinds; `gives` what its result is, `same` as the last tile read. `accumulates` says that the result is added to what DST
-    holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of one call on one core
+    access read or update) and the scalars, in operand order. `takes` is what the tiles hold that it reads, `any` for
+    both kinds; `gives` what its result is, `same` as the last tile read. `accumulates` says that the result is added to
+    what DST holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of a call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `dst_bits` says that the operation is right
     only with a DST of this width (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import tvm_ffi
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import TTExploreError
+from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
 from ttexplore.ir.dataflow import parallel_body
@@ -30,9 +30,15 @@ _FPU = ("add", "sub", "mul")
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
 
 # The SFPU's operations where they are not called `<name>_binary_tile` and `<name>_unary_tile`.
-_BINARY_NAMES = {"max": "binary_max", "min": "binary_min", "pow": "power_binary"}
+_BINARY_NAMES = {
+    "max": "binary_max", "min": "binary_min", "pow": "power_binary", "max_int32": "binary_max_int32",
+    "min_int32": "binary_min_int32", "shift_left": "binary_left_shift", "shift_right": "binary_right_shift",
+    **{f"{name}_int32": f"{name}_int" for name in ("add", "sub", "mul", *COMPARISONS)},
+    **{f"bit_{name}": f"bitwise_{name}_binary" for name in ("and", "or", "xor")},
+}  # fmt: skip
 _SCALAR_NAMES = {"max": "unary_max", "min": "unary_min", "pow": "power", **{c: f"unary_{c}" for c in COMPARISONS}}
-_UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16"}
+_UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16", "bit_not": "bitwise_not"}
+_LEAVES = ("number", "scalar", "integer", "whole", "axis", "load")
 _BROADCASTS = {"row": "rows", "column": "cols", "scalar": "scalar"}
 
 
@@ -104,8 +110,15 @@ class _Nest:
             return
         buffer, reader = store.buffer, self.reader
         value = reader.value(store.value)
-        if dtype_of(buffer) == "bfloat16":
-            value = self.graph.make("to_bfloat16", value)
+        match dtype_of(buffer):
+            case "bfloat16":
+                value = self.graph.make("to_bfloat16", value)
+            case "int32":
+                value = self.graph.make("to_int32", value)
+            case _:
+                pass
+        if not self.storage.is_wide and any(map(self.graph.is_int32, range(len(self.graph.values)))):
+            raise Unsupported("integers in 16-bit DST", hint="leave accumulate_dtype out")
         # A later load sees the value as the buffer holds it.
         reader.store(buffer, value)
         if self._is_rounded_later(buffer):
@@ -160,42 +173,50 @@ class _Nest:
             return
         old = self.holders.get(target)
         if old is not None and self.uses.get(old, 0):
-            saved = self.new(None)
-            self.move(target, saved)
+            saved = self.new(None, dtype_of(target))
+            self.move(target, saved, dtype_of(target))
             self.keep(old, saved)
-        self.move(array, target)
+        self.move(array, target, dtype_of(target))
         self.holders.pop(target, None)
 
     def place(self, value: int, want: Any) -> Any:
         """The array of DST that holds a value. A new one is `want` where nothing needs any more what that holds."""
         if value in self.places:
             return self.places[value]
+        if want is not None and dtype_of(want) != self.storage.in_dst(self._dtype(value)):
+            want = None
         known = self.graph[value]
-        match known.op:
-            case "number":
-                return self.filled(known.detail, want)
-            case "scalar":
-                return self.filled(self.graph.scalars[known.detail], want)
-            case "axis":
-                out, numbers = self.new(want), self.storage.index_tile(known.detail, self.span)
-                self.each(lambda t: op("copy_tile", numbers, 0, out, t))
-                return out
-            case "load":
-                return self.loaded(known, want)
-            case _:
-                out = self.computed(value, known, want)
-                self.keep(value, out)
-                return out
-
-    def filled(self, number: Any, want: Any) -> Any:
-        out = self.new(want)
-        self.each(lambda t: op("fill_tile", out, t, self._scalar(number, t)))
+        if known.op in _LEAVES:
+            out = self.new(want, self._dtype(value))
+            self.leaf(known, out)
+            return out
+        out = self.computed(value, known, want)
+        self.keep(value, out)
         return out
 
-    def loaded(self, known: Value, want: Any) -> Any:
+    def leaf(self, known: Value, out: Any) -> None:
+        """Let an array of DST hold a value that is no result."""
+        match known.op:
+            case "number" | "integer":
+                self.filled(known.detail, out)
+            case "scalar" | "whole":
+                self.filled(self.graph.scalars[known.detail], out, whole=known.op == "whole")
+            case "axis":
+                numbers = self.storage.index_tile(known.detail, self.span)
+                self.each(lambda t: op("copy_tile", numbers, 0, out, t))
+            case "load":
+                self.loaded(known, out)
+            case _:
+                raise ValueError(f"{known.op} is a result")
+
+    def filled(self, number: Any, out: Any, *, whole: bool = False) -> None:
+        name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
+        self.each(lambda t: op(name, out, t, self._scalar(number, t)))
+
+    def loaded(self, known: Value, out: Any) -> None:
         """A tile from its circular buffer: once for each use, which costs less than a tile of DST kept until then."""
         buffer, role, _, _ = known.detail
-        source, out = self.storage.tiles[buffer], self.new(want)
+        source = self.storage.tiles[buffer]
         if role == "element":
             self.each(lambda t: op("copy_tile", source, t, out, t))
         elif role == "row" and dtype_of(source) == "bfloat16":
@@ -205,9 +226,13 @@ class _Nest:
         else:
             name = {"row": "unary_bcast_row", "column": "unary_bcast_col", "scalar": "unary_bcast_scalar"}[role]
             self.each(lambda t: op(name, source, self._tile(known, t), out, t))
-        return out
+
+    def _dtype(self, value: int) -> str:
+        return "int32" if self.graph.is_int32(value) else "float32"
 
     def computed(self, value: int, known: Value, want: Any) -> Any:
+        if known.op in ("to_int32", "to_float32"):
+            return self.converted(known, want)
         fpu = self.fpu_form(value, known)
         if fpu is not None:
             return self.on_fpu(known, *fpu, want)
@@ -217,7 +242,22 @@ class _Nest:
         operands = [one for one in known.operands if one not in scalars]
         if len(operands) == 1 and self._has_scalar_form(known, operands[0]):
             return self.in_place(known, operands[0], scalars, want)
-        return self.on_several(known, want)
+        return self.on_several(value, known, want)
+
+    def converted(self, known: Value, want: Any) -> Any:
+        """Integers as numbers, or numbers as integers: in an array of its own, that is one or the other for all time
+        between operations."""
+        (operand,) = known.operands
+        before, after = self._dtype(operand), "int32" if known.op == "to_int32" else "float32"
+        out = self.new(want, after)
+        if operand in self.places or self.graph[operand].op not in _LEAVES:
+            array = self.place(operand, None)
+            self.move(array, out, before)
+        else:
+            self.leaf(self.graph[operand], out)
+        self.done(operand)
+        self.made += self.storage.convert(out, before, after)
+        return out
 
     @staticmethod
     def _has_scalar_form(known: Value, operand: int) -> bool:
@@ -235,7 +275,7 @@ class _Nest:
         self.each(lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
         return out
 
-    def on_several(self, known: Value, want: Any) -> Any:
+    def on_several(self, value: int, known: Value, want: Any) -> Any:
         """An operation of two or three tiles of DST with a place for its result."""
         operands = list(dict.fromkeys(known.operands))
         if known.op == "mul" and len(operands) == 1:
@@ -250,7 +290,7 @@ class _Nest:
                 arrays[one] = self.place(one, None)
         for one in known.operands:
             self.done(one)
-        out = self._result(operands, arrays, want)
+        out = self._result(value, operands, arrays, want)
         if known.op == "where":
             name = "where_tile" if self.storage.is_wide else "where_bf16_tile"
         else:
@@ -258,19 +298,19 @@ class _Nest:
         self.each(lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
         return out
 
-    def _result(self, operands: list[int], arrays: dict[int, Any], want: Any) -> Any:
+    def _result(self, value: int, operands: list[int], arrays: dict[int, Any], want: Any) -> Any:
         if want is not None and not self._is_needed(want):
             return want
         for one in operands:
-            if self._may_change(one, arrays[one], None):
+            if self._dtype(one) == self._dtype(value) and self._may_change(one, arrays[one], None):
                 return arrays[one]
-        return self.new(None)
+        return self.new(None, self._dtype(value))
 
     def on_fpu(self, known: Value, first: int, second: int, role: str, want: Any) -> Any:
         for one in known.operands:
             self.done(one)
         # A product adds to DST, so it goes to a place that nothing else has used.
-        out = self.new(None if known.op == "mul" else want)
+        out = self.new(None if known.op == "mul" else want, "float32")
         in0, in1 = (self.storage.tiles[self.graph[one].detail[0]] for one in (first, second))
         name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
         tile = self.graph[second]
@@ -330,11 +370,11 @@ class _Nest:
 
     # Places
 
-    def new(self, want: Any) -> Any:
+    def new(self, want: Any, dtype: str) -> Any:
         if want is not None and not self._is_needed(want):
             self.holders.pop(want, None)
             return want
-        made = self.storage.temporary(self.like)
+        made = self.storage.temporary(self.like, dtype)
         self.temporaries.add(made)
         return made
 
@@ -362,13 +402,13 @@ class _Nest:
             self.done(value)
         if self._may_change(value, array, want):
             return array
-        out = self.new(want)
-        self.move(array, out)
+        out = self.new(want, self._dtype(value))
+        self.move(array, out, self._dtype(value))
         return out
 
-    def move(self, source: Any, target: Any) -> None:
+    def move(self, source: Any, target: Any, dtype: str) -> None:
         if not source.same_as(target):
-            self.each(lambda t: op("binary_max_tile", source, t, source, t, target, t))
+            self.made.append(self.storage.move(source, target, dtype))
 
     def _need(self, value: int) -> int:
         """The tiles of DST that computing a value takes (Sethi and Ullman's numbers)."""
@@ -406,7 +446,7 @@ class _Nest:
 
     def _scalar(self, number: Any, t: Any) -> Any:
         """A scalar operand for tile t: a number, or an expression of whole numbers."""
-        if isinstance(number, float):
+        if isinstance(number, float | int):
             return number
         places = {self.reader.tile_row: self._tile_row(t), self.reader.tile_column: self._tile_column(t)}
         return tvm_ffi.structural_map(number, (ir.Var, lambda one: places.get(one, one)), order="post")

@@ -1,9 +1,9 @@
 """From the expressions of a T.Parallel nest to its values.
 
-A value of a floating-point dtype is a float32 number, as in the reference. What is made of loop variables and block
-indices alone is a whole number: its part in the loop variables comes from tiles of row and column numbers, the rest is
-computed by the kernel itself. Float32 holds whole numbers exactly up to 2^24; `check_indices` proves that they stay
-below.
+A value of a floating-point dtype is a float32 number, as in the reference, and one of int32 an integer. What is made
+of loop variables and block indices alone is a whole number: its part in the loop variables comes from tiles of row and
+column numbers, the rest is computed by the kernel itself. Float32 holds whole numbers exactly up to 2^24;
+`check_indices` proves that they stay below.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ttexplore.ir.build import constant, dtype_of
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.passes.regions import Bounds
-from ttexplore.passes.tile_values import PRECISION, ValueGraph
+from ttexplore.passes.tile_values import INT32_FORMS, PRECISION, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
@@ -30,6 +30,10 @@ _ARITHMETIC: dict[type, str] = {
 }  # fmt: skip
 _COMPARISONS: dict[type, str] = {
     tirx.GT: "gt", tirx.GE: "ge", tirx.LT: "lt", tirx.LE: "le", tirx.EQ: "eq", tirx.NE: "ne",
+}  # fmt: skip
+_BITWISE: dict[type, str] = {
+    tirx.BitwiseAnd: "bit_and", tirx.BitwiseOr: "bit_or", tirx.BitwiseXor: "bit_xor", tirx.LShift: "shift_left",
+    tirx.RShift: "shift_right",
 }  # fmt: skip
 _LOGIC: dict[type, str] = {tirx.And: "and", tirx.Or: "or", tirx.Not: "not"}
 
@@ -117,6 +121,8 @@ class Reader:
 
     def _value(self, e: Any) -> int:
         make = self.graph.make
+        if isinstance(e, tirx.IntImm) and abs(int(e.value)) > LARGEST_INDEX:
+            return self.graph.integer(int(e.value))
         if isinstance(e, tirx.FloatImm | tirx.IntImm):
             return self.graph.number(float(e.value))
         if e in self.names:
@@ -129,8 +135,13 @@ class Reader:
         if isinstance(e, tirx.Cast):
             return self.cast(e)
         if kind in _ARITHMETIC:
-            self._check_whole(e)
-            return make(_ARITHMETIC[kind], self.value(e.a), self.value(e.b))
+            return self.arithmetic(_ARITHMETIC[kind], e)
+        if kind in _BITWISE:
+            return self.of_integers(_BITWISE[kind], e)
+        if isinstance(e, tirx.BitwiseNot):
+            return make("bit_not", make("to_int32", self.value(e.a)))
+        if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
+            return self.divided(e)
         if kind in _COMPARISONS:
             return self.compare(_COMPARISONS[kind], e.a, e.b)
         if kind in _LOGIC:
@@ -145,7 +156,10 @@ class Reader:
             if name in _FUNCTIONS:
                 if name in PRECISION:
                     self.notes[PRECISION[name]] = None
-                return make(_FUNCTIONS[name], *map(self.value, e.args))
+                values = [self.value(one) for one in e.args]
+                if _FUNCTIONS[name] not in INT32_FORMS and any(map(self.graph.is_int32, values)):
+                    raise Unsupported(f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")')
+                return make(_FUNCTIONS[name], *values)
             raise Unsupported(f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
         raise Unsupported(f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
 
@@ -165,9 +179,9 @@ class Reader:
         inner, target, source = self.value(e.value), str(e.ty.dtype), str(e.value.ty.dtype)
         if target in ("bfloat16", "float16"):
             # float16 is held as bfloat16.
-            return self.graph.make("to_bfloat16", inner)
+            return self.graph.make("to_bfloat16", self.graph.make("to_float32", inner))
         if target == "float32":
-            return inner
+            return self.graph.make("to_float32", inner)
         if target == "bool":
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
@@ -179,13 +193,32 @@ class Reader:
             hint="cast to float32, bfloat16, int32 or bool",
         )
 
-    def _check_whole(self, e: Any) -> None:
-        """Refuse arithmetic of whole numbers that come from elements: they can be larger than float32 holds exactly."""
-        if not is_float(str(e.ty.dtype)) and not isinstance(e, tirx.Max | tirx.Min):
+    def arithmetic(self, name: str, e: Any) -> int:
+        dtype = str(e.ty.dtype)
+        if is_float(dtype) or name in ("max", "min"):
+            return self.graph.make(name, self.value(e.a), self.value(e.b))
+        return self.of_integers(name, e)
+
+    def of_integers(self, name: str, e: Any) -> int:
+        """An operation on two integers."""
+        dtype = str(e.ty.dtype)
+        if dtype != "int32" or name == "div":
+            raise Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+        make = self.graph.make
+        return make(name, *(make("to_int32", self.value(one)) for one in (e.a, e.b)))
+
+    def divided(self, e: Any) -> int:
+        """``a // b`` and ``a % b``, which round down, for integers and powers of two."""
+        divisor, make = constant(e.b), self.graph.make
+        if str(e.ty.dtype) != "int32" or divisor is None or divisor < 1 or divisor & (divisor - 1):
             raise Unsupported(
-                f"arithmetic in {e.ty.dtype} on elements",
-                hint='cast the elements to float32 first: T.cast(x, "float32")',
+                f"a division of elements by {e.b}",
+                hint="// and % of int32 take powers of two; else divide numbers and T.floor them",
             )
+        dividend = make("to_int32", self.value(e.a))
+        if isinstance(e, tirx.FloorMod):
+            return make("bit_and", dividend, self.graph.integer(divisor - 1))
+        return make("shift_right", dividend, self.graph.integer(divisor.bit_length() - 1))
 
     def compare(self, name: str, a: Any, b: Any) -> int:
         if self.is_index(a) and self.is_index(b):
@@ -211,10 +244,17 @@ class Reader:
             divisor = constant(e.b)
             if divisor is None or divisor < 1:
                 raise Unsupported(f"a division of loop variables by {e.b}", hint="divide by a positive constant")
-            quotient = self._quotient(self.whole(e.a), divisor)
+            dividend = self.whole(e.a)
+            if self.graph.is_int32(dividend):
+                return self.divided(e)
+            quotient = self._quotient(dividend, divisor)
             if isinstance(e, tirx.FloorDiv):
                 return quotient
-            return make("sub", self.whole(e.a), make("mul", quotient, self.graph.number(divisor)))
+            return make("sub", dividend, make("mul", quotient, self.graph.number(divisor)))
+        if kind in _BITWISE:
+            return self.of_integers(_BITWISE[kind], e)
+        if isinstance(e, tirx.BitwiseNot):
+            return make("bit_not", make("to_int32", self.whole(e.a)))
         if isinstance(e, tirx.Select):
             return self.choice(e.condition, e.true_value, e.false_value)
         if isinstance(e, tirx.Cast):
@@ -309,27 +349,38 @@ def check_indices(statement: Any, bounds: Bounds) -> None:
     """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
     unsigned division. Raises Unsupported with the store's line."""
     loops, body = parallel_body(statement)
+    # Names of values that come from elements.
+    elements: set[Any] = set()
     for one in loops:
         bounds.enter(one)
     for store in body:
         if not isinstance(store, tirx.BufferStore | tirx.Bind):
             continue
         try:
-            _check_expression(store.value, bounds, inside=False, seen={})
-            if isinstance(store, tirx.Bind) and is_index(store.value):
-                bounds.enter(store)
+            _check_expression(store.value, bounds, elements, inside=False, seen={})
+            if isinstance(store, tirx.Bind):
+                if _is_checked(store.value, elements):
+                    bounds.enter(store)
+                else:
+                    elements.add(store.var)
         except TTExploreError as error:
             raise error.at(span_of(store)) from None
 
 
-def _check_expression(e: Any, bounds: Bounds, *, inside: bool, seen: dict[Any, None]) -> None:
+def _is_checked(e: Any, elements: set[Any]) -> bool:
+    """Whether an expression is computed as a number made of indices: from bits on it is an integer."""
+    exact = (*_BITWISE, tirx.BitwiseNot)
+    return is_index(e) and not any(one in elements or isinstance(one, exact) for one in nodes_of(e))
+
+
+def _check_expression(e: Any, bounds: Bounds, elements: set[Any], *, inside: bool, seen: dict[Any, None]) -> None:
     if e in seen:
         return
     seen[e] = None
-    index = not isinstance(e, tirx.IntImm) and is_index(e)
+    index = not isinstance(e, tirx.IntImm) and _is_checked(e, elements)
     if index and not inside:
         _check_size(e, bounds)
-    if type(e) in _COMPARISONS and is_index(e.a) and is_index(e.b):
+    if type(e) in _COMPARISONS and _is_checked(e.a, elements) and _is_checked(e.b, elements):
         _check_size(e.a - e.b, bounds)
     if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
         known = bounds.proofs.const_int_bound(e.a)
@@ -342,7 +393,7 @@ def _check_expression(e: Any, bounds: Bounds, *, inside: bool, seen: dict[Any, N
             )
     for part in parts_of(e):
         if not isinstance(e, ir.TensorLoad):
-            _check_expression(part, bounds, inside=index, seen=seen)
+            _check_expression(part, bounds, elements, inside=index, seen=seen)
 
 
 def _range(e: Any, bounds: Bounds) -> tuple[int, int]:

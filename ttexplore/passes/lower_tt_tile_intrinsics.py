@@ -95,7 +95,8 @@ class _Lowering:
     def statement(self, statement: Any) -> list[Any]:
         if isinstance(statement, tirx.AllocBuffer):
             buffer = statement.buffer
-            dtype = dtype_of(buffer) if scope_of(buffer) == "tt.cb" else self.storage.dst_dtype
+            dtype = dtype_of(buffer)
+            dtype = dtype if scope_of(buffer) == "tt.cb" else self.storage.in_dst(dtype)
             self.storage.add(buffer, dtype, statement.span)
             return []
         if isinstance(statement, tirx.Bind):
@@ -138,7 +139,7 @@ class _Lowering:
         if attribute(statement, "transpose"):
             if dtype_of(source) == "float32":
                 self.reasons.append(f"{source.name} is transposed: float32 is cut to 10 bits of fraction on the way")
-            value = storage.temporary(target)
+            value = storage.temporary(target, dtype_of(source))
             rows, columns = tile_grid(shape_of(target_block))
             return [
                 storage.each(count, lambda t: op(
@@ -146,28 +147,39 @@ class _Lowering:
                 )),
                 *storage.pack(value, target, target_block),
             ]  # fmt: skip
+        kinds = (dtype_of(source), dtype_of(target))
+        converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":
-            if scope_of(source) == "tt.dst":
+            if scope_of(source) == "tt.dst" and not converted:
                 return storage.pack(source, target, target_block)
-            value = storage.temporary(target)
-            copied = storage.each(count, lambda t: op("copy_tile", source, t, value, t))
-            return [copied, *storage.pack(value, target, target_block)]
-        if scope_of(source) == "tt.dst":
-            made = [storage.each(count, lambda t: op("binary_max_tile", source, t, source, t, target, t))]
-        else:
-            made = [storage.each(count, lambda t: op("copy_tile", source, t, target, t))]
-        if storage.is_wide and target_block in self.rounded and dtype_of(source) == "float32":
+            value = storage.temporary(target, kinds[1])
+            return [
+                *self.to_dst(source, value),
+                *storage.convert(value, *kinds),
+                *storage.pack(value, target, target_block),
+            ]
+        made = [*self.to_dst(source, target), *storage.convert(target, *kinds)]
+        if storage.is_wide and target_block in self.rounded and dtype_of(source) != "bfloat16":
             made.append(storage.each(count, lambda t: op("typecast_fp32_to_bf16_tile", target, t)))
         return made
+
+    def to_dst(self, source: Any, target: Any) -> list[Any]:
+        """What a block holds, in DST."""
+        if scope_of(source) == "tt.dst":
+            return [self.storage.move(source, target, dtype_of(source))]
+        return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
 
     def fill(self, statement: Any) -> list[Any]:
         region, value = arguments(statement)
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
             raise Unsupported(f"T.fill with {value}", hint="fill with a constant")
         storage, target = self.storage, self.tiles[region.source]
-        into = target if scope_of(target) == "tt.dst" else storage.temporary(target)
-        number = float(rounded(value.value, dtype_of(region.source)))
-        made = [storage.each(storage.count(target), lambda t: op("fill_tile", into, t, number))]
+        dtype = dtype_of(region.source)
+        into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype)
+        name, number = "fill_tile", float(rounded(value.value, dtype))
+        if dtype == "int32":
+            name, number = "fill_int_tile", int(value.value)
+        made = [storage.each(storage.count(target), lambda t: op(name, into, t, number))]
         return made if into is target else [*made, *storage.pack(into, target, region.source)]
 
     def gemm(self, statement: Any) -> list[Any]:
@@ -176,6 +188,12 @@ class _Lowering:
         columns = tile_grid(shape_of(c))[1]
         transpose = attribute(statement, "transpose_B")
         in0, in1, out = self.tiles[a], self.tiles[b], self.tiles[c]
+        integers = next((one for one in (a, b, c) if dtype_of(one) == "int32"), None)
+        if integers is not None:
+            raise Unsupported(
+                f"T.gemm with {integers.name}, which is int32",
+                hint="the matrix unit multiplies numbers: cast to bfloat16",
+            )
         made: list[Any] = []
         if attribute(statement, "clear_accum"):
             made.append(self.storage.each(self.storage.count(out), lambda t: op("fill_tile", out, t, 0.0)))

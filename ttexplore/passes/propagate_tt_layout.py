@@ -216,14 +216,21 @@ def _tensor_operand(name: str, region: Any) -> TTExploreError:
 
 def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
     """Whether DST is to hold 32-bit values, and why."""
-    if asked != "auto":
-        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as asked for"]
     function = program.kernel
     found = walk(function.body)
-    wide = [str(s.buffer.name) for s in found if isinstance(s, tirx.AllocBuffer) and dtype_of(s.buffer) == "float32"]
-    wide += [str(p.name) for p in function.params if is_buffer(p) and storage_dtype(dtype_of(p)) == "float32"]
-    if wide:
-        return True, [f"32-bit DST: {', '.join(wide)} hold float32"]
+    held: dict[str, list[str]] = {}
+    for buffer in (*(s.buffer for s in found if isinstance(s, tirx.AllocBuffer)), *filter(is_buffer, function.params)):
+        held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
+    if "int32" in held and asked == "bfloat16":
+        raise UsageError(
+            f"accumulate_dtype is {asked!r}, and {', '.join(held['int32'])} hold int32",
+            hint="leave accumulate_dtype out: integers need 32-bit DST",
+        )
+    if asked != "auto":
+        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as asked for"]
+    for dtype in ("float32", "int32"):
+        if dtype in held:
+            return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
     if any(op_name(statement) == "tl.gemm" for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
     engine = program.plan.options.get("eltwise", "auto")

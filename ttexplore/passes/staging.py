@@ -192,8 +192,10 @@ class _Web:
             return False
         if not self._used_where_written(self.stores[0]):
             return False
-        narrower = self.dtype == "bfloat16" and storage_dtype(dtype_of(_tensor_of_store(self.stores[0]))) == "float32"
-        return not narrower
+        stored = _stored_dtype(self.stores[0])
+        narrower = self.dtype == "bfloat16" and stored == "float32"
+        other_kind = (self.dtype == "int32") != (stored == "int32")
+        return not narrower and not other_kind
 
     def _is_plain_operand(self) -> bool:
         reads = [read for read, _ in self.web.reads]

@@ -18,7 +18,7 @@ class TileStorage:
     """Buffers of tiles, by the block buffer that they stand for.
 
     `made` are the allocations, `prologue` the statements that fill constant tiles before the work starts, `extra` the
-    circular buffers of those. `dst_dtype` is what a tile of DST holds.
+    circular buffers of those. `dst_dtype` is what a tile of DST holds of numbers.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -50,9 +50,25 @@ class TileStorage:
         tiles = self.allocate(str(block.name), rows * columns, dtype, scope_of(block), span)
         self.tiles[block] = tiles
 
-    def temporary(self, like: Any) -> Any:
-        """A DST array with a tile for each tile of `like`."""
-        return self.allocate(f"{like.name}_value", self.count(like), self.dst_dtype, "tt.dst", None)
+    def in_dst(self, dtype: str) -> str:
+        """What a tile of DST holds of a dtype: integers, or the numbers that there is room for."""
+        return "int32" if dtype == "int32" else self.dst_dtype
+
+    def temporary(self, like: Any, dtype: str) -> Any:
+        """A DST array for values of a dtype, with a tile for each tile of `like`."""
+        return self.allocate(f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst", None)
+
+    def move(self, source: Any, target: Any, dtype: str) -> Any:
+        """Copying values of a dtype within DST."""
+        name = "bitwise_or_binary_tile" if dtype == "int32" else "binary_max_tile"
+        return self.each(self.count(target), lambda t: op(name, source, t, source, t, target, t))
+
+    def convert(self, array: Any, source: str, target: str) -> list[Any]:
+        """Turning what DST holds into integers or back, in place; nothing between dtypes of the same kind."""
+        if (source == "int32") == (target == "int32"):
+            return []
+        name = "typecast_int32_to_fp32_tile" if source == "int32" else "typecast_fp32_to_int32_tile"
+        return [self.each(self.count(array), lambda t: op(name, array, t))]
 
     def count(self, buffer: Any) -> int:
         return int(buffer.ty.shape[0])

@@ -15,12 +15,26 @@ import ml_dtypes
 import numpy as np
 import tvm_ffi
 
+from ttexplore.ops.integers import shifted_left, shifted_right
+from ttexplore.ops.sfpu import as_int32
+
 COMMUTING = frozenset(["add", "mul", "max", "min"])
 MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
 COMPARISONS = frozenset(MIRRORED)
 
 # What jumps: an error in the last place of an operand can become an error of the whole result.
-JUMPING = COMPARISONS | {"floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)}
+JUMPING = COMPARISONS | {"to_int32", "floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)}
+
+# Operations on 32-bit integers, which wrap around; `to_int32` takes a number, towards zero. Those on two integers that
+# there are for numbers as well have the name of these with this ending.
+_ON_INT32 = "_int32"
+INT32_FORMS = frozenset(["add", "sub", "mul", "max", "min", "abs", *MIRRORED])
+_INT32_RESULTS = frozenset(
+    [
+        "integer", "whole", "to_int32", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right",
+        *(f"{name}{_ON_INT32}" for name in INT32_FORMS),
+    ]
+)  # fmt: skip
 
 # Results that bfloat16 holds exactly if it holds the operands.
 _KEEPS_BFLOAT16 = frozenset(
@@ -36,14 +50,18 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "square": np.square, "erf": math.erf,
 }  # fmt: skip
 
+_SYMMETRIC_INT32 = frozenset(
+    ["bit_and", "bit_or", "bit_xor", *(f"{name}{_ON_INT32}" for name in (*COMMUTING, "eq", "ne"))]
+)
+
 
 @dataclass(frozen=True)
 class Value:
     """One value: the operation, its operands (numbers of other values), and for leaves what they are.
 
-    Leaves: ``number`` (detail: a float32), ``scalar`` (a whole number that the kernel computes when it runs; detail:
-    its place in `ValueGraph.scalars`), ``load`` (detail: buffer, role, version), ``axis`` (0: the row of an element in
-    its tile, 1: its column).
+    Leaves: ``number`` (detail: a float32), ``integer`` (detail: an int), ``scalar`` and ``whole`` (a whole number that
+    the kernel computes when it runs, as float32 and as int32; detail: its place in `ValueGraph.scalars`), ``load``
+    (detail: buffer, role, version), ``axis`` (0: the row of an element in its tile, 1: its column).
     """
 
     op: str
@@ -82,6 +100,14 @@ class ValueGraph:
         self.scalars.append(expression)
         return self._add(Value("scalar", detail=len(self.scalars) - 1))
 
+    def integer(self, value: int) -> int:
+        """A constant of int32."""
+        return self._add(Value("integer", detail=value))
+
+    def whole(self, place: int) -> int:
+        """One of the `scalars` as int32."""
+        return self._add(Value("whole", detail=place))
+
     def load(self, buffer: Any, role: str, version: int, dtype: str) -> int:
         return self._add(Value("load", detail=(buffer, role, version, dtype)))
 
@@ -98,6 +124,13 @@ class ValueGraph:
         """Whether it is the same for all elements of a tile, and known without DST."""
         return self[value].op in ("number", "scalar")
 
+    def is_int32(self, value: int) -> bool:
+        """Whether DST holds it as an integer. Numbers of indices, and truth, are float32."""
+        known = self[value]
+        if known.op == "load":
+            return known.detail[3] == "int32"
+        return known.op in _INT32_RESULTS or (known.op == "where" and self.is_int32(known.operands[1]))
+
     def is_boolean(self, value: int) -> bool:
         """Whether it is 1.0 or 0.0."""
         known = self[value]
@@ -105,6 +138,8 @@ class ValueGraph:
             return known.detail in (0.0, 1.0)
         if known.op in ("max", "min", "mul"):
             return all(self.is_boolean(operand) for operand in known.operands)
+        if known.op == "to_float32":
+            return self[known.operands[0]].op.removesuffix(_ON_INT32) in COMPARISONS
         return known.op in COMPARISONS or known.op in ("not", *(f"{name}z" for name in MIRRORED))
 
     def is_bfloat16(self, value: int) -> bool:
@@ -127,6 +162,12 @@ class ValueGraph:
         if op in _FOLDED and all(self.is_number(operand) for operand in operands):
             with np.errstate(all="ignore"):
                 return self.number(_FOLDED[op](*(np.float32(self[operand].detail) for operand in operands)))
+        if op == "where" and any(map(self.is_int32, operands[1:])):
+            operands = (operands[0], *(self.make("to_int32", one) for one in operands[1:]))
+        if op in INT32_FORMS and any(map(self.is_int32, operands)):
+            made = self.make(f"{op}{_ON_INT32}", *(self.make("to_int32", one) for one in operands))
+            # Truth is a number.
+            return self.make("to_float32", made) if op in COMPARISONS else made
         if op in COMPOSITIONS:
             made = COMPOSITIONS[op](self, *operands)
             if made is not None:
@@ -135,6 +176,8 @@ class ValueGraph:
             first, second = operands
             if self.is_scalar(first) or (not self.is_scalar(second) and second < first):
                 operands = (second, first)
+        if op in _SYMMETRIC_INT32 and operands[1] < operands[0]:
+            operands = operands[::-1]
         if op in COMPARISONS and self.is_scalar(operands[0]) and not self.is_scalar(operands[1]):
             op, operands = MIRRORED[op], operands[::-1]
         return self._add(Value(op, operands))
@@ -330,6 +373,58 @@ def _hypotenuse(graph: ValueGraph, a: int, b: int) -> int:
     return graph.make("sqrt", graph.make("add", graph.make("mul", a, a), graph.make("mul", b, b)))
 
 
+def _to_int32(graph: ValueGraph, a: int) -> int | None:
+    if graph.is_int32(a):
+        return a
+    known = graph[a]
+    match known.op:
+        case "number":
+            return graph.integer(int(as_int32(np.array(known.detail))))
+        case "scalar":
+            return graph.whole(known.detail)
+        case "to_float32" if graph.is_boolean(a):
+            return known.operands[0]
+        case "trunc":
+            return graph.make("to_int32", known.operands[0])
+        case _:
+            return None
+
+
+def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
+    """What costs less than the product with a constant."""
+    if graph[a].op == "integer":
+        a, b = b, a
+    if graph[b].op != "integer":
+        return None
+    factor = graph[b].detail
+    if graph[a].op == "integer":
+        return _folded_int32(np.multiply)(graph, a, b)
+    if factor == -1:
+        return graph.make("sub_int32", graph.integer(0), a)
+    if factor > 0 and factor & (factor - 1) == 0:
+        places = factor.bit_length() - 1
+        return graph.make("shift_left", a, graph.integer(places)) if places else a
+    return None
+
+
+def _to_float32(graph: ValueGraph, a: int) -> int | None:
+    if not graph.is_int32(a):
+        return a
+    return graph.number(graph[a].detail) if graph[a].op == "integer" else None
+
+
+def _folded_int32(meaning: Callable[..., Any]) -> Callable[..., int | None]:
+    """The constant of an operation on constants."""
+
+    def composed(graph: ValueGraph, *operands: int) -> int | None:
+        if any(graph[one].op != "integer" for one in operands):
+            return None
+        with np.errstate(all="ignore"):
+            return graph.integer(int(np.int32(meaning(*(np.int32(graph[one].detail) for one in operands)))))
+
+    return composed
+
+
 # What a composed function is good to, where that is less than float32 gives.
 PRECISION: dict[str, str] = {
     "log1p": "T.log1p(x) is log(1 + x), off by 1e-7: relative to the result that is much near 0",
@@ -344,5 +439,10 @@ COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "log1p": lambda graph, a: graph.make("log", graph.make("add", a, graph.number(1.0))),
     "log10": _scaled("log2", math.log10(2)), "exp10": _of_scaled("exp2", math.log2(10)),
     "sinh": _two_exponentials("sub"), "cosh": _two_exponentials("add"), "tan": _tangent, "hypot": _hypotenuse,
-    **{name: _compared(name) for name in MIRRORED},
+    **{name: _compared(name) for name in MIRRORED}, "to_int32": _to_int32, "to_float32": _to_float32,
+    **{f"{name}{_ON_INT32}": _folded_int32(_FOLDED[name]) for name in INT32_FORMS},
+    "mul_int32": _multiply_int32,
+    "bit_and": _folded_int32(np.bitwise_and), "bit_or": _folded_int32(np.bitwise_or),
+    "bit_xor": _folded_int32(np.bitwise_xor), "bit_not": _folded_int32(np.invert),
+    "shift_left": _folded_int32(shifted_left), "shift_right": _folded_int32(shifted_right),
 }  # fmt: skip

@@ -47,8 +47,8 @@ TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
     "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
 }
 
-# What a simulator, or that of one chip, computes wrongly without a word, or ends over, by the call in the kernel's text,
-# and what to do instead.
+# What a simulator, or that of one chip, computes wrongly without a word, or ends over, by the call in the kernel's
+# text, and what to do instead.
 REFUSED_CALLS = {
     "wolfpine": {
         "pack_reconfig_l1_acc": (

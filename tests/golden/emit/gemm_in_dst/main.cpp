@@ -4,8 +4,9 @@
 // main [--inputs FILE...] [--out FOLDER]
 //   inputs, in order: A (128, 128), B (128, 128)
 //   outputs: C (128, 128)
-// A file holds one tensor: row-major float32 without a header, as numpy's tofile writes and fromfile reads it. Inputs
-// that are not given are random. Outputs are written to FOLDER/<name>.bin; FOLDER is the one of this file if not given.
+// A file holds one tensor, row-major and without a header, as numpy's tofile writes and fromfile reads it:
+// float32. Inputs that are not given are random. Outputs are written to FOLDER/<name>.bin;
+// FOLDER is the one of this file if not given.
 //
 // CMakeLists.txt, with the SDK installed:
 //   cmake_minimum_required(VERSION 3.22)
@@ -21,7 +22,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -60,9 +60,16 @@ Options parse(int argc, char** argv) {
     return options;
 }
 
+// The bits of float32 or int32 numbers.
+using Words = std::vector<uint32_t>;
+
+// What an output holds where no kernel writes: not a number, or a conspicuous integer.
+constexpr uint32_t UNWRITTEN = 0x7fc00000;
+
 // A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles.
 struct Tiles {
     size_t matrices, rows, columns, page_bytes;
+    bool integers;
 
     size_t elements() const { return matrices * rows * columns; }
     size_t element_bytes() const { return page_bytes / 1024; }
@@ -92,11 +99,10 @@ struct Place {
 };
 
 std::shared_ptr<distributed::MeshBuffer> to_device(
-    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const std::vector<float>& values) {
+    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Words& values) {
     std::vector<uint8_t> bytes(tiles.bytes());
     for_each_element(tiles, [&](size_t byte, size_t index) {
-        uint32_t bits;
-        std::memcpy(&bits, &values[index], 4);
+        uint32_t bits = values[index];
         // bfloat16 is the upper half of a float32, rounded to the nearest, ties to even.
         if (tiles.element_bytes() == 2) bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
         std::memcpy(&bytes[byte], &bits, tiles.element_bytes());
@@ -110,52 +116,51 @@ std::shared_ptr<distributed::MeshBuffer> to_device(
     return buffer;
 }
 
-std::vector<float> from_device(
+Words from_device(
     distributed::MeshDevice& device, const Tiles& tiles, std::shared_ptr<distributed::MeshBuffer>& buffer) {
     std::vector<uint8_t> bytes;
     distributed::EnqueueReadMeshBuffer(device.mesh_command_queue(), bytes, buffer, true);
-    std::vector<float> values(tiles.elements());
+    Words values(tiles.elements());
     for_each_element(tiles, [&](size_t byte, size_t index) {
-        uint32_t bits = 0;
-        std::memcpy(&bits, &bytes[byte], tiles.element_bytes());
-        if (tiles.element_bytes() == 2) bits <<= 16;
-        std::memcpy(&values[index], &bits, 4);
+        std::memcpy(&values[index], &bytes[byte], tiles.element_bytes());
+        if (tiles.element_bytes() == 2) values[index] <<= 16;
     });
     return values;
 }
 
-[[maybe_unused]] std::vector<float> load(const Options& options, size_t index, const Tiles& tiles) {
-    std::vector<float> values(tiles.elements());
+[[maybe_unused]] Words load(const Options& options, size_t index, const Tiles& tiles) {
+    Words values(tiles.elements());
     if (index >= options.inputs.size()) {
         std::mt19937 random(index);
         std::normal_distribution<float> normal;
-        for (auto& value : values) value = normal(random);
+        for (auto& value : values) {
+            const float number = normal(random);
+            std::memcpy(&value, &number, 4);
+            if (tiles.integers) value = static_cast<uint32_t>(static_cast<int32_t>(1000 * number));
+        }
         return values;
     }
     const auto& file = options.inputs[index];
-    const size_t bytes = values.size() * sizeof(float);
+    const size_t bytes = 4 * values.size();
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw std::runtime_error(file + " cannot be read");
     if (const auto found = std::filesystem::file_size(file); found != bytes)
         throw std::runtime_error(
-            file + " has " + std::to_string(found) + " bytes, its tensor " + std::to_string(bytes) + " of float32");
+            file + " has " + std::to_string(found) + " bytes, its tensor " + std::to_string(bytes) +
+                                 (tiles.integers ? " of int32" : " of float32"));
     stream.read(reinterpret_cast<char*>(values.data()), bytes);
     return values;
 }
 
-// An output that no kernel writes is seen as NaN, not taken from what lay there before.
-std::vector<float> unwritten(const Tiles& tiles) {
-    return std::vector<float>(tiles.elements(), std::numeric_limits<float>::quiet_NaN());
-}
-
-void save(const Options& options, const std::string& name, const std::vector<float>& values) {
+void save(const Options& options, const std::string& name, const Words& values) {
     const auto file = options.out / (name + ".bin");
     std::ofstream stream(file, std::ios::binary);
-    stream.write(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    stream.write(reinterpret_cast<const char*>(values.data()), 4 * values.size());
     if (!stream.flush()) throw std::runtime_error(file.string() + " cannot be written");
-    size_t nans = 0;
-    for (const float value : values) nans += value != value;
-    std::printf("%s: %zu elements, %zu of them NaN -> %s\n", name.c_str(), values.size(), nans, file.c_str());
+    size_t unwritten = 0;
+    for (const auto value : values) unwritten += value == UNWRITTEN;
+    std::printf("%s: %zu elements, %zu of them NaN or not written -> %s\n", name.c_str(), values.size(), unwritten,
+                file.c_str());
 }
 
 void run(const Options& options) {
@@ -166,15 +171,15 @@ void run(const Options& options) {
         throw std::runtime_error("the program is for wormhole_n150, the device is another chip");
     Program program = CreateProgram();
 
-    const Tiles A_tiles{1, 128, 128, 2048};
+    const Tiles A_tiles{1, 128, 128, 2048, false};
     const Place A_place{BufferType::DRAM};
     auto A_tensor = to_device(*device, A_tiles, A_place, load(options, 0, A_tiles));
-    const Tiles B_tiles{1, 128, 128, 2048};
+    const Tiles B_tiles{1, 128, 128, 2048, false};
     const Place B_place{BufferType::DRAM};
     auto B_tensor = to_device(*device, B_tiles, B_place, load(options, 1, B_tiles));
-    const Tiles C_tiles{1, 128, 128, 2048};
+    const Tiles C_tiles{1, 128, 128, 2048, false};
     const Place C_place{BufferType::DRAM};
-    auto C_tensor = to_device(*device, C_tiles, C_place, unwritten(C_tiles));
+    auto C_tensor = to_device(*device, C_tiles, C_place, Words(C_tiles.elements(), UNWRITTEN));
 
     const std::vector<CoreCoord> cores = {
         {0, 0}, {1, 0}, {2, 0}, {3, 0},
