@@ -46,7 +46,10 @@ def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple
         if index is None:
             raise ResourceError(
                 f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
-                hint="use fewer staging buffers",
+                hint="use fewer staging buffers"
+                if buffer.producer != "compute" or buffer.consumer != "compute"
+                else "use fewer staging buffers, or fewer values of a T.Parallel at a time: compute each right before "
+                "its use",
                 span=buffer.origin,
             )
         taken.add(index)

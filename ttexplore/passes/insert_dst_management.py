@@ -33,8 +33,10 @@ from ttexplore.passes.dst.spills import Spill, SpillBuffers
 from ttexplore.passes.dst.steps import as_step, first_access, only_reads, refuse_conditions, touches, values_in
 from ttexplore.passes.insert_compute_init import initialise, strip_inits
 from ttexplore.passes.propagate_tt_layout import check_l1
-from ttexplore.plan import Plan
+from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
+
+Epilogue = Literal["fused", "separate"]
 
 # What a product costs besides its multiplications: each tile that is unpacked for it, mostly hidden behind them.
 _UNPACK_CYCLES = 4
@@ -44,7 +46,7 @@ def insert_dst_management(
     program: Program,
     target: Target,
     *,
-    epilogue: Literal["fused", "separate"] = "fused",
+    epilogue: Epilogue = "fused",
     subblock: tuple[int, int] | None = None,
 ) -> Program:
     """Give each value slots of DST, in sections that acquire, compute, commit, pack and release.
@@ -61,6 +63,7 @@ def insert_dst_management(
     A block is worked off in sub-blocks that fit DST. An accumulator that fits stays in DST through its whole loop; a
     larger one keeps its partial sums in a circular buffer between the turns. Where more values are alive than DST
     holds, a section ends: what is still wanted goes to circular buffers and comes back right before its next use.
+    Values that are not alive together share a buffer; where L1 has no room for them all, sub-blocks are smaller.
 
     `epilogue` says where operations on the result of a loop run whose partial sums are kept in a buffer: ``fused``
     takes the last turn out of the loop, so that they find the result in DST; ``separate`` loads it again. `subblock`
@@ -72,15 +75,12 @@ def insert_dst_management(
     function = program.functions["compute"]
     body = strip_inits(statements(function.body))
     refuse_conditions(body)
-    management = _Management(program.plan, target, epilogue, subblock)
-    made = management.function(body)
+    management, made, buffers = _within_l1(body, program.plan, target, epilogue, subblock)
     kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]
     allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
     rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
     physical = [management.dst_allocation] if management.used_dst else []
     function = with_function_body(function, [*allocations, *management.spills.allocations, *physical, *rest])
-    buffers = number_buffers((*program.plan.buffers, *management.spills.buffers), target)
-    check_l1(buffers, target, program.plan.layouts)
     compute = dataclasses.replace(
         program.plan.compute, reasons=(*program.plan.compute.reasons, *dict.fromkeys(management.reasons))
     )
@@ -90,14 +90,40 @@ def insert_dst_management(
     return Program({**program.functions, "compute": initialise(function, plan)}, plan, program.source)
 
 
+def _within_l1(
+    body: list[Any], plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None
+) -> tuple[_Management, list[Any], tuple[CircularBuffer, ...]]:
+    """The management of DST, the statements that it makes and all circular buffers: with sub-blocks so small that the
+    buffers of what is kept between sections fit the core. Raises ResourceError where none are."""
+    assert plan.compute is not None
+    room, first = plan.compute.dst_tiles, None
+    while True:
+        management = _Management(plan, target, epilogue, subblock, room)
+        made = management.function(body)
+        try:
+            buffers = number_buffers((*plan.buffers, *management.spills.buffers), target)
+            check_l1(buffers, target, plan.layouts)
+        except ResourceError as error:
+            first = first or error
+            room = management.spills.largest_part - 1
+            if room < 1 or subblock is not None:
+                raise first from None
+        else:
+            if first is not None:
+                management.reasons.append(f"sub-blocks of at most {room} tiles, because L1 has no room for larger ones")
+            return management, made, buffers
+
+
 class _Management:
+    """`room` is the number of tiles that a sub-block may have."""
+
     def __init__(
-        self, plan: Plan, target: Target, epilogue: Literal["fused", "separate"], subblock: tuple[int, int] | None
+        self, plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None, room: int
     ) -> None:
         assert plan.compute is not None
         self.plan, self.target, self.compute = plan, target, plan.compute
         self.epilogue, self.subblock = epilogue, subblock
-        self.capacity = plan.compute.dst_tiles
+        self.capacity, self.room = plan.compute.dst_tiles, room
         self.spills = SpillBuffers({buffer.name for buffer in plan.buffers})
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation("dst", (self.capacity, 32, 32), dtype, "tt.dst")
@@ -126,7 +152,7 @@ class _Management:
         body, fresh = self.without_first_fills(self.with_epilogues(body))
         parts = group_steps(body, self.grids)
         spilled = dict(spilled)
-        self.spill_shared(parts, spilled, fresh)
+        own = self.spill_shared(parts, spilled, fresh)
         made: list[Any] = []
         for position, part in enumerate(parts):
             rest = [inner for later in parts[position + 1 :] for inner in _statements_of(later)]
@@ -139,6 +165,8 @@ class _Management:
                 made += self.compound(part, spilled, rest, live_after)
             else:
                 made.append(part)
+        for value in own:
+            self.spills.give_back(spilled[value].cb)
         return made
 
     def stays(self, statement: Any) -> bool:
@@ -230,18 +258,26 @@ class _Management:
 
     # Values that several groups or loops touch
 
-    def spill_shared(self, parts: list[Any], spilled: dict[Any, Spill], fresh: dict[Any, Any]) -> None:
-        """Give a circular buffer to each value that a group or loop of this sequence wants from another one."""
-        for value in dict.fromkeys(value for part in parts for value in _values_of(part)):
+    def spill_shared(self, parts: list[Any], spilled: dict[Any, Spill], fresh: dict[Any, Any]) -> list[Any]:
+        """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The values
+        that get one; nothing outside of the sequence knows them."""
+        own: list[Any] = []
+        lives = _lives(parts)
+        for value, (first, _) in lives.items():
             if value not in spilled and any(_wants(part, value) for part in parts):
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
+                for other in [one for one in own if lives[one][1] < first]:
+                    own.remove(other)
+                    self.spills.give_back(spilled[other].cb)
                 spilled[value] = self.spills.block(value, shape, reason)
+                own.append(value)
             if value in fresh:
                 loops = [part for part in parts if isinstance(part, tirx.For) and part.loop_var.same_as(fresh[value])]
                 once = sum(touches(one, value) for one in statements(loops[0].body)) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
+        return own
 
     def shape(self, grid: Grid) -> SubBlock:
         """How blocks of these tiles are cut: one way for all values that are kept in buffers in parts."""
@@ -263,7 +299,7 @@ class _Management:
         best: tuple[tuple[float, int, int], SubBlock] | None = None
         # Parts of as many tiles go through DST alike, whatever their shape.
         schedules: dict[tuple[int, int], Schedule | None] = {}
-        for shape in sub_blocks(grid, self.capacity):
+        for shape in sub_blocks(grid, self.room):
             if asked is not None and (shape.rows, shape.columns) != asked:
                 continue
             cost = 0
@@ -366,6 +402,15 @@ def _values_of(part: Any) -> list[Any]:
     if isinstance(part, Group):
         return part.values
     return values_in(part) if isinstance(part, tirx.For) else []
+
+
+def _lives(parts: list[Any]) -> dict[Any, tuple[int, int]]:
+    """The first and the last part that touches each value, in the order of the first."""
+    found: dict[Any, tuple[int, int]] = {}
+    for position, part in enumerate(parts):
+        for value in _values_of(part):
+            found[value] = (found.get(value, (position, position))[0], position)
+    return found
 
 
 def _wants(part: Any, value: Any) -> bool:

@@ -290,3 +290,72 @@ def test_a_loop_that_looks_at_a_result_and_one_that_makes_it_anew() -> None:
     exploration = lowered(kernel, epilogue="separate")
     right(exploration)
     assert lines(exploration, "c_partials_buffer.wait_front(8)") == 2
+
+
+def products_in_turn(count: int) -> Any:
+    """Products one after another, each in a fragment of its own that DST cannot hold."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((96, 96), "bfloat16"), B: T.Tensor((96, 96), "bfloat16"),
+        C: T.Tensor((count, 96, 96), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((96, 32), "bfloat16")
+            b = T.alloc_shared((32, 96), "bfloat16")
+            results = [T.alloc_fragment((96, 96), "float32") for _ in range(count)]
+            for number, c in enumerate(results):
+                T.clear(c)
+                for kb in T.serial(3):
+                    T.copy(A[0, kb * 32], a)
+                    T.copy(B[kb * 32, 0], b)
+                    T.gemm(a, b, c)
+                T.copy(c, C[number, 0, 0])
+
+    return kernel
+
+
+def test_values_that_are_not_alive_together_share_a_buffer() -> None:
+    exploration = lowered(products_in_turn(4), cores=(1, 1))
+    right(exploration)
+    spills = [buffer for buffer in exploration.plan.buffers if buffer.producer == buffer.consumer == "compute"]
+    assert [buffer.block_pages for buffer in spills] == [9]
+
+
+def many_values(count: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            b = T.alloc_fragment((32, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 64):
+                values = [T.exp(a[i, j] * number) for number in range(1, count + 1)]
+                total = values[0]
+                for value in values[1:]:
+                    total = total * 0.5 + value
+                for value in values:
+                    total = T.max(total, value)
+                b[i, j] = total
+            T.copy(b, B)
+
+    return kernel
+
+
+def test_sub_blocks_are_smaller_where_l1_is_full() -> None:
+    for depth, tiles in ((1, 2), (157, 1)):
+        exploration = lowered(many_values(12), cores=(1, 1), cb_depth={"a": depth})
+        right(exploration)
+        spills = [buffer for buffer in exploration.plan.buffers if buffer.producer == buffer.consumer == "compute"]
+        assert {buffer.block_pages for buffer in spills} == {tiles}
+        compute = exploration.plan.compute
+        assert compute is not None
+        reason = "sub-blocks of at most 1 tiles, because L1 has no room for larger ones"
+        assert (reason in compute.reasons) == (tiles == 1)
+
+
+def test_more_values_at_once_than_circular_buffers() -> None:
+    error = ttx.explore(many_values(40)).error
+    assert isinstance(error, ResourceError)
+    assert error.message == "43 circular buffers are needed; a core of wormhole_n150 has 32"
+    assert error.hint.endswith("or fewer values of a T.Parallel at a time: compute each right before its use")

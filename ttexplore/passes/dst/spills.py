@@ -29,32 +29,34 @@ class Spill:
 
 
 class SpillBuffers:
-    """Makes the circular buffers: one for each value that keeps a whole block, and some that hold one part of any
-    value for a while, shared by values that are not alive together."""
+    """Makes the circular buffers: for whole blocks of values, and for one part of a value for a while. Values that are
+    not alive together share one."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = set(taken)
         self.buffers: list[CircularBuffer] = []
         self.allocations: list[Any] = []
+        self.largest_part = 0
         self._idle: dict[tuple[int, str], list[Any]] = {}
 
     def block(self, value: Any, shape: SubBlock, reason: str) -> Spill:
-        """A buffer for the whole block of a value."""
-        cb = self._make(f"{value.name}_partials", shape.block_tiles, dtype_of(value), value, reason)
-        return Spill(cb, shape)
+        """A buffer for the whole block of a value, until it is given back."""
+        return Spill(self._take(f"{value.name}_partials", shape.block_tiles, value, reason), shape)
 
     def borrow(self, value: Any, tiles: int) -> Any:
         """A buffer for one part of a value, until it is given back."""
+        self.largest_part = max(self.largest_part, tiles)
+        return self._take(f"{value.name}_spilled", tiles, value, "more values are alive at once than DST holds")
+
+    def give_back(self, cb: Any) -> None:
+        """Let later values have a buffer, which is empty now."""
+        self._idle[(int(cb.ty.shape[0]), dtype_of(cb))].append(cb)
+
+    def _take(self, wanted: str, tiles: int, value: Any, reason: str) -> Any:
         dtype = dtype_of(value)
         idle = self._idle.setdefault((tiles, dtype), [])
         if idle:
             return idle.pop(0)
-        return self._make(f"{value.name}_spilled", tiles, dtype, value, "more values are alive at once than DST holds")
-
-    def give_back(self, cb: Any) -> None:
-        self._idle[(int(cb.ty.shape[0]), dtype_of(cb))].append(cb)
-
-    def _make(self, wanted: str, tiles: int, dtype: str, value: Any, reason: str) -> Any:
         name = unused_name(wanted, self.taken)
         self.taken.add(name)
         made = allocation(name, (tiles, 32, 32), dtype, "tt.cb", value.span)
