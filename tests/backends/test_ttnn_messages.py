@@ -13,7 +13,14 @@ import ttexplore.language as T
 from tests.corpus import elementwise, gemm
 from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.ttnn import Ttnn
-from ttexplore.backends.ttnn.backend import check_fit, gist, not_modelled, read_outputs, write_program
+from ttexplore.backends.ttnn.backend import (
+    check_fit,
+    gist,
+    not_modelled,
+    program_too_large,
+    read_outputs,
+    write_program,
+)
 from ttexplore.backends.ttnn.hang import describe_hang, watcher_states
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, last_words
 from ttexplore.errors import BackendError
@@ -63,6 +70,19 @@ def test_a_limit_of_a_simulator_is_told_as_one() -> None:
 def test_the_gist_of_an_exception_leaves_out_where_it_was_thrown() -> None:
     text = "TT_FATAL @ /project/a.cpp:12: x\ninfo:\nOut of Memory: 12 B\nbacktrace:\n --- f()\n"
     assert gist(text) == "Out of Memory: 12 B"
+
+
+def test_a_program_that_does_not_fit_a_core() -> None:
+    told = program_too_large(
+        "info:\nProgram size (95280) too large for kernel config buffer (70656) on TENSIX, 24624 B over:\n"
+        "circular buffers   272 B\nkernel text   94960 B\n  brisc   636 B\n  trisc1   62404 B\n"
+    )
+    assert told is not None
+    assert told.message == (
+        "the program takes 95,280 B of a core, which keeps 70,656 B: writer 636 B, compute (math) 62,404 B"
+    )
+    assert told.code == "TTX-B026"
+    assert program_too_large("Out of Memory: 12 B") is None
 
 
 def test_a_hang_is_told_from_the_simulators_report() -> None:

@@ -15,7 +15,7 @@ from tests.corpus import gemm
 from tests.faults.kernels import difference
 from ttexplore import cli, verification
 from ttexplore.backends.emulator import Emulator, compiler
-from ttexplore.backends.ttnn.backend import check_fit, read_outputs
+from ttexplore.backends.ttnn.backend import check_fit, program_too_large, read_outputs
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceHang
@@ -95,6 +95,16 @@ def b025() -> Any:
     """Partial sums in L1 (`accumulate="l1"`) on the simulated chip of wolfpine."""
     kernel = gemm(128, 128, 128, 128, 128, 32)
     return ttx.explore(kernel, options={"accumulate": "l1", "cores": (1, 1)}).run(backend="ttnn", device="wolfpine")
+
+
+def b026() -> Any:
+    """A Wormhole, and the kernels use 62 different functions of elements."""
+    error = program_too_large(
+        "Program size (95280) too large for kernel config buffer (70656) on TENSIX, 24624 B over:\n"
+        "brisc 636 B\nncrisc 764 B\ntrisc0 8592 B\ntrisc1 62404 B\ntrisc2 22544 B"
+    )
+    assert error is not None
+    raise error
 
 
 def b030(monkeypatch: pytest.MonkeyPatch) -> Any:

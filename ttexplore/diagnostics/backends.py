@@ -147,9 +147,16 @@ BACKENDS = (
     ),
     diagnostic(
         "B025", "a simulator that is silently wrong",
-        "The chosen simulator computes an instruction of the program wrongly without saying so.",
+        "The chosen simulator does not model an instruction of the program, or computes it wrongly without saying so.",
         "Use the other simulator, or the option that the hint names.",
         "wolfpine {}", "ttsim {}",
+    ),
+    diagnostic(
+        "B026", "a program that is too large for a core",
+        "A core keeps the code of all its kernels, a Wormhole in 69 KiB. The compute kernel is compiled three times; "
+        "the code of each function of elements, such as T.exp, is in it as often as it is called.",
+        "Use fewer different functions in one kernel, or divide it into two that pass a tensor on.",
+        "the program takes {} B of a core, which keeps {} B: {}",
     ),
     diagnostic(
         "B030", "JupyterLab is missing", "The command lab starts JupyterLab.", "Install ttexplore[lab].",

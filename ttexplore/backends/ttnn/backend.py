@@ -91,6 +91,14 @@ NOT_MODELLED = {
     },
 }
 
+# Before it launches a program the SDK adds up what a core must keep of it, nearly all of it code.
+TOO_LARGE = re.compile(r"Program size \((?P<size>\d+)\) too large for kernel config buffer \((?P<room>\d+)\)")
+CODE_SIZE = re.compile(r"(?P<processor>brisc|ncrisc|trisc[012]) +(?P<size>\d+) B")
+KERNEL_OF_PROCESSOR = {
+    "brisc": "writer", "ncrisc": "reader", "trisc0": "compute (unpack)", "trisc1": "compute (math)",
+    "trisc2": "compute (pack)",
+}  # fmt: skip
+
 ERROR_LINE = re.compile(r"(?P<file>[^\s:]+)\.cpp:(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>[^\n]+)")
 
 
@@ -377,6 +385,9 @@ def not_modelled(device: str, end: DeviceEnded) -> BackendError:
 
 def sdk_error(error: ProgramError, program: Program, session: Session) -> BackendError:
     """What the SDK raised, as an error at the line of C++ where its compiler found one."""
+    large = program_too_large(error.text)
+    if large is not None:
+        return large
     found = ERROR_LINE.search(error.text)
     log = f"the full log is {session.log_file}"
     if found is None:
@@ -392,6 +403,19 @@ def sdk_error(error: ProgramError, program: Program, session: Session) -> Backen
         f"the device's compiler refuses {role}.cpp line {line}: {found['message']}: {text}",
         hint=log, kernel=role, cpp_line=line,
     )  # fmt: skip
+
+
+def program_too_large(text: str) -> BackendError | None:
+    """What the SDK says of a program whose code does not fit a core; None for another text."""
+    found = TOO_LARGE.search(text)
+    if found is None:
+        return None
+    sizes = {one["processor"]: int(one["size"]) for one in CODE_SIZE.finditer(text)}
+    told = ", ".join(f"{KERNEL_OF_PROCESSOR[name]} {size:,} B" for name, size in sizes.items())
+    return BackendError(
+        f"the program takes {int(found['size']):,} B of a core, which keeps {int(found['room']):,} B: {told}",
+        hint="use fewer different functions in one kernel, or divide it into two that pass a tensor on",
+    )
 
 
 def gist(text: str) -> str:
