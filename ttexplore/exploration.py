@@ -485,8 +485,8 @@ class Exploration:
         `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
         Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
-        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the matrix
-        unit's sums bit for bit, or ``fast``, with plain float32 sums, for large matrix products.
+        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
+        sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
 
         Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
         `environment` folder of ``ttexplore setup device``; `progress`, which is told what goes on; and `cancel`, which

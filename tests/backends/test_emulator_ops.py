@@ -28,8 +28,8 @@ APPROXIMATED = frozenset(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, Any]:
+@pytest.fixture(scope="module", params=["exact", "fast"])
+def results(request: pytest.FixtureRequest) -> dict[str, Any]:
     """By operation: its input tiles and the emulator's output tiles."""
     generator = np.random.default_rng(7)
     found: dict[str, Any] = {}
@@ -37,7 +37,7 @@ def results() -> dict[str, Any]:
         # Multiples of 1/8 are exact in TF32 and bfloat16, so the sources do not cut them.
         a, b = (generator.integers(-24, 25, (32 * INPUT_TILES, 32)).astype(np.float32) / 8 for _ in range(2))
         b[b == 0] = 1
-        (out,) = Emulator().run(operations_program(form), [a, b]).outputs
+        (out,) = Emulator(arithmetic=request.param).run(operations_program(form), [a, b]).outputs
         tiles = out.reshape(len(form.ops), INPUT_TILES, 32, 32)
         found |= {op.name: (a, b, tile) for op, tile in zip(form.ops, tiles, strict=True)}
     return found

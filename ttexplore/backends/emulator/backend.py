@@ -65,9 +65,9 @@ GRACE_SECONDS = 2.0
 class Emulator:
     """Runs programs on simulated cores at native speed.
 
-    `arithmetic` is ``exact``: the matrix unit's sums and products bit for bit as the simulated chips have them, or
-    ``fast``: plain float32 sums of the same products, 10 to 20 times faster for large matrix products and off by at
-    most a few units of TF32's last place.
+    `arithmetic` is ``exact``: sums and products of the matrix unit and the SFPU bit for bit as the simulated chips have
+    them, or ``fast``: this machine's float32. Large matrix products are 10 to 20 times faster then and off by at most a
+    few units of TF32's last place, functions of the SFPU some 10 times and off by a few units of float32's.
 
     The approximate variants of SFPU operations compute the exact function; NoC coordinates are the logical ones.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept

@@ -146,7 +146,7 @@ struct Machine {
     bool wide_dst = true;  // fp32_dest_acc_en
     uint32_t dst_tiles = 4;
     uint32_t fidelity = 4;
-    bool exact = true;     // the matrix unit's arithmetic bit for bit, else fused multiply-adds
+    bool exact = true;     // the arithmetic of matrix unit and SFPU bit for bit, else fused multiply-adds
     bool wormhole = true;  // else Blackhole
     uint64_t event_limit = 0, event_count = 0;
     Event* events = nullptr;

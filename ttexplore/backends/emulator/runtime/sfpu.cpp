@@ -15,11 +15,12 @@ static constexpr bool USES_CONSTANTS[] = {EMULATOR_SFPU_OPERATIONS(EMULATOR_CONS
 
 // ---- functions
 
-static inline float larger_of(float x, float y) { return float_of(larger(bits_of(x), bits_of(y))); }
-static inline float smaller_of(float x, float y) { return float_of(smaller(bits_of(x), bits_of(y))); }
+// Objects, because what is given as a pointer to a function is called for each element.
+static constexpr auto larger_of = [](float x, float y) { return float_of(larger(bits_of(x), bits_of(y))); };
+static constexpr auto smaller_of = [](float x, float y) { return float_of(smaller(bits_of(x), bits_of(y))); };
 
 // A product that is zero is +0.
-static inline float product_of(float x, float y) { return x * y + 0.0f; }
+static constexpr auto product_of = [](float x, float y) { return x * y + 0.0f; };
 
 // The SFPU's x * y + z keeps the product to 26 places below the sum of the operands' exponents and whether something is
 // left, and only then adds: where the sum cancels, that shows. All but the final rounding is exact in double.
@@ -37,7 +38,7 @@ static inline float sfpu_multiply_add(float x, float y, float z) {
 }
 
 // exp_tile with a 32-bit DST: range reduction in two steps and a polynomial of degree 6 (ckernel_sfpu_exp.h).
-static inline float exponential(float x) {
+static constexpr auto exponential = [](float x) {
     const float clamped = x > 200.0f ? 200.0f : x < -200.0f ? -200.0f : x;
     // To the nearest whole number, halves away from zero.
     const float quotient = clamped * 1.442695f, whole = __builtin_truncf(quotient);
@@ -54,11 +55,11 @@ static inline float exponential(float x) {
     const float result = float_of((bits_of(sum) & 0x7FFFFFu) | static_cast<uint32_t>(exponent & 0xFF) << 23);
     const float limited = exponent >= 255 ? INFINITY : exponent < 1 ? 0.0f : result;
     return x != x ? x : limited;
-}
+};
 
 // exp_tile with a 16-bit DST: the bits of 127 + x / ln 2 as a number of 8 whole and 23 fraction bits are the exponent
 // and, put through a polynomial, the mantissa of the result. Rounded to bfloat16, ties away from zero.
-static inline float exponential_16_bit(float x) {
+static constexpr auto exponential_16_bit = [](float x) {
     const float unlimited = sfpu_multiply_add(x, 1.4426950216293335f, 127.0f);
     const float above = unlimited < 255.0f ? unlimited : 255.0f;
     const float limited = above > 0.0f ? above : 0.0f;
@@ -68,7 +69,7 @@ static inline float exponential_16_bit(float x) {
     const float mantissa = multiply_add(inner, fraction, 1.001953125f);
     const float result = float_of((bits_of(mantissa) & 0x7FFFFFu) | (fixed & 0x7F800000u));
     return fixed >= 0x7F800000u ? INFINITY : round_ties_away(result);
-}
+};
 
 // Stores to a 16-bit DST cut values off. Operations that round before are given as rounding(function).
 template <class Function>
@@ -101,23 +102,35 @@ static void apply(float* tile, uint32_t faces, Function function) {
 
 template <class Function>
 static void apply_binary(const float* a, const float* b, float* out, uint32_t faces, Function function) {
-    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        if (!(faces >> i / FACE_ELEMENTS & 1)) {
+    for (uint32_t face = 0; face < 4; ++face) {
+        if (!(faces >> face & 1)) {
             continue;
         }
-        const float value = function(a[i], b[i]);
-        out[i] = machine.wide_dst ? value : truncate_to_bfloat16(value);
+        const uint32_t first = face * FACE_ELEMENTS, end = first + FACE_ELEMENTS;
+        if (machine.wide_dst) {
+            for (uint32_t i = first; i < end; ++i) {
+                out[i] = function(a[i], b[i]);
+            }
+        } else {
+            for (uint32_t i = first; i < end; ++i) {
+                out[i] = truncate_to_bfloat16(function(a[i], b[i]));
+            }
+        }
     }
 }
 
-// Calls `use` with the functions of the chip and DST width at hand.
+// Calls `use` with the functions of the chip, DST width and arithmetic at hand.
+template <bool EXACT, class Use>
+static void with_functions_of(Use use) {
+    if (machine.wormhole) {
+        machine.wide_dst ? use(Sfpu<true, true, EXACT>{}) : use(Sfpu<true, false, EXACT>{});
+    } else {
+        machine.wide_dst ? use(Sfpu<false, true, EXACT>{}) : use(Sfpu<false, false, EXACT>{});
+    }
+}
 template <class Use>
 static void with_functions(Use use) {
-    if (machine.wormhole) {
-        machine.wide_dst ? use(Sfpu<true, true>{}) : use(Sfpu<true, false>{});
-    } else {
-        machine.wide_dst ? use(Sfpu<false, true>{}) : use(Sfpu<false, false>{});
-    }
+    machine.exact ? with_functions_of<true>(use) : with_functions_of<false>(use);
 }
 
 // `function` takes the functions and the bits of a value, or of two.

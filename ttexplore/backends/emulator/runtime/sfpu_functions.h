@@ -155,12 +155,16 @@ Bits multiply_add_model(Bits x, Bits y, Bits z) {
     return (not_a_number ? not_a_number : sign) | result;
 }
 
-// The functions as a chip computes them. WIDE: with a 32-bit DST; else most results are rounded to bfloat16.
-template <bool WORMHOLE, bool WIDE>
+// The functions as a chip computes them. WIDE: with a 32-bit DST; else most results are rounded to bfloat16. EXACT: with
+// the multiply-add unit's own rounding; else with that of the machine that emulates.
+template <bool WORMHOLE, bool WIDE, bool EXACT>
 struct Sfpu {
     // x * y + z. The model rounds as IEEE does where only one summand has a sticky bit and nothing cancels: so where the
     // product is at most 4 times the larger summand.
     static Bits mad(Bits x, Bits y, Bits z) {
+        if (!EXACT) {
+            return of(multiply_add(float_of(x), float_of(y), float_of(z)));
+        }
         const uint32_t x_exponent = x >> 23 & 0xFFu, y_exponent = y >> 23 & 0xFFu, z_exponent = z >> 23 & 0xFFu;
         const uint32_t gap = z_exponent + 127u - x_exponent - y_exponent + 2u;
         if (gap < 26u && x_exponent + y_exponent >= 127u && x_exponent - 1u < 254u && y_exponent - 1u < 254u && z_exponent - 1u < 253u) {
@@ -175,6 +179,9 @@ struct Sfpu {
     }
     // A product alone is rounded as IEEE does unless it leaves the normal range.
     static Bits mul(Bits x, Bits y) {
+        if (!EXACT) {
+            return of(float_of(x) * float_of(y));
+        }
         const uint32_t x_exponent = x >> 23 & 0xFFu, y_exponent = y >> 23 & 0xFFu;
         if (x_exponent - 1u < 254u && y_exponent - 1u < 254u && x_exponent + y_exponent >= 127u) {
             const Bits result = of(float_of(x) * float_of(y));
@@ -186,6 +193,9 @@ struct Sfpu {
     }
     // So is a sum in which nothing cancels, or of numbers that three more bits align.
     static Bits add(Bits x, Bits y) {
+        if (!EXACT) {
+            return of(float_of(x) + float_of(y));
+        }
         const uint32_t x_exponent = x >> 23 & 0xFFu, y_exponent = y >> 23 & 0xFFu;
         const uint32_t largest = x_exponent > y_exponent ? x_exponent : y_exponent;
         const uint32_t gap = 2u * largest - x_exponent - y_exponent;
