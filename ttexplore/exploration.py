@@ -271,10 +271,17 @@ class Run:
         return f"<run on {self.backend}: {verdict}, PCC {self.pcc:.6f}>"
 
     def _repr_html_(self) -> str:
-        # The execution's own message tells times, which differ from run to run.
+        # Times differ from run to run: neither they nor the execution's own message, which tells them, are shown.
+        return self._card(detailed=False, seconds=None)
+
+    def card(self) -> str:
+        """All comparisons as HTML, with the histogram and the map of errors, and the time."""
+        return self._card(detailed=True, seconds=self.seconds)
+
+    def _card(self, *, detailed: bool, seconds: float | None) -> str:
         return run_html(
             backend=self.backend, passed=self.passed, pcc=self.pcc, max_rel_error=self.max_rel_error,
-            message=self.comparison.message, sides=tuple(map(_figures, self.sides)),
+            message=self.comparison.message, sides=tuple(map(_figures, self.sides)), detailed=detailed, seconds=seconds,
         )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class ExplorerWidget(anywidget.AnyWidget):
             arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
             progress=progress if on_device else None, cancel=self._cancel if on_device else None,
         )  # fmt: skip
-        return {"html": run._repr_html_(), "passed": bool(run.passed)}, []
+        return {"html": run.card(), "passed": bool(run.passed)}, []
 
     def _fork(self, exploration: Exploration, question: dict[str, Any]) -> Answer:
         options = {name: option_value(text) for name, text in question["options"].items()}

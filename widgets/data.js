@@ -34,6 +34,15 @@ class Listing {
   kind(i) {
     return this.flat[3 * i + 2];
   }
+
+  /** How many lines there are of each class. */
+  get classCounts() {
+    if (!this.counted) {
+      this.counted = {};
+      for (let k = 2; k < this.flat.length; k += 3) this.counted[this.flat[k]] = (this.counted[this.flat[k]] || 0) + 1;
+    }
+    return this.counted;
+  }
 }
 
 export class Lowering {

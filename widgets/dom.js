@@ -34,6 +34,13 @@ export function markup(text) {
   return h("div", { class: "drawn" }, ...page.body.childNodes);
 }
 
+/** The same for a whole fragment with a style of its own, which must not reach what is around it. */
+export function isolated(text) {
+  const holder = h("div", {});
+  holder.attachShadow({ mode: "open" }).append(...markup(text).childNodes);
+  return holder;
+}
+
 /** A button. `title` is also its name for who cannot see it, if it has one. */
 export function button(content, onclick, properties) {
   return h("button", { type: "button", onclick, ...properties }, content);

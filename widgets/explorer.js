@@ -32,6 +32,8 @@ class Kernel {
     this.live = typeof model.send === "function" && model.get("live") !== false;
     this.waiting = new Map();
     this.count = 0;
+    // Which lowering is asked about: the first one, or one that what-if has made.
+    this.variant = () => "";
     this.heard = (message, buffers) => this.hear(message, buffers);
     model.on?.("msg:custom", this.heard);
   }
@@ -41,7 +43,7 @@ class Kernel {
     const id = `${this.model.model_id || ""}${Date.now()}-${++this.count}`;
     return new Promise((done, failed) => {
       this.waiting.set(id, { done, failed, progress });
-      this.model.send({ ...question, id });
+      this.model.send({ variant: this.variant(), ...question, id });
     });
   }
 
@@ -60,6 +62,7 @@ class Kernel {
 }
 
 async function render({ model, el }) {
+  const start = performance.now();
   const kernel = new Kernel(model);
   const lowering = await unpacked(model.get("data"));
   const root = h("div", { class: "ttx ttx-explorer", tabindex: "0", role: "region", "aria-label": `exploration of ${lowering.data.kernel}`, "data-lm-suppress-shortcuts": "true" });
@@ -69,10 +72,11 @@ async function render({ model, el }) {
     return () => kernel.close();
   }
   const store = new Store({
-    lowering, original: null, step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", hidden: new Set(), open: new Set(),
+    lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", hidden: new Set(), open: new Set(),
     collapsed: true, split: false, wrap: false, core: null, metric: "work items", busy: null, progress: null, say: "", help: false,
     backends: model.get("backends") || [], targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
   });
+  kernel.variant = () => store.state.variant;
   const failed = lowering.steps.findIndex((step) => step.error);
   select(store, failed >= 0 ? failed : Math.max(0, lowering.steps.findIndex((step) => step.ir.counts.some(Boolean))));
 
@@ -110,7 +114,7 @@ async function render({ model, el }) {
     put(banner, ...[
       stale ? h("p", {}, "⟳ ", stale) : null,
       original ? h("p", {}, "This is the what-if lowering. ", button("Back to the first one", () => {
-        store.set({ lowering: original, original: null, pinned: null, hover: null });
+        store.set({ lowering: original, original: null, variant: "", pinned: null, hover: null });
         select(store, store.state.step);
       }, { class: "link" })) : null,
     ].filter(Boolean));
@@ -165,6 +169,7 @@ async function render({ model, el }) {
     event.preventDefault();
   });
 
+  requestAnimationFrame(() => performance.measure("ttexplore first paint", { start, end: performance.now() }));
   const told = () => store.set({ stale: model.get("stale") || "" });
   model.on?.("change:stale", told);
   return () => {

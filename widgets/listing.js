@@ -95,7 +95,7 @@ export class ListingView {
     this.language = "python";
     this.name = label;
     this.rows = new Rows(label, (i) => this.row(i, numberOf, withOrigins));
-    this.rows.element.classList.add("listing");
+    this.rows.element.classList.add("listing", withOrigins ? "linked" : "own");
     linkRows(this.rows, store, (i) => this.listing?.originId(i) ?? -1, (i) => `${this.name} line ${numberOf(i)}`);
     this.element = this.rows.element;
     store.on(["pinned"], () => this.reveal());

@@ -1,6 +1,6 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
-import { button, h, markup, put } from "./dom.js";
+import { button, h, isolated, put } from "./dom.js";
 import { errorCard, select } from "./steps.js";
 
 export function runView(store, kernel) {
@@ -51,7 +51,7 @@ export function runView(store, kernel) {
     kernel.ask(request, (answer) => store.set({ progress: answer.text })).then(
       (answer) => {
         if (what === "run") {
-          put(result, markup(answer.html));
+          put(result, isolated(answer.html));
           done({ say: answer.passed ? "the run passed" : "the run failed" });
         } else {
           put(steps, bisection(answer.results));
@@ -73,7 +73,7 @@ export function runView(store, kernel) {
         h("tbody", {}, ...results.map((one, i) => h("tr", {},
           h("td", { class: one.passed ? "ok" : "bad" }, one.passed ? "✔" : "✖"),
           h("th", { scope: "row" }, button(`${one.letter} ${one.step}`, () => { select(store, i); store.set({ tab: "Steps" }); }, { class: "link" })),
-          h("td", { class: "num" }, one.pcc), h("td", { class: "num" }, one.error), h("td", {}, one.message)))))));
+          h("td", { class: "num" }, one.pcc), h("td", { class: "num" }, one.error), h("td", {}, one.passed ? "" : one.message)))))));
   }
   return { element, focus: () => (start.disabled ? backend : start).focus(), keys: { r: () => start.click() } };
 }

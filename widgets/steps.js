@@ -42,7 +42,7 @@ function stepList(store) {
       if (step.stage !== stage) box.append(h("div", { class: "stage", role: "presentation" }, (stage = step.stage)));
       const state = { "✖": "bad", "○": "q" }[step.glyph] || "tilde";
       box.append(h("div", {
-        class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
+        class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-selected": false, tabindex: -1, "aria-setsize": steps.length, "aria-posinset": i + 1,
         "data-step": i, title: step.summary, onclick: () => select(store, i),
       },
       h("span", { class: `k ${state}`, role: "img", "aria-label": step.state }, step.glyph),
@@ -53,17 +53,17 @@ function stepList(store) {
     });
   });
   store.on(["step", "lowering"], () => {
-    for (const option of box.querySelectorAll("[data-step]")) {
-      const chosen = Number(option.dataset.step) === store.state.step;
-      option.setAttribute("aria-selected", chosen);
-      option.tabIndex = chosen ? 0 : -1;
-      if (chosen) {
-        if (box.contains(document.activeElement) || box.getRootNode().activeElement?.closest?.(".steplist") === box) option.focus();
-        const above = option.offsetTop < box.scrollTop;
-        if (above || option.offsetTop + option.offsetHeight > box.scrollTop + box.clientHeight)
-          box.scrollTop = option.offsetTop - box.clientHeight / 2;
-      }
+    const chosen = box.querySelector(`[data-step="${store.state.step}"]`);
+    for (const option of box.querySelectorAll("[aria-selected=true]")) {
+      option.setAttribute("aria-selected", false);
+      option.tabIndex = -1;
     }
+    chosen.setAttribute("aria-selected", true);
+    chosen.tabIndex = 0;
+    if (box.contains(document.activeElement)) chosen.focus({ preventScroll: true });
+    // Not scrollIntoView: that would move the page around the explorer as well.
+    const { offsetTop: top, offsetHeight: height } = chosen;
+    if (top < box.scrollTop || top + height > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
     choice.selectedIndex = store.state.step;
   });
   return h("div", { class: "pane steppane" }, box, choice);
@@ -154,7 +154,7 @@ function diffPane(store) {
     const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }), { "aria-pressed": part === name, class: "tab" });
     const toggle = (key, label, title) => button(label, () => store.set({ [key]: !store.state[key] }), { "aria-pressed": store.state[key], class: "chip", title });
     const classes = lowering.data.classes.map((name, i) => {
-      const count = countClass(lowering.listings[step.ir.after], i + 1);
+      const count = lowering.listings[step.ir.after].classCounts[i + 1];
       if (!count || part !== "ir") return null;
       const off = hidden.has(name);
       const share = Math.round((100 * count) / lowering.listings[step.ir.after].count);
@@ -226,12 +226,6 @@ export function errorCard(store, error) {
     h("p", {}, h("b", {}, h("span", { class: "bad" }, "✖ "), error.kind), " ", error.where && h("code", {}, error.where), " ", h("span", { class: "q" }, error.code)),
     h("p", { class: "pre m" }, error.message.join("\n")),
     error.hint.length ? h("p", { class: "pre" }, h("span", { class: "q" }, "hint: "), error.hint.join("\n")) : null);
-}
-
-function countClass(listing, kind) {
-  let count = 0;
-  for (let k = 2; k < listing.flat.length; k += 3) if (listing.flat[k] === kind) count++;
-  return count;
 }
 
 /** The rows to show: runs of equal ones folded, hidden kinds of lines left out. */

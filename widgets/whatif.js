@@ -1,7 +1,7 @@
 // What if: the same kernel with another option or target, both lowerings side by side.
 
 import { unpacked } from "./data.js";
-import { button, bytes, grouped, h, markup, put } from "./dom.js";
+import { button, bytes, grouped, h, isolated, markup, put } from "./dom.js";
 import { counts, errorCard, select } from "./steps.js";
 
 export function whatIfView(store, kernel) {
@@ -52,6 +52,7 @@ export function whatIfView(store, kernel) {
     const { lowering } = store.state;
     const sides = [lowering, other];
     const changed = [...Object.entries(options).map(([name, value]) => `${name}=${value}`), other.data.target === lowering.data.target ? null : other.data.target].filter(Boolean);
+    const sameProgram = (step, twin) => textOf(lowering, step.ir.after) === textOf(other, twin.ir.after);
     const failed = other.steps.find((step) => step.error);
     const measures = [
       ["cores that work", (data) => data.cores && grouped(data.cores.cores.filter((core) => core.items).length)],
@@ -66,22 +67,33 @@ export function whatIfView(store, kernel) {
     ];
     const rows = measures.map(([label, of]) => [label, ...sides.map((side) => of(side.data, side) || "–")]);
     const steps = lowering.steps.map((step, i) => {
-      const same = other.steps[i] && ["ir", "plan"].every((part) => textOf(lowering, step[part].after) === textOf(other, other.steps[i][part].after));
-      return h("tr", { class: same ? "q" : "differs" }, h("td", {}, same ? "=" : "≠"),
+      const twin = other.steps[i];
+      const [glyph, what] = !twin ? ["✖", "not reached"] : !sameProgram(step, twin) ? ["●", "another program"]
+        : planOf(lowering, step) !== planOf(other, twin) ? ["◐", "another plan"] : ["=", "the same"];
+      return h("tr", { class: glyph === "=" ? "q" : "" }, h("td", { title: what, "aria-label": what }, glyph),
         h("th", { scope: "row" }, `${step.letter} ${step.name}`),
-        h("td", { class: "num" }, counts(step.ir.counts)), h("td", { class: "num" }, other.steps[i] ? counts(other.steps[i].ir.counts) : "not reached"));
+        h("td", { class: "num" }, counts(step.ir.counts)), h("td", { class: "num" }, twin ? counts(twin.ir.counts) : what));
     });
-    const first = lowering.steps.findIndex((step, i) => !other.steps[i] || textOf(lowering, step.ir.after) !== textOf(other, other.steps[i].ir.after));
+    const first = lowering.steps.findIndex((step, i) => !other.steps[i] || !sameProgram(step, other.steps[i]));
+    const runs = h("div", { class: "two even" });
+    const runBoth = button("Run both", async () => {
+      runBoth.disabled = true;
+      const asked = { do: "run", backend: "emulator", seed: 0, arithmetic: "exact" };
+      for (const variant of [kernel.variant(), answer.variant])
+        runs.append(await kernel.ask({ ...asked, variant }).then((one) => isolated(one.html), (error) => errorCard(store, error)));
+      runBoth.disabled = false;
+    }, { class: "chip", title: "on the emulator, with the same inputs" });
     put(result, ...[
       failed && errorCard(store, failed.error),
       h("div", { class: "tools" }, h("b", {}, changed.length ? changed.join(", ") : "nothing changed"),
         first >= 0 ? h("span", { class: "q" }, `the programs differ from ${lowering.steps[first].letter} on`) : h("span", { class: "q" }, "the programs are the same"),
-        h("span", { class: "gapper" }),
+        h("span", { class: "gapper" }), failed ? null : runBoth,
         button("Explore this lowering", () => {
           store.set({ lowering: other, original: store.state.original || lowering, variant: answer.variant, pinned: null, hover: null, open: new Set() });
           select(store, Math.max(0, first));
           store.set({ tab: "Steps" });
         }, { class: "chip" })),
+      runs,
       h("div", { class: "two even" },
         h("table", { class: "grid" }, h("thead", {}, h("tr", {}, h("th"), h("th", { scope: "col" }, "now"), h("th", { scope: "col" }, "what if"))),
           h("tbody", {}, ...rows.map(([label, a, b]) => h("tr", { class: a === b ? "q" : "differs" }, h("th", { scope: "row" }, label), h("td", { class: "num" }, a), h("td", { class: "num" }, b))))),
@@ -92,6 +104,9 @@ export function whatIfView(store, kernel) {
   }
   return { element, focus: () => go.focus(), keys: {} };
 }
+
+/** What a step has decided, without what was asked for. */
+const planOf = (side, step) => textOf(side, step.plan.after).replace(/^(options|annotations|target)\b.*\n/gm, "");
 
 function textOf(side, index) {
   const listing = side.listings[index];

@@ -57,15 +57,16 @@ class SideFigures:
 
 def run_html(
     *, backend: str, passed: bool, pcc: float | None, max_rel_error: float | None, message: str = "",
-    seconds: float | None = None, sides: Sequence[SideFigures] = (),
+    seconds: float | None = None, sides: Sequence[SideFigures] = (), detailed: bool = False,
 ) -> str:  # fmt: skip
     """The card as an HTML fragment. `pcc` and `max_rel_error` compare the outputs with the reference's; `sides` are
-    all comparisons of the run, drawn if there are several or the run failed, with the first side's map of errors.
+    all comparisons of the run, drawn if there are several, the run failed, or it is to be `detailed`, with the first
+    side's map of errors.
 
     Times differ from run to run: give `seconds` only where the page need not stay the same.
     """
     verdict = '<span class="ok">✔</span> passed' if passed else '<span class="bad">✖</span> failed'
-    compared = _sides(sides) if len(sides) > 1 or (sides and not passed) else ""
+    compared = _sides(sides) if len(sides) > 1 or (sides and (detailed or not passed)) else ""
     figures = [("backend", backend)]
     # A table of the comparisons says it all.
     if pcc is not None and not compared:
