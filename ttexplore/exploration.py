@@ -442,8 +442,8 @@ class Exploration:
         return dict(tensor_roles(self.kernel.function))
 
     def inputs(self, seed: int = 0) -> tuple[Array, ...]:
-        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, integers from -1000
-        to 1000."""
+        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, int32 from -1000 to
+        1000, half of uint8 zero."""
         random = np.random.default_rng(seed)
         return tuple(_random(random, shape, dtype) for shape, dtype in self._tensors(("input", "inout")))
 
@@ -697,6 +697,8 @@ def _tile_errors(side: Side) -> TileErrors | None:
 def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
     if dtype == "int32":
         return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape).astype(np.int32)
+    if dtype == "uint8":
+        return (random.integers(0, 256, shape) * random.integers(0, 2, shape)).astype(np.uint8)
     return random.standard_normal(shape).astype(_own_dtype(dtype))
 
 

@@ -54,6 +54,8 @@ FORMAT_OF_DTYPE: dict[str, str] = {
     "int32": "Int32",
     # ttnn 0.81.1 has no float16 tensors: they are held, and computed with, as bfloat16.
     "float16": "Float16_b",
+    # bfloat16 holds 0 to 255 exactly, and every operation on numbers takes such masks as they are.
+    "uint8": "Float16_b",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import ttexplore.language as T
 from tests.corpus.case import Case
 
-INT32, BF16, FP32 = "int32", "bfloat16", "float32"
+INT32, UINT8, BF16, FP32 = "int32", "uint8", "bfloat16", "float32"
 
 
 def integers() -> Any:
@@ -108,9 +108,55 @@ def plain_copies() -> Any:
     return copies
 
 
+def masks() -> Any:
+    """A mask chooses elements, a row of one as well; comparisons give another."""
+
+    @T.prim_func
+    def masked(
+        A: T.Tensor((40, 70), BF16), M: T.Tensor((40, 70), UINT8), R: T.Tensor((70,), UINT8),
+        Out: T.Tensor((40, 70), BF16), N: T.Tensor((40, 70), UINT8),
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a, m, r = T.alloc_shared((32, 64), BF16), T.alloc_shared((32, 64), UINT8), T.alloc_shared((64,), UINT8)
+            o, n = T.alloc_fragment((32, 64), BF16), T.alloc_fragment((32, 64), UINT8)
+            T.copy(A[by * 32, bx * 64], a)
+            T.copy(M[by * 32, bx * 64], m)
+            T.copy(R[bx * 64], r)
+            for i, j in T.Parallel(32, 64):
+                o[i, j] = T.if_then_else(m[i, j] != 0 and r[j] > 9, a[i, j], 0.0)
+                n[i, j] = T.if_then_else(a[i, j] > 0.5, T.cast(1, UINT8), m[i, j] & T.cast(12, UINT8))
+            T.copy(o, Out[by * 32, bx * 64])
+            T.copy(n, N[by * 32, bx * 64])
+
+    return masked
+
+
+def bytes_from_numbers() -> Any:
+    """What no byte holds wraps around; bytes become numbers and integers."""
+
+    @T.prim_func
+    def wrapped(
+        A: T.Tensor((32, 32), FP32), M: T.Tensor((32, 32), UINT8), Out: T.Tensor((32, 32), UINT8),
+        P: T.Tensor((32, 32), INT32), Q: T.Tensor((32, 32), FP32),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a, m, o = T.alloc_shared((32, 32), FP32), T.alloc_shared((32, 32), UINT8), T.alloc_shared((32, 32), UINT8)
+            T.copy(A, a)
+            T.copy(M, m)
+            for i, j in T.Parallel(32, 32):
+                o[i, j] = T.cast(a[i, j] * 300.0, UINT8)
+            T.copy(o, Out)
+            T.copy(m, P)
+            T.copy(m, Q)
+
+    return wrapped
+
+
 DTYPES = (
     Case("int32", integers),
     Case("int32_conversions", conversions),
+    Case("uint8_masks", masks),
+    Case("uint8_wraps", bytes_from_numbers, on_chip=False),
     Case("int32_products", polynomial, on_chip=False),
     Case("int32_spilled", spilled_integers, on_chip=False),
     Case("int32_copies", plain_copies, on_chip=False),

@@ -9,7 +9,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import elementwise
-from tests.corpus.dtypes import conversions, plain_copies, polynomial
+from tests.corpus.dtypes import bytes_from_numbers, conversions, plain_copies, polynomial
 from tests.ir.test_interpreter import dropped, renamed, run_changed
 from ttexplore.backends.compare import compare
 from ttexplore.errors import Unsupported, UsageError, VerifyError
@@ -58,3 +58,22 @@ def test_integers_need_32_bits_of_dst() -> None:
     error = ttx.explore(bits, options={"accumulate_dtype": "bfloat16"}).error
     assert isinstance(error, Unsupported)
     assert "integers in 16-bit DST" in error.message
+
+
+def test_a_copy_does_not_wrap_numbers_to_bytes() -> None:
+    error = ttx.explore(elementwise(lambda a, b: a + b, "bfloat16", "uint8")).error
+    assert isinstance(error, Unsupported)
+    assert "T.copy of float32 to uint8" in error.message
+    assert "T.cast" in error.hint
+
+
+def test_bytes_and_masks() -> None:
+    random = np.random.default_rng(0)
+    a, m = random.standard_normal((32, 32)).astype(np.float32), random.integers(0, 256, (32, 32)).astype(np.uint8)
+    wrapped, integers, numbers = ttx.explore(bytes_from_numbers()).run([a, m]).outputs
+    np.testing.assert_array_equal(wrapped, np.trunc(a * np.float32(300)).astype(np.int32).astype(np.uint8))
+    assert wrapped.dtype == np.uint8
+    np.testing.assert_array_equal(integers, m)
+    np.testing.assert_array_equal(numbers, m)
+    layout = ttx.explore(bytes_from_numbers()).plan.layout("M")
+    assert (layout.data_format, layout.reason) == ("Float16_b", "held as bfloat16, which is exact from 0 to 255")

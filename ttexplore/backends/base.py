@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import BackendError
+from ttexplore.ops.integers import as_uint8
 from ttexplore.plan import DATA_FORMATS, KernelRole, Plan, TensorLayout
 from ttexplore.record import Span
 
@@ -55,9 +56,9 @@ class Events:
 class Execution:
     """The result of a run.
 
-    `outputs` are the output and inout tensors in parameter order, in storage dtype (bfloat16 of ml_dtypes, or
-    float32) and logical shape. `seconds` is the wall-clock time of the kernels alone, without compiling and transfers.
-    `log_file` keeps all that a device and its SDK said.
+    `outputs` are the output and inout tensors in parameter order, in storage dtype (bfloat16 of ml_dtypes, float32,
+    int32; uint8 is told from the bfloat16 that holds it) and logical shape. `seconds` is the wall-clock time of the
+    kernels alone, without compiling and transfers. `log_file` keeps all that a device and its SDK said.
     """
 
     outputs: tuple[Array, ...]
@@ -110,6 +111,11 @@ def storage_dtype(layout: TensorLayout) -> np.dtype[Any]:
     """The NumPy dtype that the tensor has in device memory."""
     name = DATA_FORMATS[layout.data_format].dtype
     return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def on_host(layout: TensorLayout, array: Array) -> Array:
+    """An output in storage dtype, as numbers of the kernel where that says more: uint8 is held as bfloat16."""
+    return as_uint8(array) if layout.dtype == "uint8" else array
 
 
 def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:

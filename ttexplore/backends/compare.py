@@ -20,7 +20,7 @@ MINIMUM_PCC = 0.9999
 # Largest error relative to the largest absolute reference value. bfloat16: one rounding is 2^-9 = 0.2 %; a result of a
 # few roundings stays below 2 %. float32: what passes the FPU is cut to TF32 (2^-10), sums of many such to below 1 %.
 # Integers have no rounding.
-MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0}
+MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint8": 0.0}
 
 # LoFi multiplies 5 bits of one operand: each product is cut by up to 2^-5 (metalium.md 5.1). The other fidelities drop
 # less than bfloat16's last place.

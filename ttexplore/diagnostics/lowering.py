@@ -67,10 +67,11 @@ LOWERING = (
     ),
     diagnostic(
         "L009", "a dtype that is not lowered",
-        "The chip's tiles hold bfloat16, float32 and int32; float16 is held as bfloat16. Products are of floats.",
+        "The chip's tiles hold bfloat16, float32 and int32; float16 and uint8 are held as bfloat16. Products are of "
+        "floats.",
         "Use one of the dtypes that the hint names.",
         "the dtype {} is not lowered", "{} is {}, which no tile format holds", "{} has no tile format",
-        "T.gemm with {}, which is int32",
+        "T.gemm with {}, which is int32", "T.copy of {} to uint8",
     ),
     diagnostic(
         "L010", "a tensor of this shape or role",

@@ -27,7 +27,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops import OPS
-from ttexplore.ops.integers import shifted_left, shifted_right
+from ttexplore.ops.integers import as_uint8, shifted_left, shifted_right
 from ttexplore.ops.op import Op, TileKind
 from ttexplore.ops.sfpu import as_int32
 from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
@@ -85,10 +85,11 @@ class Interpretation:
 
 
 def storage(dtype: str) -> Any:
-    """The NumPy dtype in which the chip holds a kernel dtype. Raises Unsupported where no tile format does."""
+    """The NumPy dtype of what the chip holds of a kernel dtype. Raises Unsupported where no tile format does."""
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
-    return np.dtype(ml_dtypes.bfloat16 if FORMAT_OF_DTYPE[dtype] == "Float16_b" else dtype)
+    bfloat16 = FORMAT_OF_DTYPE[dtype] == "Float16_b" and dtype != "uint8"
+    return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
 
 
 def rounded(values: Any, dtype: str) -> Array:
@@ -96,6 +97,10 @@ def rounded(values: Any, dtype: str) -> Array:
     if dtype == "int32":
         numbers = np.asarray(values)
         return (as_int32(numbers) if numbers.dtype.kind == "f" else numbers).astype(np.int32)
+    if dtype == "uint8":
+        numbers = np.asarray(values, np.float32)
+        # What was not written stays known.
+        return np.where(np.isnan(numbers), numbers, as_int32(numbers) & 255).astype(np.float32)
     if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
         return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
     return np.asarray(values, np.float32)
@@ -159,7 +164,7 @@ def interpret(
         if roles[name] in ("output", "inout"):
             dtype, shape = tensors[name]
             array = untilize(arrays[name], shape) if tiled else arrays[name]
-            outputs.append(array.astype(storage(dtype)))
+            outputs.append(as_uint8(array) if dtype == "uint8" else array.astype(storage(dtype)))
     return Interpretation(tuple(outputs), time.perf_counter() - start)
 
 
@@ -300,6 +305,8 @@ class _Writer:
                 inner = self.expression(e.value)
                 if "float" in dtype or dtype == "int32":
                     return f"rounded({inner}, '{dtype}')"
+                # Of numbers the lowest bits of the integer.
+                inner = f"rounded({inner}, 'int32')" if dtype == "uint8" else inner
                 return f"np.asarray({inner}).astype('{dtype}')"
             case tirx.Not():
                 return f"np.logical_not({self.expression(e.a)})"
@@ -606,7 +613,7 @@ class _Machine:
     def load(self, name: str, indices: tuple[Any, ...]) -> Any:
         array = self._array(name)
         self._check_indices(name, array, indices)
-        return array[indices]
+        return array[indices].astype(np.uint8) if self.dtypes[name] == "uint8" else array[indices]
 
     def store(self, name: str, indices: tuple[Any, ...], value: Any) -> None:
         array = self._array(name)

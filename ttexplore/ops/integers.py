@@ -26,6 +26,12 @@ def shifted_right(a: Any, places: Any) -> Any:
     return np.where(inside, np.right_shift(a, np.where(inside, places, 0)), 0)
 
 
+def as_uint8(numbers: Any) -> NDArray[np.uint8]:
+    """Numbers from 0 to 255; what nothing was written to (NaN) becomes a conspicuous one."""
+    values = np.asarray(numbers, np.float32)
+    return np.where(np.isnan(values), 0xDE, values).astype(np.uint8)
+
+
 def _filled(value: int) -> NDArray[np.int32]:
     return np.full((32, 32), value, np.int32)
 

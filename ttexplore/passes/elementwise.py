@@ -22,6 +22,7 @@ from ttexplore.passes.expressions import Reader
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
+from ttexplore.plan import FORMAT_OF_DTYPE
 
 Engine = Literal["auto", "fpu", "sfpu"]
 ENGINES = ("auto", "fpu", "sfpu")
@@ -219,7 +220,7 @@ class _Nest:
         source = self.storage.tiles[buffer]
         if role == "element":
             self.each(lambda t: op("copy_tile", source, t, out, t))
-        elif role == "row" and dtype_of(source) == "bfloat16":
+        elif role == "row" and FORMAT_OF_DTYPE[dtype_of(source)] == "Float16_b":
             # unary_bcast of a row is wrong on the chip for bfloat16 with 32-bit DST.
             zeros = self.storage.zero_tile(self.span)
             self.each(lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(known, t), out, t))
@@ -329,8 +330,8 @@ class _Nest:
         if self._role(a) != "element" or self._role(b) not in ("element", *_BROADCASTS):
             return None
         what = f"{self._load_name(a)} {_SYMBOLS[known.op]} {self._load_name(b)}"
-        formats = {dtype_of(self.storage.tiles[self.graph[one].detail[0]]) for one in (a, b)}
-        if formats != {"bfloat16"}:
+        formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph[one].detail[0]])] for one in (a, b)}
+        if formats != {"Float16_b"}:
             self.because(f"{what}: SFPU, which keeps float32 whole; the FPU would cut it to 10 bits of fraction")
             return None
         if value in self.jumped and self.engine == "auto" and self.storage.is_wide:

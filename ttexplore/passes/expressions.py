@@ -186,11 +186,14 @@ class Reader:
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
             return self.graph.make("trunc", inner) if is_float(source) else inner
+        if target == "uint8" and source != "bool":
+            lowest_bits = self.graph.make("bit_and", self.graph.make("to_int32", inner), self.graph.integer(255))
+            return self.graph.make("to_float32", lowest_bits)
         if target in ("int8", "uint8", "int16", "uint16", "uint32", "uint64") and source == "bool":
             return inner
         raise Unsupported(
             f"a cast from {source} to {target} inside T.Parallel",
-            hint="cast to float32, bfloat16, int32 or bool",
+            hint="cast to float32, bfloat16, int32, uint8 or bool",
         )
 
     def arithmetic(self, name: str, e: Any) -> int:
@@ -202,8 +205,14 @@ class Reader:
     def of_integers(self, name: str, e: Any) -> int:
         """An operation on two integers."""
         dtype = str(e.ty.dtype)
+        if dtype == "uint8" and name in ("bit_and", "bit_or", "bit_xor"):
+            # The bits of two of them are one.
+            return self.graph.make("to_float32", self._on_int32(name, e))
         if dtype != "int32" or name == "div":
             raise Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+        return self._on_int32(name, e)
+
+    def _on_int32(self, name: str, e: Any) -> int:
         make = self.graph.make
         return make(name, *(make("to_int32", self.value(one)) for one in (e.a, e.b)))
 

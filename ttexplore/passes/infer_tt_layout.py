@@ -16,6 +16,11 @@ from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
+_REASONS = {
+    "float16": "ttnn has no float16 tensors; bfloat16 is the nearest",
+    "uint8": "held as bfloat16, which is exact from 0 to 255",
+}
+
 # ttnn 0.81.1 makes tensors of up to 8 dimensions.
 MAX_RANK = 8
 
@@ -93,7 +98,7 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping
     padding: Literal["none", "zero", "any"] = "none"
     if padded[-2:] != (rows, columns):
         padding = "zero" if roles[name] == "input" else "any"
-    reason = "ttnn has no float16 tensors; bfloat16 is the nearest" if dtype == "float16" else "default"
+    reason = _REASONS.get(dtype, "default")
     return TensorLayout(
         name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, padding, reason=reason
     )  # fmt: skip

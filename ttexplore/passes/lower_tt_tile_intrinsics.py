@@ -148,6 +148,8 @@ class _Lowering:
                 *storage.pack(value, target, target_block),
             ]  # fmt: skip
         kinds = (dtype_of(source), dtype_of(target))
+        if kinds[1] == "uint8" and kinds[0] != "uint8":
+            raise Unsupported(f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":
             if scope_of(source) == "tt.dst" and not converted:

@@ -75,8 +75,11 @@ class Staging:
 
 
 def storage_dtype(dtype: str) -> str:
-    """The dtype in which the chip holds a kernel dtype. Raises KeyError for one that no tile format holds."""
-    return DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
+    """The dtype in which the chip holds a kernel dtype. Raises KeyError for one that no tile format holds.
+
+    uint8 stays: its numbers are held as bfloat16 and are known to be whole, from 0 to 255.
+    """
+    return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
 def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -194,7 +197,7 @@ class _Web:
             return False
         stored = _stored_dtype(self.stores[0])
         narrower = self.dtype == "bfloat16" and stored == "float32"
-        other_kind = (self.dtype == "int32") != (stored == "int32")
+        other_kind = stored != self.dtype and ("int32" in (stored, self.dtype) or stored == "uint8")
         return not narrower and not other_kind
 
     def _is_plain_operand(self) -> bool:

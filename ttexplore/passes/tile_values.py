@@ -150,7 +150,7 @@ class ValueGraph:
         if known.op == "number":
             return float(ml_dtypes.bfloat16(known.detail)) == known.detail or math.isnan(known.detail)
         if known.op == "load":
-            return known.detail[3] == "bfloat16"
+            return known.detail[3] in ("bfloat16", "uint8")
         if known.op in _KEEPS_BFLOAT16:
             return all(self.is_bfloat16(operand) for operand in known.operands[known.op == "where" :])
         return known.op in ("axis", "to_bfloat16", "sign") or self.is_boolean(value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttexplore.backends.base import Array, ordered_layouts, storage_dtype
+from ttexplore.backends.base import Array, on_host, ordered_layouts, storage_dtype
 from ttexplore.backends.emulator.compiler import KernelSource
 from ttexplore.backends.emulator.tiles import tilize, untilize
 from ttexplore.errors import BackendError
@@ -190,7 +190,7 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
         if layout.role == "input":
             continue
         pages = np.fromfile(folder / output_file(index), dtype=storage_dtype(layout))
-        outputs.append(untilize(pages, layout.shape))
+        outputs.append(on_host(layout, untilize(pages, layout.shape)))
     return tuple(outputs)
 
 

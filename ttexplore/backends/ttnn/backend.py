@@ -23,6 +23,7 @@ from ttexplore.backends.base import (
     KernelFault,
     Program,
     checked_inputs,
+    on_host,
     ordered_layouts,
     storage_dtype,
 )
@@ -371,7 +372,7 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
                 f"the device gave {layout.name} with shape {array.shape}, the tensor is {layout.shape}",
                 hint="the SDK may be of another version: ttexplore doctor",
             )
-        outputs.append(array.astype(storage_dtype(layout)))
+        outputs.append(on_host(layout, array.astype(storage_dtype(layout))))
     return tuple(outputs)
 
 
