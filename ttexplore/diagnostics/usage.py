@@ -10,7 +10,7 @@ USAGE = (
         "There is no such command, step, target, backend, device, policy, option or file.",
         "Use one of the names that the hint lists; it names the one that was probably meant.",
         "there is no {} {}", "there is no {}", "no pass has an option {}", "{} has no option {}",
-        "there is no way to accumulate called {}", "there is no engine {} for elements",
+        "there is no way to accumulate called {}", "there is no engine {} for elements", "the explorer cannot {}",
     ),
     diagnostic(
         "U002", "a kernel that cannot be found",
