@@ -359,3 +359,11 @@ def test_more_values_at_once_than_circular_buffers() -> None:
     assert isinstance(error, ResourceError)
     assert error.message == "43 circular buffers are needed; a core of wormhole_n150 has 32"
     assert error.hint.endswith("or fewer values of a T.Parallel at a time: compute each right before its use")
+
+
+def test_an_epilogue_after_nested_loops_is_fused() -> None:
+    exploration = lowered(nested_loops(128), cores=(1, 1))
+    right(exploration)
+    compute = exploration.plan.compute
+    assert compute is not None
+    assert "epilogue of c fused: the last turn of outer leaves it in DST" in compute.reasons

@@ -41,12 +41,15 @@ def last_turn_apart(body: list[Any], position: int, grids: dict[Any, Grid]) -> l
     if extent is None or extent < 1:
         return None
     last = next((one for one in reversed(inner) if values_in(one)), None)
-    if last is None or as_step(last) is None:
+    if last is None:
         return None
     apart = turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"))
     after = body[position + 1 :]
     made = [*body[:position], *_shorter(statement, extent - 1), *apart, *after]
     end = apart[inner.index(last)]
+    if as_step(end) is None:
+        # A loop again: its own last turn is what shares sections with what follows.
+        return last_turn_apart(made, next(i for i, one in enumerate(made) if one is end), grids)
     for group in group_steps(made, grids):
         if isinstance(group, Group) and any(one.same_as(end) for one in group.statements):
             joined = [one for one in group.statements if any(one is later for later in after)]
