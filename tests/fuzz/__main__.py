@@ -1,7 +1,7 @@
 """``python -m tests.fuzz 10000 --workers 2``: random kernels in several processes, with other ones each time.
 
-Progress, refusals by kind, seconds per thousand kernels, and for each broken law the smallest kernel that was found, as
-a regression test. The exit status is 1 if a law was broken.
+Progress, refusals by kind, how many kernels have each construct, seconds per thousand kernels, and for each broken law
+the smallest kernel that was found, as a regression test. The exit status is 1 if a law was broken.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def _line(tally: Tally) -> str:
 def _summary(tally: Tally) -> str:
     rows = [f"{count:7}  {name or 'every law holds'}" for name, count in tally.outcomes.most_common()]
     rows += [f"{count:7}  BROKEN {name}" for name, count in tally.again.most_common()]
-    return "\n".join([_line(tally), *rows])
+    drawn = [f"{100 * count / max(tally.kernels, 1):6.1f}%  {name}" for name, count in sorted(tally.traits.items())]
+    return "\n".join([_line(tally), *rows, "Of the kernels have:", *drawn])
 
 
 if __name__ == "__main__":

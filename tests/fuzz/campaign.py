@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from tests.fuzz.description import Kernel, Schedule
-from tests.fuzz.generate import cases
+from tests.fuzz.draw import cases
 from tests.fuzz.laws import LawBroken
 from tests.fuzz.reduce import reduced
 from tests.fuzz.source import regression_text, source_text
+from tests.fuzz.traits import traits
 
 # Kernels that one search draws: between two searches progress is told, and the strategy starts afresh.
 CHUNK = 100
@@ -40,10 +41,11 @@ class Failure:
 
 @dataclass
 class Tally:
-    """What a campaign has come to: kernels by outcome ("" is well), failures by signature, seconds of the clock and of
-    processors, those of compilers and emulators included."""
+    """What a campaign has come to: kernels by outcome ("" is well) and by what they have of each construct, failures by
+    signature, seconds of the clock and of processors, those of compilers and emulators included."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
+    traits: Counter[str] = field(default_factory=Counter[str])
     failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
     again: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
@@ -55,6 +57,7 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         self.outcomes += other.outcomes
+        self.traits += other.traits
         self.again += other.again
         for name, failure in other.failures.items():
             self.failures.setdefault(name, failure)
@@ -92,6 +95,7 @@ def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -
         text = f"{source_text(kernel)}{schedule}"
         assume(text not in seen)
         seen.add(text)
+        tally.traits.update(traits(kernel, schedule))
         try:
             tally.outcomes[check(kernel, schedule)] += 1
         except LawBroken as error:

@@ -7,20 +7,38 @@ in Python.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 BLOCK_INDICES = ("bx", "by", "bz")
 
 
 @dataclass(frozen=True)
+class Size:
+    """A T.dynamic size: its value when the kernel is lowered, and another one that it runs with `later`."""
+
+    name: str
+    value: int
+    later: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How many blocks cover a T.dynamic size: ``T.ceildiv(size, block)``."""
+
+    size: str
+    block: int
+
+
+@dataclass(frozen=True)
 class Tensor:
-    """A parameter. `values` says how random inputs are drawn: ``coarse`` are multiples of 1/32 from -2 to 2, which
-    every format holds exactly; ``positive`` multiples of 1/32 from 0.5 to 2; ``normal`` have full mantissas, within ±4.
+    """A parameter; a name in its shape is that of a T.dynamic size. `values` says how random inputs are drawn:
+    ``coarse`` are multiples of 1/32 from -2 to 2, which every format holds exactly; ``positive`` multiples of 1/32 from
+    0.5 to 2; ``normal`` have full mantissas, within ±4.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     dtype: str
     values: Literal["coarse", "positive", "normal"] = "coarse"
 
@@ -138,10 +156,10 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of constant extent: T.serial, or T.Pipelined where `stages` is a number."""
+    """A loop from 0: T.serial, or T.Pipelined where `stages` is a number."""
 
     variable: str
-    extent: int
+    extent: int | Blocks
     stages: int | None
     body: tuple[Statement, ...]
 
@@ -151,9 +169,52 @@ Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
 
 @dataclass(frozen=True)
 class Kernel:
-    grid: tuple[int, ...]
+    """`annotations` are lines of the kernel that say something about its schedule or its tensors."""
+
+    grid: tuple[int | Blocks, ...]
     tensors: tuple[Tensor, ...]
     body: tuple[Statement, ...]
+    sizes: tuple[Size, ...] = ()
+    annotations: tuple[str, ...] = ()
+
+    def number(self, extent: int | str | Blocks) -> int:
+        """An extent with the sizes that the kernel is lowered with."""
+        values = {size.name: size.value for size in self.sizes}
+        match extent:
+            case int():
+                return extent
+            case str():
+                return values[extent]
+            case Blocks(size, block):
+                return -(-values[size] // block)
+
+    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """A tensor's shape with the sizes that the kernel is lowered with."""
+        return tuple(self.number(extent) for extent in tensor.shape)
+
+    def fixed(self, size: str) -> Kernel:
+        """The kernel with a number for one of its sizes."""
+
+        def extent(one: Any) -> Any:
+            name = one.size if isinstance(one, Blocks) else one
+            return self.number(one) if name == size else one
+
+        def turns(statement: Statement) -> Statement:
+            if not isinstance(statement, Loop):
+                return statement
+            return replace(statement, extent=extent(statement.extent), body=tuple(map(turns, statement.body)))
+
+        return replace(
+            self,
+            grid=tuple(map(extent, self.grid)),
+            tensors=tuple(replace(one, shape=tuple(map(extent, one.shape))) for one in self.tensors),
+            body=tuple(map(turns, self.body)),
+            sizes=tuple(one for one in self.sizes if one.name != size),
+        )
+
+    def later(self) -> Kernel:
+        """The kernel with the sizes that it runs with later."""
+        return replace(self, sizes=tuple(replace(size, value=size.later) for size in self.sizes))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.emulator import Emulator
-from ttexplore.errors import ResourceError, TTExploreError, Unsupported
+from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.interpreter import interpret, runs_alike
 from ttexplore.passes.infer_tt_layout import tensor_roles
@@ -32,6 +32,10 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("DST is too small", ResourceError, r"tiles of DST"),
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
+    ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): "),
+    ("products over padding that is not zero", Unsupported, r"the product adds up whole tiles"),
+    ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
+    ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
     ("a block outlives the loop that loads it", Unsupported, r"used outside of the loop that fills it"),
 )
 
@@ -61,7 +65,7 @@ def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> 
         path = Path(folder) / "kernel.py"
         path.write_text(source_text(kernel), encoding="utf-8")
         try:
-            exploration = ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options)
+            exploration = _explored(path, kernel, schedule)
             error = exploration.error
         except TTExploreError as refused:
             exploration, error = None, refused
@@ -73,9 +77,23 @@ def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> 
         bounds = expected(kernel, arrays, REFERENCE)
         _inside("the reference is right", exploration.reference(arrays), bounds)
         check_exploration(exploration, kernel, arrays, checks)
+        if kernel.sizes:
+            later = kernel.later()
+            try:
+                sized = exploration.with_sizes(**{size.name: size.value for size in later.sizes})
+            except TTExploreError as refused:
+                return _refusal(refused)
+            others = random_inputs(later, seed)
+            _inside("the reference is right", sized.reference(others), expected(later, others, REFERENCE))
+            check_exploration(sized, later, others, Checks(checks.emulator))
         if checks.determinism:
-            _same(exploration, ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options))
+            _same(exploration, _explored(path, kernel, schedule))
     return ""
+
+
+def _explored(path: Path, kernel: Kernel, schedule: Schedule) -> Exploration:
+    sizes = {size.name: size.value for size in kernel.sizes}
+    return ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options, sizes=sizes)
 
 
 def check_exploration(
@@ -120,7 +138,8 @@ def check_exploration(
 
 
 def _refusal(error: TTExploreError) -> str:
-    if error.span is None or not error.hint:
+    # What an option asks for has no line of the kernel.
+    if (error.span is None and not isinstance(error, UsageError)) or not error.hint:
         raise LawBroken("a refusal has a line and a hint", str(error)) from error
     for name, kind, message in REFUSALS:
         if isinstance(error, kind) and re.search(message, error.message):

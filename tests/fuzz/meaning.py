@@ -308,17 +308,17 @@ def _operand(interval: Interval, precision: Precision) -> Interval:
 def random_inputs(kernel: Kernel, seed: int) -> tuple[NDArray[np.float32], ...]:
     """An array for each input tensor."""
     random = np.random.default_rng(seed)
-    return tuple(_random(random, tensor) for tensor in inputs(kernel))
+    return tuple(_random(random, kernel.shape(tensor), tensor) for tensor in inputs(kernel))
 
 
-def _random(random: np.random.Generator, tensor: Tensor) -> NDArray[np.float32]:
+def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor) -> NDArray[np.float32]:
     match tensor.values:
         case "coarse":
-            values = random.integers(-64, 65, tensor.shape) / 32
+            values = random.integers(-64, 65, shape) / 32
         case "positive":
-            values = random.integers(16, 65, tensor.shape) / 32
+            values = random.integers(16, 65, shape) / 32
         case "normal":
-            values = np.clip(random.standard_normal(tensor.shape), -4, 4)
+            values = np.clip(random.standard_normal(shape), -4, 4)
     return values.astype(np.float32)
 
 
@@ -326,7 +326,7 @@ def expected(kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precisio
     """The output tensors in the order of parameters, each element with its bounds; NaN where nothing is stored."""
     run = _Run(kernel, arrays, precision)
     with np.errstate(all="ignore"):
-        for block in itertools.product(*(range(extent) for extent in reversed(kernel.grid))):
+        for block in itertools.product(*(range(kernel.number(extent)) for extent in reversed(kernel.grid))):
             run.names = dict(zip(BLOCK_INDICES, reversed(block), strict=False))
             run.body(kernel.body)
     return tuple(run.storage[tensor.name] for tensor in outputs(kernel))
@@ -334,11 +334,11 @@ def expected(kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precisio
 
 class _Run:
     def __init__(self, kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> None:
-        self.precision = precision
+        self.kernel, self.precision = kernel, precision
         self.names: dict[str, Any] = {}
         self.values: dict[str, Interval] = {}
         self.dtypes = {tensor.name: tensor.dtype for tensor in kernel.tensors}
-        self.storage = {tensor.name: Interval.exact(np.full(tensor.shape, np.nan)) for tensor in kernel.tensors}
+        self.storage = {tensor.name: Interval.exact(np.full(kernel.shape(tensor), np.nan)) for tensor in kernel.tensors}
         for tensor, array in zip(inputs(kernel), arrays, strict=True):
             self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
 
@@ -362,7 +362,7 @@ class _Run:
             case Gemm():
                 self.gemm(statement)
             case Loop(variable, extent, _, body):
-                for turn in range(extent):
+                for turn in range(self.kernel.number(extent)):
                     self.names[variable] = turn
                     self.body(body)
             case Parallel():

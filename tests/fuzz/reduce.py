@@ -26,7 +26,7 @@ from tests.fuzz.description import (
 Fails = Callable[[Kernel, Schedule], bool]
 
 
-def reduced(kernel: Kernel, schedule: Schedule, fails: Fails, *, attempts: int = 200) -> tuple[Kernel, Schedule]:
+def reduced(kernel: Kernel, schedule: Schedule, fails: Fails, *, attempts: int = 120) -> tuple[Kernel, Schedule]:
     """The smallest kernel and schedule found that `fails` accepts; it is asked at most `attempts` times."""
     while True:
         for smaller in _smaller(kernel, schedule):
@@ -48,8 +48,12 @@ def _smaller(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Kernel, Sched
     for body in _bodies(kernel.body):
         yield _tidy(replace(kernel, body=body)), schedule
     for axis, extent in enumerate(kernel.grid):
-        if extent > 1:
+        if isinstance(extent, int) and extent > 1:
             yield replace(kernel, grid=(*kernel.grid[:axis], 1, *kernel.grid[axis + 1 :])), schedule
+    for number in range(len(kernel.annotations)):
+        yield replace(kernel, annotations=(*kernel.annotations[:number], *kernel.annotations[number + 1 :])), schedule
+    for size in kernel.sizes:
+        yield kernel.fixed(size.name), schedule
     for number, tensor in enumerate(kernel.tensors):
         if tensor.dtype != "bfloat16":
             made = (*kernel.tensors[:number], replace(tensor, dtype="bfloat16"), *kernel.tensors[number + 1 :])
@@ -73,7 +77,7 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 yield body
             if stages is not None:
                 yield (replace(statement, stages=None),)
-            if extent > 2:
+            if isinstance(extent, int) and extent > 2:
                 yield (replace(statement, extent=2),)
             for inner in _bodies(body):
                 if inner:

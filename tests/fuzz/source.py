@@ -6,6 +6,7 @@ from tests.fuzz.description import (
     BLOCK_INDICES,
     Allocate,
     Bind,
+    Blocks,
     Call,
     Constant,
     Copy,
@@ -31,13 +32,15 @@ def source_text(kernel: Kernel) -> str:
     bound = names[0] if len(names) == 1 else f"({', '.join(names)})"
     lines = [
         "import ttexplore.language as T",
+        *(["", *(f'{size.name} = T.dynamic("{size.name}")' for size in kernel.sizes)] if kernel.sizes else []),
         "",
         "",
         "@T.prim_func",
         "def kernel(",
         *(f"    {one.name}: T.Tensor({_shape(one.shape)}, {_quoted(one.dtype)})," for one in kernel.tensors),
         "):",
-        f"    with T.Kernel({', '.join(map(str, kernel.grid))}) as {bound}:",
+        f"    with T.Kernel({', '.join(map(extent_text, kernel.grid))}) as {bound}:",
+        *(f"        {line}" for line in kernel.annotations),
     ]
     return "\n".join([*lines, *_body(kernel.body, 2)]) + "\n"
 
@@ -45,6 +48,9 @@ def source_text(kernel: Kernel) -> str:
 def regression_text(kernel: Kernel, schedule: Schedule, name: str) -> str:
     """A regression test of the kernel and its schedule."""
     options = f", options={schedule.options!r}" if schedule.options else ""
+    sizes = {size.name: size.value for size in kernel.sizes}
+    later = {size.name: size.later for size in kernel.sizes}
+    options += f", sizes={sizes!r}, later={later!r}" if sizes else ""
     text = source_text(kernel).replace('"""', "'''")
     return "\n".join(
         [
@@ -60,7 +66,13 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def _shape(shape: tuple[int, ...]) -> str:
+def extent_text(extent: int | str | Blocks) -> str:
+    if not isinstance(extent, Blocks):
+        return str(extent)
+    return extent.size if extent.block == 1 else f"T.ceildiv({extent.size}, {extent.block})"
+
+
+def _shape(shape: tuple[int | str, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
@@ -82,7 +94,8 @@ def _statement(statement: Statement, depth: int) -> list[str]:
             shown = "".join(f", {name}=True" for name, on in flags.items() if on)
             return [f"{indent}T.gemm({a}, {b}, {c}{shown})"]
         case Loop(variable, extent, stages, body):
-            how = f"T.serial({extent})" if stages is None else f"T.Pipelined({extent}, num_stages={stages})"
+            turns = extent_text(extent)
+            how = f"T.serial({turns})" if stages is None else f"T.Pipelined({turns}, num_stages={stages})"
             return [f"{indent}for {variable} in {how}:", *_body(body, depth + 1)]
         case Parallel(variables, extents, body):
             head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"

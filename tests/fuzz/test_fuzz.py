@@ -10,7 +10,7 @@ import pytest
 
 from tests.fuzz.campaign import Tally, search, signature
 from tests.fuzz.description import Allocate, Call, Copy, Kernel, Load, Loop, Parallel, Region, Schedule, Store, Tensor
-from tests.fuzz.generate import OPTIONS
+from tests.fuzz.draw import OPTIONS
 from tests.fuzz.laws import Checks, LawBroken, check
 from tests.fuzz.meaning import REFERENCE, device_precision, expected, random_inputs
 from tests.fuzz.reduce import reduced

@@ -8,16 +8,20 @@ from typing import Any
 import ttexplore as ttx
 
 
-def holds(text: str, folder: Path, *, target: str = "wormhole_n150", options: dict[str, Any] | None = None) -> None:
-    """The kernel lowers, every step gives the reference's result, and so does the emulator."""
+def holds(
+    text: str, folder: Path, *, target: str = "wormhole_n150", options: dict[str, Any] | None = None,
+    sizes: dict[str, int] | None = None, later: dict[str, int] | None = None,
+) -> None:  # fmt: skip
+    """The kernel lowers, every step gives the reference's result, and so does the emulator; with `later` sizes too."""
     path = folder / "kernel.py"
     path.write_text(text, encoding="utf-8")
-    exploration = ttx.explore(f"{path}::kernel", target=target, options=options)
+    exploration = ttx.explore(f"{path}::kernel", target=target, options=options, sizes=sizes)
     assert exploration.error is None, str(exploration.error)
-    check = exploration.check()
-    assert check, str(check)
-    run = exploration.run()
-    assert run.passed, run.message
+    for one in (exploration, *([exploration.with_sizes(**later)] if later else [])):
+        check = one.check()
+        assert check, str(check)
+        run = one.run()
+        assert run.passed, run.message
 
 
 def test_a_load_that_nothing_reads(tmp_path: Path) -> None:
@@ -185,3 +189,41 @@ def kernel(A: T.Tensor((32, 64), "bfloat16"), B: T.Tensor((32, 64), "bfloat16"),
         T.copy(c, C[0, 0])
 """
     holds(text, tmp_path, options={"accumulate_dtype": "bfloat16"})
+
+
+def test_a_tail_in_a_loop_over_blocks(tmp_path: Path) -> None:
+    """Which pages are read depends on the loop's turn and on the tile's row: no range of either alone says so."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((92, 120), "bfloat16"), C: T.Tensor((60, 120), "bfloat16")):
+    with T.Kernel(1, 1) as (bx, by):
+        c = T.alloc_shared((64, 64), "bfloat16")
+        p = T.alloc_shared((64, 64), "bfloat16")
+        s = T.alloc_shared((64, 64), "bfloat16")
+        T.clear(c)
+        for k in T.serial(2):
+            T.fill(p, 0.5)
+            T.copy(A[k * 64, bx * 64], s)
+            T.gemm(p, s, c)
+        T.copy(c, C[by * 64, bx * 64])
+"""
+    holds(text, tmp_path)
+
+
+def test_a_store_of_fewer_rows_of_tiles_than_the_block_has(tmp_path: Path) -> None:
+    """The verifier lost which pages a writer touches behind a test of one loop variable alone."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((70, 133), "bfloat16"), C: T.Tensor((25, 133), "bfloat16")):
+    with T.Kernel(1) as bx:
+        s = T.alloc_shared((64, 64), "bfloat16")
+        T.copy(A[0, bx * 64], s)
+        T.copy(s, C[0, bx * 64])
+"""
+    holds(text, tmp_path)

@@ -251,6 +251,9 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
         if not isinstance(one, Variable) or one not in made or limit is None:
             continue
         low, high = made[one]
+        if low is high:
+            # It has one value, which the condition does not change.
+            continue
         match sense:
             case "<":
                 high = _least(high, limit[1] - 1)

@@ -1,7 +1,8 @@
 """Pages of tensors: all transfers stay inside, every page that the kernel stores is written, no two cores write one.
 
 The index expressions are evaluated for the work items of all cores at once. What a loop of constant length adds is
-bounded for reads and followed turn by turn for writes.
+bounded for reads and followed turn by turn for writes, and where a condition is about its turns and those of a loop
+inside.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.expression import Expression, Range, Variable, narrowed, show, value_range
+from ttexplore.passes.verify.expression import (
+    Expression,
+    Range,
+    Variable,
+    narrowed,
+    placed,
+    show,
+    value_range,
+    variables,
+)
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan
 
@@ -273,7 +283,7 @@ class _Walk:
                 span=None,
             )
         exact = low[0] is low[1] and extent[0] is extent[1]
-        follow = any(tensor in self.follow for tensor in _tensors(loop.body))
+        follow = _is_tested(loop) or any(tensor in self.follow for tensor in _tensors(loop.body))
         rows = math.prod((self.core.size, max(int(np.max(extent[1])), 1)))
         if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
             self.expanded(loop, low[0], extent[0])
@@ -324,6 +334,32 @@ class _Walk:
             made = low[rows] if isinstance(low, np.ndarray) and low.ndim else low
             return made, made
         return tuple(one[rows] if isinstance(one, np.ndarray) and one.ndim else one for one in known)  # pyright: ignore
+
+
+def _is_tested(loop: Loop) -> bool:
+    """Whether a condition in the loop is about its variable and that of a loop inside: no range of either alone says
+    then what the condition leaves of both."""
+    bound: dict[Variable, Expression] = {}
+    inner: set[Variable] = set()
+    tests: list[Expression] = []
+
+    def visit(body: list[Statement]) -> None:
+        for statement in body:
+            match statement:
+                case Bind():
+                    bound[statement.variable] = statement.value
+                case Loop():
+                    inner.add(statement.variable)
+                    visit(statement.body)
+                case Branch():
+                    tests.append(placed(statement.condition, bound))
+                    visit(statement.then)
+                    visit(statement.otherwise)
+                case Call():
+                    pass
+
+    visit(loop.body)
+    return any(loop.variable in (found := variables(test)) and found & inner for test in tests)
 
 
 def _tensors(body: list[Statement]) -> set[str]:

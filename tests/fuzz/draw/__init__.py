@@ -1,0 +1,51 @@
+"""Random kernels and schedules.
+
+A kernel is drawn phase by phase, as a user writes one: loads, element-wise blocks, matrix products, loops, stores; each
+kind of construct has a module. What is drawn is meaningful: buffers are written before they are read, blocks do not
+overlap in an output, and values stay where functions are defined and finite (their ranges are followed along).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from tests.fuzz.description import Kernel, Schedule
+from tests.fuzz.draw.blocks import fill, load, move, store, vector
+from tests.fuzz.draw.draft import Draft
+from tests.fuzz.draw.elementwise import parallel
+from tests.fuzz.draw.loops import loop
+from tests.fuzz.draw.options import OPTIONS, scheduled
+from tests.fuzz.draw.products import chain, product
+
+_ANYWHERE = (parallel, parallel, product, store, vector, load, move)
+
+
+def _loop(draft: Draft) -> None:
+    loop(draft, _ANYWHERE)
+
+
+_PHASES: tuple[Callable[[Draft], None], ...] = (*_ANYWHERE, fill, chain, _loop)
+
+
+@st.composite
+def cases(draw: DrawFn) -> tuple[Kernel, Schedule]:
+    """A kernel, a target, and a value for some of the options."""
+    draft = Draft(draw)
+    if draft.chance(8):
+        fill(draft)
+    else:
+        load(draft)
+    for _ in range(draft.number(1, 6)):
+        draft.one(_PHASES)(draft)
+    for name in [one for one in draft.defined(draft.block) if one in draft.unstored]:
+        if not draft.stored or draft.chance(2):
+            draft.store(name)
+    if not draft.stored:
+        draft.store((draft.defined(draft.block) or [draft.load(draft.places)])[0])
+    return scheduled(draft, draft.kernel(), shards=draft.style == "shards")
+
+
+__all__ = ["OPTIONS", "cases"]

@@ -1,0 +1,169 @@
+"""A kernel as it is being drawn: its tensors and buffers, what they hold, and the statements that move blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hypothesis.strategies import DrawFn
+
+from tests.fuzz.description import (
+    Allocate,
+    Copy,
+    Expression,
+    Fill,
+    Gemm,
+    Kernel,
+    Parallel,
+    Region,
+    Statement,
+    Store,
+    Tensor,
+)
+from tests.fuzz.draw.grids import Axis, Grid
+from tests.fuzz.draw.ranges import follow, value_range
+from tests.fuzz.meaning import Interval
+
+DTYPES = ("bfloat16", "float32", "float16")
+_LIMITS = {"coarse": (-2, 2), "positive": (0.5, 2), "normal": (-4, 4)}
+
+
+@dataclass(frozen=True)
+class Buffer:
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Draft(Grid):
+    """A kernel as it is being drawn.
+
+    `ranges` are those of the values of all that holds something, `unstored` what no output has yet, `loops` the axes of
+    the loops around, `values` the names that the T.Parallel being drawn has given.
+    """
+
+    def __init__(self, draw: DrawFn) -> None:
+        super().__init__(draw)
+        self.tensors: list[Tensor] = []
+        self.stored: set[str] = set()
+        self.body: list[Statement] = []
+        self.buffers: dict[str, Buffer] = {}
+        self.ranges: dict[str, Interval] = {}
+        self.unstored: dict[str, None] = {}
+        self.loops: list[Axis] = []
+        self.values: dict[str, tuple[Expression, set[str]]] = {}
+        self.names = 0
+
+    def name(self, letter: str) -> str:
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def kernel(self) -> Kernel:
+        return Kernel(self.grid, tuple(self.tensors), tuple(self.body), tuple(self.sizes))
+
+    # Statements
+
+    def add(self, statement: Statement) -> None:
+        self.body.append(statement)
+        follow(statement, self.ranges)
+        match statement:
+            case Copy(_, target):
+                self.unstored[target.name] = None
+            case Fill(buffer) | Gemm(_, _, buffer):
+                self.unstored[buffer] = None
+            case Parallel():
+                for one in statement.body:
+                    if isinstance(one, Store):
+                        self.unstored[one.buffer] = None
+            case _:
+                pass
+
+    def allocate(self, shape: tuple[int, ...], dtype: str, scope: Literal["shared", "fragment"], letter: str) -> str:
+        buffer = Buffer(self.name(letter), shape, dtype)
+        self.buffers[buffer.name] = buffer
+        self.body.append(Allocate(buffer.name, shape, dtype, scope))
+        return buffer.name
+
+    def target(self, shape: tuple[int, ...], dtype: str, letter: str) -> str:
+        """A buffer to write to: a new one, or one that has been written before."""
+        fitting = [one.name for one in self.buffers.values() if one.shape == shape]
+        if fitting and self.chance(4):
+            return self.one(fitting)
+        scope: Literal["shared", "fragment"] = self.one(["shared", "fragment"])
+        return self.allocate(shape, dtype, scope, letter)
+
+    def defined(self, shape: tuple[int, ...]) -> list[str]:
+        """The buffers of a shape that hold something."""
+        return [one.name for one in self.buffers.values() if one.shape == shape and one.name in self.ranges]
+
+    def taken_apart(self, outside: list[Statement]) -> tuple[Statement, ...]:
+        """The body of a loop from what has been drawn; its allocations, and all else from now on, go `outside`."""
+        inside, self.body = self.body, outside
+        self.body += [one for one in inside if isinstance(one, Allocate)]
+        return tuple(one for one in inside if not isinstance(one, Allocate))
+
+    # Tensors
+
+    def input(self, shape: tuple[int | str, ...], dtype: str) -> str:
+        fitting = [t.name for t in self.tensors if t.shape == shape and t.name not in self.stored and t.dtype == dtype]
+        if fitting and self.chance(3):
+            return self.one(fitting)
+        values: Any = self.one(["coarse", "coarse", "positive", "normal"])
+        tensor = Tensor(self.name("A"), shape, dtype, values)
+        self.tensors.append(tensor)
+        self.ranges[tensor.name] = value_range(*_LIMITS[values])
+        return tensor.name
+
+    def placed(self, axes: list[Axis], *, output: bool) -> tuple[tuple[int | str, ...], tuple[str, ...]]:
+        """A tensor's shape and where in it the block starts; outputs have a place for every block."""
+        leading = [*self.leading, *self.loops] if len(axes) == 2 else []
+        if not output:
+            leading = [axis for axis in leading if not self.chance(3)]
+            axes = [self.elsewhere(axis) if self.chance(4) else axis for axis in axes]
+        starts = [*(axis.text for axis in leading), *(_scaled(axis.text, axis.extent) for axis in axes)]
+        return tuple(axis.length for axis in (*leading, *axes)), tuple(starts)
+
+    def region(self, tensor: str, block: tuple[int, ...], starts: tuple[str, ...]) -> Region:
+        shape = next(one.shape for one in self.tensors if one.name == tensor)
+        extents = (1,) * (len(starts) - len(block)) + block
+        if shape == block and self.chance(2):
+            return Region(tensor, starts, extents, "whole")
+        # A slice between two numbers has to lie in its tensor.
+        ends = (int(start) + extent for start, extent in zip(starts, extents, strict=True) if start.isdigit())
+        lengths = (length for start, length in zip(starts, shape, strict=True) if start.isdigit())
+        inside = all(isinstance(length, int) and end <= length for end, length in zip(ends, lengths, strict=True))
+        return Region(tensor, starts, extents, "slice" if inside and self.chance(4) else "index")
+
+    def whole(self, buffer: str) -> Region:
+        shape = self.buffers[buffer].shape
+        return Region(buffer, ("0",) * len(shape), shape, "whole")
+
+    def load(self, axes: list[Axis], letter: str = "s") -> str:
+        """A block along these axes, from a tensor that it finds or makes, into a buffer."""
+        block = tuple(axis.extent for axis in axes)
+        dtype = self.one(DTYPES)
+        shape, starts = self.placed(axes, output=False)
+        tensor = self.input(shape, dtype)
+        buffer = self.target(block, self.one(DTYPES) if self.chance(4) else dtype, letter)
+        self.add(Copy(self.region(tensor, block, starts), self.whole(buffer)))
+        return buffer
+
+    def store(self, name: str) -> None:
+        """The block of a buffer to a tensor of its own."""
+        if len(self.stored) == 3:
+            return
+        shape, starts = self.placed(self.places, output=True)
+        dtype = self.buffers[name].dtype if self.chance(2) else self.one(DTYPES)
+        tensor = Tensor(self.name("C"), shape, dtype)
+        self.tensors.append(tensor)
+        self.stored.add(tensor.name)
+        self.add(Copy(self.whole(name), self.region(tensor.name, self.block, starts)))
+        self.unstored.pop(name, None)
+        self.unstored.pop(tensor.name, None)
+
+
+def _scaled(text: str, extent: int) -> str:
+    if text.isdigit():
+        return str(int(text) * extent)
+    is_product = "%" not in text and "//" not in text
+    return f"{text} * {extent}" if is_product else f"({text}) * {extent}"

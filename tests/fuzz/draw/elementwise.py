@@ -1,0 +1,160 @@
+"""T.Parallel over a block: one to three stores of expressions, whose operands stay in their domains."""
+
+from __future__ import annotations
+
+from tests.fuzz.description import Bind, Call, Constant, Expression, Load, Named, Parallel, Position, Store
+from tests.fuzz.draw.draft import DTYPES, Draft
+from tests.fuzz.draw.ranges import expression_range, follow
+from tests.fuzz.meaning import Interval
+
+# Operations of one operand.
+UNARY = (
+    "abs", "exp", "negative", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "erf", "sin",
+    "cos", "floor", "ceil", "round", "float32", "bfloat16",
+)  # fmt: skip
+BINARY = ("add", "subtract", "multiply", "max", "min", "divide")
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
+
+def parallel(draft: Draft) -> None:
+    """An element-wise block with one to three stores."""
+    variables = _variables(draft)
+    body: list[Bind | Store] = []
+    draft.values = {}
+    for _ in range(draft.number(1, 3)):
+        value = expression(draft, variables, draft.number(1, 3))
+        if draft.chance(5):
+            name = draft.name("x")
+            body.append(Bind(name, value))
+            draft.values[name] = (value, loads(value, draft.values))
+            continue
+        target = draft.target(draft.block, draft.one(DTYPES), "r")
+        body.append(Store(target, value))
+        # A name stands for an expression: it is gone once what it reads has changed.
+        draft.values = {n: v for n, v in draft.values.items() if target not in v[1]}
+        trial = dict(draft.ranges)
+        follow(Parallel(variables, draft.block, tuple(body)), trial)
+        draft.ranges[target] = trial[target]
+    if not any(isinstance(one, Store) for one in body):
+        target = draft.target(draft.block, draft.one(DTYPES), "r")
+        body.append(Store(target, _leaf(draft, variables)))
+    while body and isinstance(body[-1], Bind):
+        body.pop()
+    draft.add(Parallel(variables, draft.block, tuple(body)))
+
+
+def changed(draft: Draft, source: str, target: str) -> None:
+    """A block of any shape made from another one: what stands between two products."""
+    shape = draft.buffers[source].shape
+    variables = ("i", "j")
+    draft.values = {}
+    name = draft.one(["abs", "tanh", "sigmoid", "exp", "negative"])
+    operand = Load(source, variables)
+    value = _tame(draft, Call(name, (_guarded(draft, name, _tame(draft, operand)),)))
+    draft.add(Parallel(variables, shape, (Store(target, value),)))
+
+
+def expression(draft: Draft, variables: tuple[str, ...], depth: int) -> Expression:
+    if depth == 0 or draft.chance(4):
+        return _leaf(draft, variables)
+    if draft.chance(6):
+        # Both sides of one dtype, as the language wants it.
+        sides = [Call("float32", (expression(draft, variables, depth - 1),)) for _ in range(2)]
+        return Call("select", (_condition(draft, variables, depth - 1), *sides))
+    if draft.chance(4):
+        name = draft.one(UNARY)
+        return _tame(draft, Call(name, (_guarded(draft, name, expression(draft, variables, depth - 1)),)))
+    name = draft.one(BINARY)
+    left, right = expression(draft, variables, depth - 1), expression(draft, variables, depth - 1)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        left = _element(draft, variables) or left
+    return _tame(draft, Call(name, (left, _guarded(draft, name, right))))
+
+
+def loads(value: Expression, named: dict[str, tuple[Expression, set[str]]]) -> set[str]:
+    """The buffers that an expression reads, those behind names as well."""
+    match value:
+        case Load(buffer, _):
+            return {buffer}
+        case Named(name):
+            return named[name][1] if name in named else set()
+        case Call(_, arguments):
+            return set[str]().union(*(loads(one, named) for one in arguments))
+        case _:
+            return set()
+
+
+def _variables(draft: Draft) -> tuple[str, ...]:
+    return ("i",) if draft.is_vector else ("i", "j")
+
+
+def _condition(draft: Draft, variables: tuple[str, ...], depth: int) -> Expression:
+    """A comparison of numbers or of indices, or several."""
+    if depth > 0 and draft.chance(4):
+        name = draft.one(["and", "or", "not"])
+        sides = 1 if name == "not" else 2
+        return Call(name, tuple(_condition(draft, variables, depth - 1) for _ in range(sides)))
+    element = None if draft.chance(2) else _element(draft, variables)
+    if element is not None:
+        return Call(draft.one(COMPARISONS), (element, expression(draft, variables, depth)))
+    return Call(draft.one(COMPARISONS), (_position(draft, variables), _position(draft, variables)))
+
+
+def _position(draft: Draft, variables: tuple[str, ...]) -> Expression:
+    """A whole number of loop variables and block indices; there is always a loop variable in it."""
+    variable = draft.one(variables)
+    axes = [axis.text for axis in (draft.row, draft.column, *draft.loops) if axis.text.isidentifier()]
+    match draft.number(0, 2):
+        case 1 if axes:
+            return Position(f"{variable} + {draft.one(axes)} * 32")
+        case 2:
+            return Position(f"{variable} * {draft.number(2, 3)} + {draft.number(0, 40)}")
+        case _:
+            return Position(variable)
+
+
+def _leaf(draft: Draft, variables: tuple[str, ...]) -> Expression:
+    if draft.chance(4):
+        return Constant(draft.number(-8, 8) / 4)
+    if draft.values and draft.chance(3):
+        return Named(draft.one(draft.values))
+    if not draft.is_vector and draft.chance(3):
+        rows, columns = (draft.defined((extent,)) for extent in draft.block)
+        ways = [(n, variables[1:]) for n in columns] + [(n, variables[:1]) for n in rows]
+        ways += [(n, ("0",)) for n in dict.fromkeys([*rows, *columns])]
+        if ways:
+            return Load(*draft.one(ways))
+    return _element(draft, variables) or Constant(1.0)
+
+
+def _element(draft: Draft, variables: tuple[str, ...]) -> Expression | None:
+    defined = draft.defined(draft.block)
+    return Load(draft.one(defined), variables) if defined else None
+
+
+def _range_of(draft: Draft, value: Expression) -> Interval:
+    bound: dict[str, Interval] = {}
+    for name, (one, _) in draft.values.items():
+        bound[name] = expression_range(one, draft.ranges, bound)
+    return expression_range(value, draft.ranges, bound)
+
+
+def _guarded(draft: Draft, name: str, operand: Expression) -> Expression:
+    """`operand`, kept in the domain of the operation."""
+    known = _range_of(draft, operand)
+    match name:
+        case "exp" | "exp2" if known.high > 5:
+            return Call("min", (operand, Constant(4.0)))
+        case "log" | "log2" | "rsqrt" | "reciprocal" | "divide" if known.low < 0.25:
+            return Call("max", (operand, Constant(0.5)))
+        case "sqrt" if known.low < 0:
+            return Call("abs", (operand,))
+        case "sin" | "cos" if known.size > 16:
+            return Call("min", (Call("max", (operand, Constant(-4.0))), Constant(4.0)))
+        case _:
+            return operand
+
+
+def _tame(draft: Draft, value: Expression) -> Expression:
+    """The value, scaled down where it may become large."""
+    return value if _range_of(draft, value).size <= 1000 else Call("multiply", (value, Constant(2**-8)))

@@ -1,0 +1,137 @@
+"""Targets and options of the passes, given to the lowering or asked for by annotations of the kernel itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from tests.fuzz.description import Kernel, Schedule
+from tests.fuzz.draw.grids import Drawing
+from ttexplore.target import TARGETS
+
+CORE_RANGES = ([((0, 0), (1, 1))], [((1, 1), (2, 1)), ((4, 3), (5, 4))], [((0, 0), (0, 0)), ((2, 2), (2, 4))])
+_ORDERS = ("row_major", "column_major", "block_linear(2)", "z_order")
+
+
+def _work_lists(kernel: Kernel) -> SearchStrategy[Any]:
+    """Every item of the grid on one of up to three cores, in any order."""
+    count = math.prod(map(kernel.number, kernel.grid))
+    items, cores = st.permutations(range(count)), st.integers(1, min(3, count))
+    return st.builds(lambda items, cores: {(n, n): items[n::cores] for n in range(cores)}, items, cores)
+
+
+def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
+    """One of the tensors in L1, interleaved or in shards, or in shards over the banks of DRAM."""
+    kinds = ("height", "width", "block")
+    places = st.sampled_from(
+        [
+            "L1",
+            *({"memory": "L1", "shard": one} for one in kinds),
+            *({"memory": "DRAM", "shard": one} for one in kinds[:2]),
+        ]
+    )
+    return st.dictionaries(st.sampled_from([one.name for one in kernel.tensors]), places, min_size=1, max_size=2)
+
+
+# Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
+OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
+    "policy": lambda _: st.sampled_from(["contiguous", "strided", "rectangular", "block_linear(2)", "z_order"]),
+    "order": lambda _: st.sampled_from(_ORDERS),
+    "cores": lambda _: st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    "core_offset": lambda _: st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    "core_ranges": lambda _: st.sampled_from(CORE_RANGES),
+    "work_lists": _work_lists,
+    "stages": lambda _: st.integers(1, 3),
+    "accumulate": lambda _: st.sampled_from(["reload", "l1"]),
+    "eltwise": lambda _: st.sampled_from(["auto", "fpu", "sfpu"]),
+    "accumulate_dtype": lambda _: st.sampled_from(["auto", "float32", "bfloat16"]),
+    "dst_full_sync": lambda _: st.booleans(),
+    "epilogue": lambda _: st.sampled_from(["fused", "separate"]),
+    "subblock": lambda _: st.just((1, 1)),
+    # `shards` draws these two together with layouts.
+    "mode": lambda _: st.just("global"),
+    "match": lambda _: st.none(),
+    # These two name circular buffers and products; the corpus has them with other values.
+    "cb_depth": lambda _: st.just({}),
+    "chunk_k_tiles": lambda _: st.none(),
+    "layouts": _layouts,
+    "rectangle": lambda _: st.just((3, 3)),
+    "stride": lambda _: st.integers(1, 2),
+    "math_fidelity": lambda _: st.sampled_from(["HiFi4", "HiFi3", "HiFi2", "LoFi"]),
+}
+# Options that say the same thing: where one is given, the others are not.
+EXCLUSIVE = (
+    ("policy", "work_lists"),
+    ("order", "work_lists"),
+    ("core_ranges", "cores"),
+    ("core_ranges", "core_offset"),
+    ("core_ranges", "work_lists"),
+    ("cores", "work_lists"),
+    ("core_offset", "work_lists"),
+)
+# What decides where work goes and tensors lie.
+_PLACES = ("policy", "order", "cores", "core_offset", "core_ranges", "work_lists", "mode", "match", "layouts")
+
+
+def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel, Schedule]:
+    """The kernel with annotations, a target, and a value for some of the options."""
+    options: dict[str, Any] = _shards(drawing, kernel) if shards else {}
+    for name, values in OPTIONS.items():
+        excluded = any(name in pair and options.keys() & set(pair) for pair in EXCLUSIVE)
+        excluded = excluded or (shards and name in _PLACES) or (name == "work_lists" and bool(kernel.sizes))
+        if not excluded and drawing.chance(4):
+            options[name] = drawing.draw(values(kernel))
+    if options.get("policy") in ("block_linear(2)", "z_order"):
+        options.pop("order", None)
+    # These two belong to one policy each.
+    if options.get("policy") != "rectangular":
+        options.pop("rectangle", None)
+    if options.get("policy") != "strided":
+        options.pop("stride", None)
+    if options.get("policy") == "rectangular" and len(options.get("core_ranges", "1")) > 1:
+        options.pop("core_ranges")
+    target = drawing.one(sorted(TARGETS, key=lambda name: name != "wormhole_n150"))
+    if drawing.chance(3):
+        options, lines = _annotated(drawing, options)
+        kernel = replace(kernel, annotations=lines)
+    return kernel, Schedule(target, options)
+
+
+def _shards(drawing: Drawing, kernel: Kernel) -> dict[str, Any]:
+    """Some of the tensors in shards of the same cores, and the work on the shards of one of them."""
+    names = [one.name for one in kernel.tensors if len(one.shape) == 2]
+    held = [name for name in names if drawing.chance(2)] or names[-1:]
+    if not held:
+        return {}
+    options: dict[str, Any] = {"cores": (drawing.number(1, 3), 1)}
+    options["layouts"] = {name: {"shard": "height"} for name in held}
+    options |= {"policy": "match_shard", "match": drawing.one(held)} if drawing.chance(2) else {}
+    return options | ({"mode": "local_shard"} if drawing.chance(2) else {})
+
+
+def _annotated(drawing: Drawing, options: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Options without those that annotations can ask for, and the lines that ask for them."""
+    rest = dict(options)
+    lines: list[str] = []
+    asked: dict[str, Any] = {}
+    if "match" not in rest:
+        asked |= {name: rest.pop(name) for name in ("policy", "order") if name in rest}
+        if "rectangle" in rest:
+            columns, rows = rest.pop("rectangle")
+            asked["rect"] = (0, 0, rows, columns)
+        if "stride" in rest:
+            asked["stride"] = (0, rest.pop("stride"))
+    if asked:
+        lines.append(f"T.annotate_tt_schedule({', '.join(f'{name}={value!r}' for name, value in asked.items())})")
+    for name, place in rest.pop("layouts", {}).items():
+        keys = {"memory": place} if isinstance(place, str) else place
+        if keys.get("shard") == "height" and keys.get("memory", "L1") == "L1" and drawing.chance(2):
+            lines.append(f'T.annotate_tt_sharding({{{name}: T.TTShard(axis=0, placement="L1")}})')
+        else:
+            lines.append(f"T.annotate_tt_layout({name}, {', '.join(f'{key}={one!r}' for key, one in keys.items())})")
+    return rest, tuple(lines)

@@ -1,0 +1,82 @@
+"""The ranges of values: what is drawn stays where functions are defined, finite and tame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.fuzz.description import (
+    Allocate,
+    Bind,
+    Call,
+    Constant,
+    Copy,
+    Expression,
+    Fill,
+    Gemm,
+    Load,
+    Loop,
+    Named,
+    Parallel,
+    Statement,
+)
+from tests.fuzz.meaning import OPERATIONS, Interval, Precision
+
+LARGEST_VALUE = 1e4
+# Turns of a loop over a T.dynamic size, for what they add up to.
+MOST_TURNS = 4
+
+_EXACT = Precision(0.0, 0.0, 60, keeps_more=False)
+
+
+def value_range(low: float, high: float) -> Interval:
+    return Interval(np.float64((low + high) / 2), np.float64(low), np.float64(high))  # pyright: ignore
+
+
+def is_tame(interval: Interval) -> bool:
+    return bool(np.isfinite(interval.size)) and float(interval.size) <= LARGEST_VALUE
+
+
+def expression_range(expression: Expression, ranges: dict[str, Interval], named: dict[str, Interval]) -> Interval:
+    match expression:
+        case Load(buffer, _):
+            return ranges[buffer]
+        case Constant(value):
+            return value_range(value, value)
+        case Named(name):
+            return named[name]
+        case Call(name, arguments):
+            with np.errstate(all="ignore"):
+                return OPERATIONS[name].meaning(_EXACT, *(expression_range(one, ranges, named) for one in arguments))
+        case _:
+            return value_range(-128, 128)
+
+
+def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
+    """What the statement does to the ranges of buffers and tensors."""
+    match statement:
+        case Copy(source, target):
+            ranges[target.name] = _joined(ranges[source.name], value_range(0, 0))
+        case Fill(buffer, value):
+            ranges[buffer] = value_range(value, value)
+        case Gemm(a, b, c, _, _, clear):
+            bound = 64.0 * float(ranges[a].size) * float(ranges[b].size)
+            old = value_range(0, 0) if clear or c not in ranges else ranges[c]
+            ranges[c] = value_range(float(old.low) - bound, float(old.high) + bound)
+        case Parallel():
+            named: dict[str, Interval] = {}
+            for one in statement.body:
+                found = expression_range(one.value, ranges, named)
+                if isinstance(one, Bind):
+                    named[one.name] = found
+                else:
+                    ranges[one.buffer] = found
+        case Loop():
+            for _ in range(statement.extent if isinstance(statement.extent, int) else MOST_TURNS):
+                for one in statement.body:
+                    follow(one, ranges)
+        case Allocate():
+            pass
+
+
+def _joined(one: Interval, other: Interval) -> Interval:
+    return value_range(float(min(one.low, other.low)), float(max(one.high, other.high)))

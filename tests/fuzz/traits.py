@@ -1,0 +1,122 @@
+"""What a random kernel has of each construct: a campaign tells how often each was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.fuzz.description import (
+    Allocate,
+    Blocks,
+    Call,
+    Copy,
+    Expression,
+    Gemm,
+    Kernel,
+    Load,
+    Loop,
+    Parallel,
+    Region,
+    Schedule,
+    Statement,
+    Store,
+    statements,
+)
+
+
+def traits(kernel: Kernel, schedule: Schedule) -> set[str]:
+    """The names of the constructs and of the kinds of options that this kernel has."""
+    return set(_of_statements(kernel)) | set(_of_places(kernel)) | set(_of_schedule(kernel, schedule))
+
+
+def _of_statements(kernel: Kernel) -> Iterator[str]:
+    every = list(statements(kernel.body))
+    products = [one for one in every if isinstance(one, Gemm)]
+    nests = [one for one in every if isinstance(one, Parallel)]
+    if products:
+        yield "product"
+    if len(products) > 1:
+        yield "several products"
+    if {one.c for one in products} & {one for gemm in products for one in _sources(gemm, every)}:
+        yield "chained products"
+    if nests:
+        yield "element-wise"
+    if len(nests) > 1:
+        yield "several T.Parallel"
+    if any(_has(one.value, "select") for nest in nests for one in nest.body):
+        yield "if_then_else"
+    if any(isinstance(one, Loop) and _has_loop(one.body) for one in every):
+        yield "nested loops"
+    if any(isinstance(one, Loop) for one in every):
+        yield "loop"
+    if sum(isinstance(one, Copy) for one in every) == len([one for one in every if not isinstance(one, Allocate)]):
+        yield "copies alone"
+
+
+def _of_places(kernel: Kernel) -> Iterator[str]:
+    shapes = {tensor.name: kernel.shape(tensor) for tensor in kernel.tensors}
+    if kernel.sizes:
+        yield "T.dynamic"
+    if any(isinstance(one, Loop) and isinstance(one.extent, Blocks) for one in statements(kernel.body)):
+        yield "T.dynamic loop"
+    if any(extent % 32 for shape in shapes.values() for extent in shape[-2:]):
+        yield "tensor of no whole tiles"
+    if any(len(shape) > 2 for shape in shapes.values()):
+        yield "tensor of rank 3 and more"
+    for one in statements(kernel.body):
+        if isinstance(one, Allocate) and any(extent % 32 for extent in one.shape):
+            yield "block of no whole tiles"
+        if isinstance(one, Copy):
+            for region in (one.source, one.target):
+                if region.name in shapes and _has_tail(region, shapes[region.name]):
+                    yield "tail"
+
+
+def _of_schedule(kernel: Kernel, schedule: Schedule) -> Iterator[str]:
+    if kernel.annotations:
+        yield "annotations"
+    text = " ".join(kernel.annotations)
+    for name in ("policy", "order", "work_lists", "mode", "core_ranges", "accumulate", "stages", "math_fidelity"):
+        value = schedule.options.get(name)
+        if value is not None or f"{name}=" in text:
+            shown = name == "mode" or (name == "policy" and value is not None)
+            yield f"{name} {str(value).partition('(')[0]}" if shown else name
+    if "layouts" in schedule.options or "annotate_tt_layout" in text or "annotate_tt_sharding" in text:
+        yield "layouts"
+    if schedule.target != "wormhole_n150":
+        yield "another target"
+
+
+def _has_tail(region: Region, shape: tuple[int, ...]) -> bool:
+    """Whether blocks of a region do not cover its tensor evenly."""
+    return region.form != "whole" and any(length % extent for length, extent in zip(shape, region.extents, strict=True))
+
+
+def _sources(gemm: Gemm, every: list[Statement]) -> set[str]:
+    """The operands of a product, and what element-wise blocks and copies made them from."""
+    found = {gemm.a, gemm.b}
+    for one in every:
+        if isinstance(one, Parallel):
+            for store in one.body:
+                if isinstance(store, Store) and store.buffer in found:
+                    found |= _loads(store.value)
+        elif isinstance(one, Copy) and one.target.name in found:
+            found.add(one.source.name)
+    return found
+
+
+def _loads(value: Expression) -> set[str]:
+    match value:
+        case Load(buffer, _):
+            return {buffer}
+        case Call(_, arguments):
+            return set[str]().union(*map(_loads, arguments))
+        case _:
+            return set()
+
+
+def _has(value: Expression, name: str) -> bool:
+    return isinstance(value, Call) and (value.name == name or any(_has(one, name) for one in value.arguments))
+
+
+def _has_loop(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(one, Loop) for one in body)
