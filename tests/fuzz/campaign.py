@@ -97,7 +97,7 @@ def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -
         seen.add(text)
         tally.traits.update(traits(kernel, schedule))
         try:
-            tally.outcomes[check(kernel, schedule)] += 1
+            tally.outcomes[told(check, kernel, schedule)] += 1
         except LawBroken as error:
             name = signature(error)
             tally.again[name] += 1
@@ -115,19 +115,28 @@ def processor_seconds() -> float:
     return sum(os.times()[:4])
 
 
+def told(check: Check, kernel: Kernel, schedule: Schedule) -> str:
+    """What `check` gives. Raises LawBroken, also for whatever else goes wrong."""
+    try:
+        return check(kernel, schedule)
+    except LawBroken:
+        raise
+    except Exception as crash:
+        raise LawBroken("no crash", f"{type(crash).__name__}: {crash}") from crash
+
+
 def small(kernel: Kernel, schedule: Schedule, check: Check, name: str) -> Failure:
     """The failure with this signature, on the smallest kernel that has it."""
     messages: list[str] = []
 
     def fails(kernel: Kernel, schedule: Schedule) -> bool:
         try:
-            check(kernel, schedule)
+            told(check, kernel, schedule)
         except LawBroken as error:
+            # A description that makes no sense any more breaks in another way.
             if signature(error) == name:
                 messages.append(str(error))
                 return True
-        except Exception:  # the description itself makes no sense any more
-            return False
         return False
 
     fails(kernel, schedule)

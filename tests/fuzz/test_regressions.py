@@ -227,3 +227,50 @@ def kernel(A: T.Tensor((70, 133), "bfloat16"), C: T.Tensor((25, 133), "bfloat16"
         T.copy(s, C[0, bx * 64])
 """
     holds(text, tmp_path)
+
+
+def test_a_name_that_nothing_uses(tmp_path: Path) -> None:
+    """It goes with the load that only it reads; the stores beside it are kept, and no note says otherwise."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+    with T.Kernel(1) as bx:
+        a = T.alloc_shared((32, 32), "float32")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.copy(A[0, 0], a)
+        T.fill(c, 2.0)
+        for i, j in T.Parallel(32, 32):
+            x = a[i, j] + 0.25
+            y = c[i, j] * 3.0
+            c[i, j] = y + 1.0
+        T.copy(c, C[0, 0])
+"""
+    holds(text, tmp_path)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
+    assert [note for note in exploration.plan.notes if "never used" in note] == [
+        "the value of a of line 9 is never used: it is left out",
+        "the value of x of line 12 is never used: it is left out",
+    ]
+
+
+def test_a_product_with_one_column(tmp_path: Path) -> None:
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((8, 32), "bfloat16"), B: T.Tensor((1, 32), "bfloat16"), C: T.Tensor((8, 1), "float32")):
+    with T.Kernel(1) as bx:
+        a = T.alloc_shared((8, 32), "bfloat16")
+        b = T.alloc_shared((1, 32), "bfloat16")
+        c = T.alloc_fragment((8, 1), "float32")
+        T.clear(c)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm(a, b, c, transpose_B=True)
+        T.copy(c, C)
+"""
+    holds(text, tmp_path)

@@ -631,7 +631,8 @@ class _Machine:
                     span=span_of(self.at),
                 )
 
-    def _view(self, region: tuple[str, tuple[tuple[int, int], ...]]) -> Array:
+    def _view(self, region: tuple[str, tuple[tuple[int, int], ...]], rank: int = 1) -> Array:
+        """The elements of a region, without its first axes of extent 1 as far as `rank` are left."""
         name, parts = region
         array = self._array(name)
         for axis, ((low, extent), length) in enumerate(zip(parts, array.shape, strict=True)):
@@ -642,7 +643,7 @@ class _Machine:
                     span=span_of(self.at),
                 )
         view = array[tuple(slice(low, low + extent) for low, extent in parts)]
-        while view.ndim > 1 and view.shape[0] == 1:
+        while view.ndim > rank and view.shape[0] == 1:
             view = view[0]
         return view
 
@@ -689,7 +690,7 @@ class _Machine:
         self._view(target)[...] = rounded(value, self.dtypes[target[0]])
 
     def gemm(self, a: Any, b: Any, c: Any, flags: dict[str, int]) -> None:
-        left, right, out = self._view(a), self._view(b), self._view(c)
+        left, right, out = (self._view(part, rank=2) for part in (a, b, c))
         left = left.T if flags["transpose_A"] else left
         right = right.T if flags["transpose_B"] else right
         product = left @ right

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, op_name, statements, with_body, with_function_body
-from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, loads_of, parallel_nest, webs
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, loads_of, parallel_body, parallel_nest, webs
 
 
 def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
@@ -51,8 +52,9 @@ def _needed(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]
     """The buffers whose values the statement needs for what is live of its results."""
     if is_parallel(statement):
         needed: list[Any] = []
-        for store in _kept(statement, found, live):
-            needed += [load.source for load in loads_of(store.value)]
+        stores = parallel_nest(statement)[1]
+        for number in _kept(stores, statement, found, live):
+            needed += [load.source for load in loads_of(stores[number].value)]
         return needed
     stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
     if not stores and not _live_targets(statement, found, live):
@@ -69,13 +71,14 @@ def _live_targets(statement: Any, found: tuple[Web, ...], live: set[int]) -> lis
     ]
 
 
-def _kept(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
-    """The stores of a T.Parallel nest that its live results need: those to them, and those that these read."""
+def _kept(stores: list[Any], statement: Any, found: tuple[Web, ...], live: set[int]) -> set[int]:
+    """The numbers of those `stores` of a T.Parallel nest that its live results need: those to them, and those that
+    these read."""
     needed = _live_targets(statement, found, live)
-    kept: list[Any] = []
-    for store in reversed(parallel_nest(statement)[1]):
+    kept: set[int] = set()
+    for number, store in reversed(list(enumerate(stores))):
         if any(store.buffer.same_as(one) for one in needed):
-            kept.insert(0, store)
+            kept.add(number)
             needed = [*needed, *(load.source for load in loads_of(store.value))]
     return kept
 
@@ -90,14 +93,7 @@ def _body(body: list[Any], found: tuple[Web, ...], live: set[int], notes: list[s
 def _statement(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
     written = [web for web in found if any(write.same_as(statement) for write in web.writes)]
     if is_parallel(statement):
-        stores = parallel_nest(statement)[1]
-        kept = _kept(statement, found, live)
-        for store in stores:
-            if not any(store is one for one in kept):
-                notes.append(_note(store.buffer, store))
-        if len(kept) == len(stores):
-            return [statement]
-        return [_nest(statement, kept)] if kept else []
+        return _parallel(statement, found, live, notes)
     if isinstance(statement, tirx.For):
         inner = _body(statements(statement.body), found, live, notes)
         if not inner:
@@ -109,6 +105,28 @@ def _statement(statement: Any, found: tuple[Web, ...], live: set[int], notes: li
     return [statement]
 
 
+def _parallel(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
+    """The nest with the stores that live results need, and with the names that these use."""
+    body = parallel_body(statement)[1]
+    stores = [one for one in body if isinstance(one, tirx.BufferStore)]
+    numbers = _kept(parallel_nest(statement)[1], statement, found, live)
+    kept = [store for number, store in enumerate(stores) if number in numbers]
+    made: list[Any] = []
+    used: list[Any] = []
+    for one in reversed(body):
+        wanted = any(one is store for store in kept) or (
+            isinstance(one, tirx.Bind) and any(one.var.same_as(variable) for variable in used)
+        )
+        if wanted:
+            made.insert(0, one)
+            used += [node for node in nodes_of(one.value) if isinstance(node, ir.Var)]
+    gone = [one for one in body if not any(one is other for other in made)]
+    notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
+    if not gone:
+        return [statement]
+    return [_nest(statement, made)] if made else []
+
+
 def _nest(statement: Any, body: list[Any]) -> Any:
     """The nest around other stores."""
     for one in reversed(parallel_nest(statement)[0]):
@@ -116,7 +134,7 @@ def _nest(statement: Any, body: list[Any]) -> Any:
     return body[0]
 
 
-def _note(buffer: Any, statement: Any) -> str:
+def _note(variable: Any, statement: Any) -> str:
     span = span_of(statement)
     where = f" of line {span.line}" if span else ""
-    return f"the value of {buffer.name}{where} is never used: it is left out"
+    return f"the value of {variable.name}{where} is never used: it is left out"

@@ -93,8 +93,12 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
         options.pop("rectangle", None)
     if options.get("policy") != "strided":
         options.pop("stride", None)
-    if options.get("policy") == "rectangular" and len(options.get("core_ranges", "1")) > 1:
+    # Rectangles of blocks, and shards in blocks, want one rectangle of cores; a stride wants as many cores.
+    blocks = any(isinstance(one, dict) and one["shard"] == "block" for one in options.get("layouts", {}).values())
+    if (options.get("policy") == "rectangular" or blocks) and len(options.get("core_ranges", "1")) > 1:
         options.pop("core_ranges")
+    if options.get("stride", 1) > math.prod(options.get("cores", (2, 1))):
+        options.pop("stride")
     target = drawing.one(sorted(TARGETS, key=lambda name: name != "wormhole_n150"))
     if drawing.chance(3):
         options, lines = _annotated(drawing, options)
