@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +71,17 @@ class _Names:
         if variable not in self.given:
             self.given[variable] = self.fresh(str(variable.name))
         return self.given[variable]
+
+
+def _because_of(statements: Iterable[Any]) -> tuple[Origin, ...]:
+    """The origins of a declaration that these statements need."""
+    spans = {origin.span: None for statement in statements for origin in origins_of(statement, ())}
+    return tuple(Origin(span, "derived") for span in spans)
+
+
+def _takes(statement: Any, name: str) -> bool:
+    """Whether a tensor or buffer is an operand of the statement."""
+    return any(is_buffer(value) and str(value.name) == name for value in arguments(statement))
 
 
 def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
@@ -156,11 +168,10 @@ class _Emitter:
             self.text(f'#include "{header}"')
         self.text("")
 
-        needed = {name for statement in self.found for name in self._functions(statement)}
         for name, text in FUNCTIONS.items():
-            if name in needed:
+            if needing := [statement for statement in self.found if name in self._functions(statement)]:
                 for line in text.splitlines():
-                    self.text(line)
+                    self.text(line, 0, _because_of(needing))
                 self.text("")
 
     def _functions(self, statement: Any) -> tuple[str, ...]:
@@ -187,21 +198,30 @@ class _Emitter:
         for argument in self.signature.compile_time:
             name = self.names.fresh(f"{argument.of}_args")
             offset = f"{previous}.next_compile_time_args_offset()" if previous else "0"
-            self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1)
             tensor = self.tensors[argument.of]
-            self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1)
+            origins = _because_of(one for one in self.found if _takes(one, argument.of))
+            self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1, origins)
+            self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1, origins)
             previous = name
+        calls = [(statement, self._call(statement)) for statement in self.found]
+        allocated = {str(one.buffer.name): one for one in walk(self.function.body) if isinstance(one, AllocBuffer)}
+        # What a pass allocated has no line of its own: it is there for the statements that use it.
+        origins_of_buffer = {
+            name: _because_of([allocated[name]]) or _because_of(one for one in self.found if _takes(one, name))
+            for name in self.buffers
+        }
         for name, cb in self.buffers.items():
-            self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1)
-        texts = [self._call(s) for s in self.found]
+            self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():
-            if any(cb.page_bytes in text for text in texts):
-                self.text(f"constexpr uint32_t {cb.page_bytes} = {self.plan.buffer(name).page_bytes};", 1)
-        for cb in self.buffers.values():
-            if any(cb.buffer in text for text in texts):
-                self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1)
-        if self.role != "compute" and any("noc." in text for text in texts):
-            self.text("Noc noc;", 1)
+            if any(cb.page_bytes in text for _, text in calls):
+                size = self.plan.buffer(name).page_bytes
+                self.text(f"constexpr uint32_t {cb.page_bytes} = {size};", 1, origins_of_buffer[name])
+        for name, cb in self.buffers.items():
+            if any(cb.buffer in text for _, text in calls):
+                self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1, origins_of_buffer[name])
+        moving = [statement for statement, text in calls if "noc." in text]
+        if self.role != "compute" and moving:
+            self.text("Noc noc;", 1, _because_of(moving))
 
     def _address(self, tensor: str) -> str:
         index = [argument.of for argument in self.signature.common_runtime].index(tensor)

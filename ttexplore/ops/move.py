@@ -96,7 +96,7 @@ def _unary_broadcast(
 UNARY_BCAST_ROW = _unary_broadcast(
     "row",
     _first_row,
-    "wrong on the chip for a bf16 buffer with 32-bit DST (op-truth.md, trap 11): use it for Float32 buffers only",
+    "wrong on the chip for a bf16 buffer with 32-bit DST: use it for Float32 buffers only",
     (("Float16_b", 32),),
 )
 UNARY_BCAST_COL = _unary_broadcast("col", _first_column, "column 0 for all columns")
