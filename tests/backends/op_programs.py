@@ -63,7 +63,7 @@ class Format:
     unpack_to_dest: bool = False
 
 
-# unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST (op-truth.md, trap 11); the FPU cannot read what
+# unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST; the FPU cannot read what
 # is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
 FORMATS = (
     Format("bf16, 16-bit DST", right_in(16, (*FPU, *SFPU)), BFLOAT16, Compute(wide=False)),
