@@ -33,7 +33,6 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
     ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): "),
-    ("products over padding that is not zero", Unsupported, r"the product adds up whole tiles"),
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
     ("a block outlives the loop that loads it", Unsupported, r"used outside of the loop that fills it"),

@@ -18,10 +18,10 @@ from tests.fuzz.source import regression_text, source_text
 from ttexplore.backends.emulator import Emulator
 from ttexplore.passes.pipeline import known_options
 
-KERNELS_A_SEED = 40
+KERNELS_A_SEED = 50
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_kernels_obey_every_law(seed: int) -> None:
     turn = itertools.count()
     emulator = Emulator(event_limit=0)
@@ -37,7 +37,7 @@ def test_random_kernels_obey_every_law(seed: int) -> None:
     told = [failure.text(number) for number, failure in enumerate(tally.failures.values(), 1)]
     assert not told, "\n\n".join(told)
     refused = tally.outcomes.total() - tally.outcomes[""]
-    assert refused <= 0.25 * tally.kernels, tally.outcomes
+    assert refused <= 0.15 * tally.kernels, tally.outcomes
 
 
 def test_every_option_is_drawn() -> None:
