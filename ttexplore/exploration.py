@@ -43,6 +43,7 @@ from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import explorer_data
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.run import SideFigures, run_html
+from ttexplore.views.work_map import work_map_svg
 
 if TYPE_CHECKING:
     from ttexplore.widget import ExplorerWidget
@@ -371,6 +372,13 @@ class Exploration:
         if self.plan.partition is None:
             raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
         return Drawing(core_map_svg(self.target, self.plan.partition))
+
+    @property
+    def work_map(self) -> Drawing:
+        """Which core does which block of the launch grid, and in which turn. Raises UsageError before B1."""
+        if self.plan.partition is None:
+            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+        return Drawing(work_map_svg(self.plan.partition))
 
     @property
     def dataflow(self) -> Drawing:

@@ -7,6 +7,7 @@ the backends and the views need stands here, so they work without the IR.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
@@ -209,8 +210,8 @@ class Partition:
     (``block_linear`` goes through squares of `order_block` by `order_block` blocks).
     `form` says how a core learns its items: ``range`` by work_start, work_count and the constant `step`, counted in
     row-major or column-major order; ``rectangle`` by a start and a count along x and y; ``list`` by work_count and the
-    items themselves. `items_of` in the pass that decides it is the meaning of the values. `core_ranges` are the cores
-    that may be used, `core_grid` the columns and rows that hold them all.
+    items themselves. `items_of` is the meaning of the values. `core_ranges` are the cores that may be used, `core_grid`
+    the columns and rows that hold them all.
     """
 
     grid: tuple[int, ...]
@@ -228,10 +229,50 @@ class Partition:
 
     @property
     def work_items(self) -> int:
-        total = 1
-        for extent in self.grid:
-            total *= extent
-        return total
+        return prod(self.grid)
+
+    def items_of(self, core: CoreWork) -> list[int]:
+        """The work items of a core, in order: what the values of its arguments mean."""
+        match self.form:
+            case "range":
+                start, count = core.values["work_start"], core.values["work_count"]
+                positions = range(start, start + count * self.step, self.step)
+                if self.order != "column_major":
+                    return list(positions)
+                columns, rows, _ = launch_extents(self.grid)
+                return [
+                    item_number(self.grid, at // rows % columns, at % rows, at // (rows * columns)) for at in positions
+                ]
+            case "rectangle":
+                return rectangle_items(self.grid, core.values, self.order)
+            case "list":
+                return list(core.listed)
+
+
+def rectangle_items(grid: Sequence[int], values: dict[str, int], order: str) -> list[int]:
+    """The work items of a rectangle of blocks, given by a core's values, row by row or in column-major order."""
+    left, top = values["x_start"], values.get("y_start", 0)
+    xs, ys = range(left, left + values["x_count"]), range(top, top + values.get("y_count", 1))
+    blocks = [(x, y) for x in xs for y in ys] if order == "column_major" else [(x, y) for y in ys for x in xs]
+    return [item_number(grid, x, y, z) for z in range(launch_extents(grid)[2]) for x, y in blocks]
+
+
+def launch_extents(grid: Sequence[int]) -> tuple[int, int, int]:
+    """The launch grid along x, y and z; missing axes have one block."""
+    x, y, z = (*grid, 1, 1)[:3]
+    return x, y, z
+
+
+def item_number(grid: Sequence[int], x: int, y: int = 0, z: int = 0) -> int:
+    """The number of the work item of a block."""
+    columns, rows, _ = launch_extents(grid)
+    return (z * rows + y) * columns + x
+
+
+def item_block(grid: Sequence[int], item: int) -> tuple[int, ...]:
+    """The block of a work item, as many coordinates as the grid has."""
+    columns, rows, _ = launch_extents(grid)
+    return (item % columns, item // columns % rows, item // (columns * rows))[: len(grid)]
 
 
 @dataclass(frozen=True, slots=True)

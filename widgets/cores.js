@@ -23,12 +23,13 @@ function compact(value) {
 
 export function coresView(store) {
   const map = h("div", { class: "coremap", role: "group", "aria-label": "cores" });
+  const work = h("div", { class: "workmap", role: "group", "aria-label": "work items" });
   const card = h("section", { class: "pane corecard", "aria-live": "polite" });
   const metric = h("select", { "aria-label": "measure", onchange: () => store.set({ metric: metric.value }) });
   const figures = h("span", { class: "q" });
   const element = h("div", { class: "coresview" },
     h("div", { class: "tools" }, h("label", {}, "colour by ", metric), figures, h("span", { class: "gapper" }), ...pictureButtons(map, "cores")),
-    h("div", { class: "two" }, map, card));
+    h("div", { class: "two" }, map, h("div", {}, work), card));
 
   store.on(["lowering"], () => {
     const { cores } = store.state.lowering.data;
@@ -37,6 +38,11 @@ export function coresView(store) {
     cores.working = cores.cores.filter((core) => core.items).length;
     put(metric, ...Object.entries(METRICS).filter(([, one]) => !one.needs || cores[one.needs] !== null).map(([name]) => h("option", {}, name)));
     put(map, markup(cores.svg));
+    put(work, markup(cores.work));
+    work.onclick = (event) => {
+      const block = event.target.closest("[data-core]");
+      if (block) store.set({ core: block.dataset.core });
+    };
     for (const cell of map.querySelectorAll("[data-core]")) {
       cell.setAttribute("role", "button");
       cell.setAttribute("aria-label", cell.querySelector("title").textContent);
@@ -90,8 +96,8 @@ export function coresView(store) {
   function drawCard() {
     const { lowering, core: name } = store.state;
     const { cores, buffers } = lowering.data;
+    for (const one of element.querySelectorAll("[data-core]")) one.classList.toggle("chosen", one.dataset.core === name);
     for (const cell of map.querySelectorAll("[data-core]")) {
-      cell.classList.toggle("chosen", cell.dataset.core === name);
       cell.setAttribute("tabindex", cell.dataset.core === name ? 0 : -1);
       cell.setAttribute("aria-pressed", cell.dataset.core === name);
     }

@@ -11,8 +11,7 @@ from tests.corpus import gemm
 from tests.corpus.schedules import LOCAL, added, blocks
 from ttexplore.errors import ResourceError, TTExploreError, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.passes.layout_aware_work_partition import items_of
-from ttexplore.passes.work_orders import block
+from ttexplore.plan import item_block
 
 HEIGHT = {"shard": "height"}
 
@@ -31,8 +30,8 @@ def test_items_go_to_the_core_that_holds_their_shard() -> None:
     assert (sharding.shard_shape, len(partition.cores)) == ((64, 64), 6)
     for core in partition.cores:
         row, column = divmod(sharding.cores.index((core.x, core.y)), 2)
-        for item in items_of(partition, core):
-            x, y = block(partition.grid, item)
+        for item in partition.items_of(core):
+            x, y = item_block(partition.grid, item)
             assert (y // 2, x // 2) == (row, column)
 
 

@@ -19,9 +19,9 @@ from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.kernel import trace
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
-from ttexplore.passes.layout_aware_work_partition import grid_loops, items_of, layout_aware_work_partition
-from ttexplore.passes.work_orders import block, in_order, number, parse_order
-from ttexplore.plan import CoreWork, Partition, Plan
+from ttexplore.passes.layout_aware_work_partition import grid_loops, layout_aware_work_partition
+from ttexplore.passes.work_orders import in_order, parse_order
+from ttexplore.plan import CoreWork, Partition, Plan, item_block, item_number
 from ttexplore.record import Listing
 from ttexplore.target import TARGETS, get_target
 
@@ -70,7 +70,7 @@ def done_by_loop(program: Program, core: CoreWork, axes: list[Any]) -> list[int]
                 for turn in range(value(statement.extent)):
                     run(statements(statement.body), values | {key: turn})
             elif op_name(statement) == "tl.copy":
-                found.append(number(partition.grid, *(values[names_of[axis]] for axis in axes)))
+                found.append(item_number(partition.grid, *(values[names_of[axis]] for axis in axes)))
                 return
 
     names_of: dict[Any, int] = {}
@@ -103,7 +103,7 @@ def test_each_item_once_and_the_loop_does_what_the_plan_says(
     if policy == "rectangular" and len(cores.get("core_ranges", ())) > 1:
         policy = "contiguous"
     partition, program, axes = partitioned(grid, policy=policy, order=order, **cores)
-    done = [items_of(partition, core) for core in partition.cores]
+    done = [partition.items_of(core) for core in partition.cores]
     assert sorted(item for items in done for item in items) == list(range(prod(grid)))
     allowed = {core for one in partition.core_ranges for core in one.cores}
     places = [(core.x, core.y) for core in partition.cores]
@@ -123,17 +123,17 @@ def test_each_item_once_and_the_loop_does_what_the_plan_says(
 def test_work_lists_are_taken_as_they_are(grid: tuple[int, ...], data: st.DataObject) -> None:
     items = data.draw(st.permutations(range(prod(grid))))
     cut = data.draw(st.integers(0, len(items)))
-    lists = {(3, 2): items[:cut], (0, 7): [block(grid, item) for item in items[cut:]]}
+    lists = {(3, 2): items[:cut], (0, 7): [item_block(grid, item) for item in items[cut:]]}
     partition, program, axes = partitioned(grid, work_lists=lists)
     assert partition.policy == "explicit"
     wanted = {core: done for core, done in (((3, 2), items[:cut]), ((0, 7), items[cut:])) if done}
-    assert {(core.x, core.y): items_of(partition, core) for core in partition.cores} == wanted
+    assert {(core.x, core.y): partition.items_of(core) for core in partition.cores} == wanted
     for core in partition.cores:
         assert done_by_loop(program, core, axes) == wanted[(core.x, core.y)]
 
 
 def test_z_order_goes_along_the_curve_of_any_grid() -> None:
-    assert [block((5, 3), item) for item in in_order((5, 3), "z_order", None)] == [
+    assert [item_block((5, 3), item) for item in in_order((5, 3), "z_order", None)] == [
         (0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (3, 0), (2, 1), (3, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 0), (4, 1),
         (4, 2),
     ]  # fmt: skip
@@ -169,7 +169,7 @@ def test_the_emitted_loop_reads_the_items_in_order(options: dict[str, Any]) -> N
     assert partition is not None
     reads = events.records[events.records["operation"] == events.operations.index("read")]
     for index, core in enumerate(partition.cores):
-        assert reads[reads["core"] == index]["amount"].tolist() == items_of(partition, core)
+        assert reads[reads["core"] == index]["amount"].tolist() == partition.items_of(core)
 
 
 def test_orders_that_count_up_need_no_lists() -> None:

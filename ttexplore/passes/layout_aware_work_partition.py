@@ -28,8 +28,21 @@ from ttexplore.passes.shard_work import (
 )
 from ttexplore.passes.staging import plan_staging
 from ttexplore.passes.unused import without_unused
-from ttexplore.passes.work_orders import block, common_step, extents, in_order, number, parse_order
-from ttexplore.plan import TILE_COLUMNS, CircularBuffer, CoreRange, CoreWork, Mode, Partition, Policy, TensorLayout
+from ttexplore.passes.work_orders import common_step, in_order, parse_order
+from ttexplore.plan import (
+    TILE_COLUMNS,
+    CircularBuffer,
+    CoreRange,
+    CoreWork,
+    Mode,
+    Partition,
+    Policy,
+    TensorLayout,
+    item_block,
+    item_number,
+    launch_extents,
+    rectangle_items,
+)
 from ttexplore.target import Target
 
 POLICIES: tuple[str, ...] = get_args(Policy)
@@ -238,7 +251,7 @@ def _item(grid: tuple[int, ...], given: Any) -> int:
         and len(given) == len(grid)
         and all(isinstance(at, int) and 0 <= at < extent for at, extent in zip(given, grid, strict=True))
     ):
-        return number(grid, *given)
+        return item_number(grid, *given)
     raise UsageError(
         f"{given!r} is no work item of the grid {' x '.join(map(str, grid))}",
         hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
@@ -246,7 +259,7 @@ def _item(grid: tuple[int, ...], given: Any) -> int:
 
 
 def _items_text(grid: tuple[int, ...], items: list[int]) -> str:
-    shown = ", ".join(f"{item} {block(grid, item)}" for item in items[:_SHOWN])
+    shown = ", ".join(f"{item} {item_block(grid, item)}" for item in items[:_SHOWN])
     return shown + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
 
 
@@ -314,7 +327,7 @@ def _rectangular(
             hint="give one core range, or use another policy",
         )
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
-    blocks_x, blocks_y, depth = extents(grid)
+    blocks_x, blocks_y, depth = launch_extents(grid)
     columns = _cut(blocks_x, right - left + 1, size and size[0], "columns", any_size=any_size)
     rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size)
     work: list[CoreWork] = []
@@ -326,7 +339,7 @@ def _rectangular(
                 values |= {"y_start": y_start, "y_count": y_count}
             made = CoreWork(x, y, x_count * y_count * depth, values)
             work.append(made)
-            lists[(x, y)] = _rectangle_items(grid, made, "row_major")
+            lists[(x, y)] = rectangle_items(grid, values, "row_major")
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
     return _with_lists(
@@ -378,7 +391,7 @@ def _by_shard(
         )
     lists: dict[Core, list[int]] = {core: [] for core in sharding.cores}
     for item in in_order(grid, order, edge):
-        start = next(copies[0].starts(block(grid, item)))
+        start = next(copies[0].starts(item_block(grid, item)))
         lists[sharding.cores[shard_of(sharding, tile_of(layout, start))]].append(item)
     return {core: items for core, items in lists.items() if items}
 
@@ -460,35 +473,8 @@ def _no_alias(
     if buffer.tile_order == "column_major" and copy.extents[-1] != TILE_COLUMNS:
         return f"{buffer.name} holds its tiles column by column"
     for core in partition.cores:
-        blocks = [block(partition.grid, item) for item in items_of(partition, core)]
+        blocks = [item_block(partition.grid, item) for item in partition.items_of(core)]
         reason = moves_own_shard(copy, layout, (core.x, core.y), blocks, buffer.tile_order == "column_major")
         if reason is not None:
             return reason
     return None
-
-
-# What the plan says
-
-
-def items_of(partition: Partition, core: CoreWork) -> list[int]:
-    """The work items of a core, in order: what the values of its arguments mean."""
-    match partition.form:
-        case "range":
-            start, count = core.values["work_start"], core.values["work_count"]
-            positions = range(start, start + count * partition.step, partition.step)
-            if partition.order != "column_major":
-                return list(positions)
-            columns, rows, _ = extents(partition.grid)
-            return [number(partition.grid, at // rows % columns, at % rows, at // (rows * columns)) for at in positions]
-        case "rectangle":
-            return _rectangle_items(partition.grid, core, partition.order)
-        case "list":
-            return list(core.listed)
-
-
-def _rectangle_items(grid: tuple[int, ...], core: CoreWork, order: str) -> list[int]:
-    values = core.values
-    left, top = values["x_start"], values.get("y_start", 0)
-    xs, ys = range(left, left + values["x_count"]), range(top, top + values.get("y_count", 1))
-    blocks = [(x, y) for x in xs for y in ys] if order == "column_major" else [(x, y) for y in ys for x in xs]
-    return [number(grid, x, y, z) for z in range(extents(grid)[2]) for x, y in blocks]

@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import prod
 
 from ttexplore.errors import UsageError, unknown
+from ttexplore.plan import launch_extents
 
 ORDERS = ("row_major", "column_major", "block_linear", "z_order")
 _DEFAULT_BLOCK = 4
@@ -31,27 +32,9 @@ def parse_order(text: str) -> tuple[str, int | None]:
     return name, int(edge)
 
 
-def extents(grid: Sequence[int]) -> tuple[int, int, int]:
-    """The grid along x, y and z; missing axes have one block."""
-    x, y, z = (*grid, 1, 1)[:3]
-    return x, y, z
-
-
-def number(grid: Sequence[int], x: int, y: int = 0, z: int = 0) -> int:
-    """The number of a work item."""
-    columns, rows, _ = extents(grid)
-    return (z * rows + y) * columns + x
-
-
-def block(grid: Sequence[int], item: int) -> tuple[int, ...]:
-    """The block of a work item, as many coordinates as the grid has."""
-    columns, rows, _ = extents(grid)
-    return (item % columns, item // columns % rows, item // (columns * rows))[: len(grid)]
-
-
 def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[int] | None = None) -> list[int]:
     """All work items, or those given, as a core does them in this order."""
-    columns, rows, _ = extents(grid)
+    columns, rows, _ = launch_extents(grid)
 
     def place(item: int) -> tuple[int, ...]:
         x, y, z = item % columns, item // columns % rows, item // (columns * rows)

@@ -26,6 +26,7 @@ from ttexplore.views.markup import visible
 from ttexplore.views.origins import coverage
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
+from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
 FORM = 1
@@ -224,6 +225,7 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     moved = sum(count * page_bytes[name] for name, count in tiles.items()) if tiles is not None else None
     return {
         "svg": core_map_svg(target, partition),
+        "work": work_map_svg(partition),
         "summary": summary(partition),
         "clock_hz": target.clock_hz if target else None,
         "cores": [_core(plan, core, target) for core in partition.cores],

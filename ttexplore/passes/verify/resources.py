@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of
-from ttexplore.passes.layout_aware_work_partition import items_of
 from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
 from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
@@ -100,7 +99,7 @@ def check_partition(partition: Partition, target: Target) -> None:
             )
     done: dict[int, tuple[int, int]] = {}
     for core in partition.cores:
-        for item in items_of(partition, core):
+        for item in partition.items_of(core):
             if item in done:
                 x, y = done[item]
                 raise VerifyError(

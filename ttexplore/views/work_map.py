@@ -1,0 +1,69 @@
+"""The launch grid with the core that does each work item: what a policy and an order look like."""
+
+from __future__ import annotations
+
+from ttexplore.plan import Partition, item_block, launch_extents
+from ttexplore.views.core_map import how
+from ttexplore.views.markup import content_id, plural
+from ttexplore.views.svg import drawing, text, tooltip
+from ttexplore.views.theme import heat_step
+
+_CELL = 34
+_SMALL_CELL = 14
+_LEFT, _TOP = 30, 62
+# Up to here a cell has room for its core and its turn.
+_LARGEST_LABELLED = 300
+_LARGEST_DRAWN = 4096
+
+
+def work_map_svg(partition: Partition) -> str:
+    """Each block of the grid, in its place, with its core's logical coordinates and in which turn the core does it.
+
+    Neighbouring shades are cores that follow one another. Slices along z stand below one another; a grid of more than
+    4,096 items is drawn as far as that.
+    """
+    columns, rows, slices = launch_extents(partition.grid)
+    drawn = max(1, min(slices, _LARGEST_DRAWN // max(1, columns * rows)))
+    rows_drawn = min(rows, _LARGEST_DRAWN // max(1, columns))
+    labelled = columns * rows_drawn * drawn <= _LARGEST_LABELLED
+    cell = _CELL if labelled else _SMALL_CELL
+    identifier = content_id("ttx-work", repr(partition))
+    title = "Which core does which work item"
+    grid = " × ".join(map(str, partition.grid))
+    parts = [
+        text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b"),
+        text(2, 33, "in each block: the core, and in which turn it does the block" if labelled else "", "s"),
+        text(_LEFT - 8, _TOP - 6, "bx", "s", anchor="end"),
+    ]
+    step = max(1, -(-28 // cell))
+    for x in range(0, columns, step):
+        parts.append(text(_LEFT + x * cell + cell / 2 - 1, _TOP - 6, str(x), "s", anchor="middle"))
+    height = rows_drawn * cell + 12
+    for z in range(drawn):
+        for y in range(0, rows_drawn, step):
+            label = f"{y}" if slices == 1 else f"{z}·{y}"
+            parts.append(text(_LEFT - 6, _TOP + z * height + y * cell + cell / 2 + 3, label, "s", anchor="end"))
+    for position, core in enumerate(partition.cores):
+        shade = heat_step(position, max(1, len(partition.cores) - 1)) if len(partition.cores) > 1 else 2
+        for turn, item in enumerate(partition.items_of(core)):
+            x, y, z = (*item_block(partition.grid, item), 0, 0)[:3]
+            if z >= drawn or y >= rows_drawn:
+                continue
+            left, top = _LEFT + x * cell, _TOP + z * height + y * cell
+            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), its turn {turn}"
+            square = f'<path class="f{shade}" d="M{left} {top}h{cell - 2}v{cell - 2}h-{cell - 2}z"/>'
+            inside = ""
+            if labelled:
+                middle = left + (cell - 2) // 2
+                inside = "".join(
+                    f'<text class="n h{shade}" x="{middle}" y="{top + down}" style="font-size:{size}px">{shown}</text>'
+                    for down, size, shown in ((14, 10, f"{core.x},{core.y}"), (26, 9, turn))
+                )
+            parts.append(f'<g data-core="{core.x},{core.y}">{tooltip(label)}{square}{inside}</g>')
+    bottom = _TOP + drawn * height
+    hidden = partition.work_items - columns * rows_drawn * drawn
+    if hidden > 0:
+        parts.append(text(2, bottom + 10, f"{plural(hidden, 'more item')} not drawn", "s"))
+    width = max(_LEFT + columns * cell + 8, 360)
+    description = f"{plural(partition.work_items, 'work item')} on {plural(len(partition.cores), 'core')}"
+    return drawing(identifier, title, description, width, bottom + (20 if hidden > 0 else 4), "".join(parts))
