@@ -274,3 +274,21 @@ def kernel(A: T.Tensor((8, 32), "bfloat16"), B: T.Tensor((1, 32), "bfloat16"), C
         T.copy(c, C)
 """
     holds(text, tmp_path)
+
+
+def test_rectangles_of_a_row_of_blocks_of_any_length(tmp_path: Path) -> None:
+    """Cores below the first row would have done its work again."""
+    text = """\
+import ttexplore.language as T
+
+n = T.dynamic("n")
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, n), "bfloat16"), C: T.Tensor((32, n), "bfloat16")):
+    with T.Kernel(T.ceildiv(n, 96)) as bx:
+        c = T.alloc_shared((32, 96), "bfloat16")
+        T.copy(A[0, bx * 96], c)
+        T.copy(c, C[0, bx * 96])
+"""
+    holds(text, tmp_path, options={"policy": "rectangular"}, sizes={"n": 267}, later={"n": 57})

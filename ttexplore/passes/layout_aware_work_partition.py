@@ -329,7 +329,8 @@ def _rectangular(
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
     blocks_x, blocks_y, depth = launch_extents(grid)
     columns = _cut(blocks_x, right - left + 1, size and size[0], "columns", any_size=any_size)
-    rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size)
+    # A grid of one axis has one row of blocks whatever its sizes, and its loop knows of no other.
+    rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size and len(grid) > 1)
     work: list[CoreWork] = []
     lists: dict[Core, list[int]] = {}
     for y, (y_start, y_count) in enumerate(rows, top):
