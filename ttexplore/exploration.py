@@ -41,6 +41,7 @@ from ttexplore.views.diff import diff_html, diff_text
 from ttexplore.views.error_map import TileErrors
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import explorer_data
+from ttexplore.views.history import Found, LineHistory, find_text, line_history
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.run import SideFigures, run_html
 from ttexplore.views.work_map import work_map_svg
@@ -365,6 +366,20 @@ class Exploration:
     def code(self) -> dict[str, Code]:
         """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
         return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
+
+    def history(self, line: int) -> LineHistory:
+        """Where a kernel line went: how many lines come from it after each step, and which of each emitted kernel.
+
+        Raises UsageError for a line that is not the kernel's.
+        """
+        try:
+            return line_history(self.trace, line)
+        except ValueError as error:
+            raise UsageError(str(error), hint="lines are counted as in the kernel's file or cell") from None
+
+    def find(self, text: str) -> Found:
+        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it."""
+        return find_text(self.trace, text)
 
     @property
     def core_map(self) -> Drawing:

@@ -1,0 +1,134 @@
+"""Where a kernel line went, and where a text first appears: what the explorer's links and search say, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ttexplore.record import Listing, Trace
+from ttexplore.views.markup import content_id, escape, plural, visible
+from ttexplore.views.plan_lines import flat_plan
+from ttexplore.views.theme import fragment
+
+_KINDS = ("exact", "derived", "inferred")
+
+
+@dataclass(frozen=True)
+class LineHistory:
+    """The lines that come from one kernel line: how many after each step (letter, name, count), and which lines of
+    each file, counted from 1, with the best kind of link."""
+
+    line: int
+    text: str
+    steps: tuple[tuple[str, str, int], ...]
+    files: tuple[tuple[str, tuple[int, ...], str], ...]
+
+    def __str__(self) -> str:
+        rows = [f"L{self.line}  {visible(self.text.strip())}", ""]
+        rows += [f"{letter:<3} {visible(name):<32} {plural(count, 'line')}" for letter, name, count in self.steps]
+        rows.append("")
+        rows += [f"{visible(name):<12} {ranges(lines) or '–'}  {kind}".rstrip() for name, lines, kind in self.files]
+        return "\n".join(rows)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        most = max((count for _, _, count in self.steps), default=0)
+        rows = "".join(
+            _row(letter, escape(name), str(count), "▇" * round(12 * count / most))
+            for letter, name, count in self.steps
+            if most
+        )
+        files = "".join(
+            _row(escape(name), f'<span class="{kind[:1]}">{ranges(lines) or "–"}</span>', kind)
+            for name, lines, kind in self.files
+        )
+        content = (
+            f'<div class="head"><h3>L{self.line}</h3><code>{escape(self.text.strip())}</code></div>'
+            f'<table class="t facts">{rows}</table><h4>emitted</h4><table class="t facts">{files}</table>'
+        )
+        return fragment(content_id("ttx-history", content), f"history of kernel line {self.line}", content)
+
+
+def _row(*cells: str) -> str:
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def line_history(trace: Trace, line: int) -> LineHistory:
+    """The history of a line of the kernel's file. Raises ValueError for a line that is not the kernel's."""
+    own = [one for one in trace.source.lines if one.origins and one.origins[0].span.line == line]
+    if not own:
+        numbers = [one.origins[0].span.line for one in trace.source.lines if one.origins]
+        raise ValueError(f"line {line} is none of the kernel's, which has {min(numbers)} to {max(numbers)}")
+    file = own[0].origins[0].span.file
+    steps = tuple((step.letter, step.name, len(_linked(step.after, file, line))) for step in trace.steps)
+    files: list[tuple[str, tuple[int, ...], str]] = []
+    for name, listing in trace.files.items():
+        if name in ("reader.cpp", "compute.cpp", "writer.cpp"):
+            linked = _linked(listing, file, line)
+            best = min((_KINDS.index(kind) for _, kind in linked), default=None)
+            files.append((name, tuple(number for number, _ in linked), "" if best is None else _KINDS[best]))
+    return LineHistory(line, own[0].text, steps, tuple(files))
+
+
+def _linked(listing: Listing, file: str, line: int) -> list[tuple[int, str]]:
+    """The lines of a listing that come from a kernel line, counted from 1, with the kind of link."""
+    found: list[tuple[int, str]] = []
+    for number, one in enumerate(listing.lines, start=1):
+        kinds = [origin.kind for origin in one.origins if (origin.span.file, origin.span.line) == (file, line)]
+        if kinds:
+            found.append((number, min(kinds, key=_KINDS.index)))
+    return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a text stands: each step's letter and name, and how many lines of its program and of its plan have it.
+    `first` is the letter of the first step that has it, `gone` of the first that has lost it."""
+
+    text: str
+    steps: tuple[tuple[str, str, int, int], ...]
+
+    @property
+    def first(self) -> str | None:
+        return next((letter for letter, _, program, plan in self.steps if program + plan), None)
+
+    @property
+    def gone(self) -> str | None:
+        last = max((i for i, (_, _, program, plan) in enumerate(self.steps) if program + plan), default=None)
+        return None if last is None or last + 1 == len(self.steps) else self.steps[last + 1][0]
+
+    def __str__(self) -> str:
+        if self.first is None:
+            return f"{visible(self.text)!r} appears in no step"
+        head = f"{visible(self.text)!r} appears first in {self.first}" + (f", gone at {self.gone}" if self.gone else "")
+        rows = [f"{letter:<3} {visible(name):<32} program {program:>3}  plan {plan:>3}"
+                for letter, name, program, plan in self.steps if program + plan]  # fmt: skip
+        return "\n".join([head, *rows])
+
+    __repr__ = __str__
+
+
+def find_text(trace: Trace, text: str) -> Found:
+    """Looks for `text` in the program and the plan after each step, in any case of letters."""
+    wanted = text.lower()
+
+    def count(lines: Sequence[str]) -> int:
+        return sum(wanted in line.lower() for line in lines)
+
+    return Found(text, tuple(
+        (step.letter, step.name, count([line.text for line in step.after.lines]),
+         count([f"{path}: {value}" for path, value in flat_plan(step.plan_after)]))
+        for step in trace.steps
+    ))  # fmt: skip
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``3, 7–9`` of numbers in order."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in parts)
