@@ -76,7 +76,8 @@ def test_pairs() -> None:
     [
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
-         "there is no command 'compile'\n  hint: commands are show, run, check, export, explain, doctor, setup, lab"),
+         "there is no command 'compile'\n  hint: commands are show, run, check, export, save, "
+         "report, freeze, explain, doctor, setup, lab"),
         (["show"], "which kernel?\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' names no kernel\n  hint: give it as file.py::name"),
         (["show", "k.py::f", "256"], "'256' is no argument\n  hint: write it as name=value, for example M=256"),

@@ -6,17 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
-    from ttexplore.exploration import compare_explorations as compare
+    from ttexplore.explored import compare_explorations as compare
+    from ttexplore.saved import SavedExploration, load
 
-__all__ = ["Check", "Exploration", "Run", "Step", "compare", "explore"]
+__all__ = ["Check", "Exploration", "Run", "SavedExploration", "Step", "compare", "explore", "load"]
 
-_HOMES = {"compare": "compare_explorations"}
+# Where each name is, and what it is called there.
+_HOMES = {
+    "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
+    "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
+    "compare": ("explored", "compare_explorations"), "explore": ("exploration", "explore"), "load": ("saved", "load"),
+}  # fmt: skip
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext ttexplore`` in a notebook gives it ``%%ttexplore`` cells."""
+    from ttexplore import ipython
+
+    ipython.load_ipython_extension(shell)
 
 
 def __getattr__(name: str) -> Any:
-    # TVM takes seconds to import: what only reads plans and records does not wait for it.
-    if name in __all__:
+    # TVM takes seconds to import, and may not be there: what only reads plans and records does not ask for it.
+    if name in _HOMES:
         import importlib
 
-        return getattr(importlib.import_module("ttexplore.exploration"), _HOMES.get(name, name))
+        module, own_name = _HOMES[name]
+        return getattr(importlib.import_module(f"ttexplore.{module}"), own_name)
     raise AttributeError(f"ttexplore has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -26,10 +26,13 @@ from ttexplore.record import to_json
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
     from ttexplore.exploration import Exploration
+    from ttexplore.explored import Explored
     from ttexplore.target import Target
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
+# How files of explorations end.
+SAVED = ".ttx"
 
 OVERVIEW = """\
 usage: ttexplore COMMAND ...
@@ -39,7 +42,10 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   show FILE::NAME     the steps, the plan and the size of the result; --step for one step, --code for a kernel
   run FILE::NAME      run it on random inputs and compare with the reference
   check FILE::NAME    execute every step, name the first that changes the result
-  export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py
+  export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
+  save FILE::NAME     write all of it to one file, which show, run, export and report take in place of FILE::NAME
+  report FILE::NAME   write the explorer as one page that works offline
+  freeze NOTEBOOK     replace the explorers in a notebook by what they show without Python
   explain CODE        what an error means and what to do, by its code
   doctor              what is installed and what is missing
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
@@ -167,35 +173,45 @@ def parse_grid(text: str) -> tuple[int, int]:
     return int(columns), int(rows)
 
 
-def _parser(name: str, description: str) -> _Parser:
-    return _Parser(prog=f"ttexplore {name}", description=description, allow_abbrev=False)
+def make_parser(program: str, description: str) -> argparse.ArgumentParser:
+    """A parser that raises UsageError for what it does not understand."""
+    return _Parser(prog=program, description=description, allow_abbrev=False)
 
 
-def _kernel_parser(name: str, description: str) -> _Parser:
-    parser = _parser(name, description)
-    parser.add_argument("kernel", metavar="FILE::NAME", nargs="?", help="a Python file and a kernel in it")
-    parser.add_argument(
-        "arguments", metavar="NAME=VALUE", nargs="*",
-        help="arguments of the kernel: numbers, true, false, dtypes; 4,4 is a tuple",
-    )  # fmt: skip
+def add_exploration_options(parser: argparse.ArgumentParser) -> None:
+    """What can be said of an exploration apart from its kernel: the target, its grid and the options of passes."""
     parser.add_argument("--target", default="wormhole_n150", help="the chip (default: %(default)s)")
     parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
     parser.add_argument(
         "--option", metavar="NAME=VALUE", action="append", default=[],
         help="an option of a pass, for example policy=strided; may be repeated",
     )  # fmt: skip
+
+
+def _parser(name: str, description: str) -> argparse.ArgumentParser:
+    return make_parser(f"ttexplore {name}", description)
+
+
+def _kernel_parser(name: str, description: str) -> argparse.ArgumentParser:
+    parser = _parser(name, description)
+    parser.add_argument("kernel", metavar="FILE::NAME", nargs="?", help="a Python file and a kernel in it")
+    parser.add_argument(
+        "arguments", metavar="NAME=VALUE", nargs="*",
+        help="arguments of the kernel: numbers, true, false, dtypes; 4,4 is a tuple",
+    )  # fmt: skip
+    add_exploration_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
-def _show_parser() -> _Parser:
+def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
     return parser
 
 
-def _run_parser() -> _Parser:
+def _run_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("run", "Run a kernel on random inputs and compare with the reference.")
     parser.add_argument(
         "--backend", default="emulator", help="reference, interpreter, emulator (the default) or ttnn (the real SDK)"
@@ -206,25 +222,48 @@ def _run_parser() -> _Parser:
     return parser
 
 
-def _check_parser() -> _Parser:
+def _check_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("check", "Execute every step and compare each with the reference.")
     parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
     return parser
 
 
-def _export_parser() -> _Parser:
+def _export_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("export", "Write the kernels, the host program, the plan and a runner.")
     parser.add_argument("-o", "--output", metavar="FOLDER", default="out", help="the folder (default: %(default)s)")
+    parser.add_argument(
+        "--dot", action="store_true", help="also write dataflow.dot and passes.dot, graphs for Graphviz"
+    )
     return parser
 
 
-def _doctor_parser() -> _Parser:
+def _save_parser() -> argparse.ArgumentParser:
+    parser = _kernel_parser("save", "Lower a kernel and save every step; the file opens where TVM is not installed.")
+    parser.add_argument("-o", "--output", metavar="FILE", default="exploration.ttx", help="(default: %(default)s)")
+    return parser
+
+
+def _report_parser() -> argparse.ArgumentParser:
+    parser = _kernel_parser("report", "Write the explorer as one page that works offline.")
+    parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="(default: %(default)s)")
+    parser.add_argument("--no-run", action="store_true", help="without the result of a run on the emulator")
+    return parser
+
+
+def _freeze_parser() -> argparse.ArgumentParser:
+    parser = _parser("freeze", "Replace the explorers in notebooks by what they show without Python.")
+    parser.add_argument("notebooks", metavar="NOTEBOOK", nargs="+", help="files that are changed in place")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _doctor_parser() -> argparse.ArgumentParser:
     parser = _parser("doctor", "Tell what is installed, what is missing, and how to get it.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
-def _setup_parser() -> _Parser:
+def _setup_parser() -> argparse.ArgumentParser:
     parser = _parser("setup", "Install the real SDK with its compiler and a simulated chip, in a folder of its own.")
     parser.add_argument("what", nargs="?", choices=("device",), help="what to set up")
     parser.add_argument("--folder", metavar="F", type=Path, help="where (default: the platform's cache folder)")
@@ -236,14 +275,14 @@ def _setup_parser() -> _Parser:
     return parser
 
 
-def _explain_parser() -> _Parser:
+def _explain_parser() -> argparse.ArgumentParser:
     parser = _parser("explain", "Tell what an error means and what to do about it.")
     parser.add_argument("code", nargs="?", help="the code that the error shows, for example TTX-R001")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
-def _lab_parser() -> _Parser:
+def _lab_parser() -> argparse.ArgumentParser:
     parser = _parser("lab", "Start JupyterLab on the notebooks.")
     parser.add_argument("notebook", nargs="?", help="a notebook or folder (default: notebooks/00_start.ipynb)")
     return parser
@@ -256,6 +295,19 @@ def _target(arguments: argparse.Namespace) -> Target:
     from ttexplore.target import get_target
 
     return get_target(arguments.target, grid=parse_grid(arguments.grid) if arguments.grid else None)
+
+
+def _explored(arguments: argparse.Namespace) -> Explored:
+    """The exploration that was asked for, or the one in a file that was saved."""
+    if arguments.kernel is None or not arguments.kernel.endswith(SAVED):
+        return _explore(arguments)
+    if arguments.arguments or arguments.option or arguments.grid:
+        raise UsageError(
+            f"{arguments.kernel} is saved already and takes no arguments", hint="save the kernel again with others"
+        )
+    from ttexplore.saved import load
+
+    return load(arguments.kernel)
 
 
 def _explore(arguments: argparse.Namespace) -> Exploration:
@@ -275,12 +327,12 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
 
 
-def _identity(exploration: Exploration) -> dict[str, Any]:
+def _identity(exploration: Explored) -> dict[str, Any]:
     return {"kernel": exploration.kernel.name, "target": exploration.target.name}
 
 
 def _show(arguments: argparse.Namespace) -> Answer:
-    exploration = _explore(arguments)
+    exploration = _explored(arguments)
     identity = _identity(exploration)
     if arguments.step is not None:
         key = int(arguments.step) if arguments.step.isdecimal() else arguments.step
@@ -306,7 +358,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Answer:
-    exploration = _explore(arguments)
+    exploration = _explored(arguments)
     on_device = arguments.backend == "ttnn"
     run = exploration.run(
         backend=arguments.backend, seed=arguments.seed, device=arguments.device, environment=arguments.environment,
@@ -340,9 +392,33 @@ def _check(arguments: argparse.Namespace) -> Answer:
 
 
 def _export(arguments: argparse.Namespace) -> Answer:
-    exploration = _explore(arguments)
+    exploration = _explored(arguments)
     files = [str(path) for path in exploration.export(arguments.output)]
+    if arguments.dot:
+        folder = Path(arguments.output)
+        files.append(str(exploration.dot("dataflow").save(folder / "dataflow.dot")))
+        files.append(str(exploration.dot("passes").save(folder / "passes.dot")))
     return Answer("\n".join(files), {**_identity(exploration), "folder": arguments.output, "files": files})
+
+
+def _save(arguments: argparse.Namespace) -> Answer:
+    exploration = _explore(arguments)
+    file = str(exploration.save(arguments.output))
+    return Answer(file, {**_identity(exploration), "file": file}, exploration.error is None)
+
+
+def _report(arguments: argparse.Namespace) -> Answer:
+    exploration = _explored(arguments)
+    file = str(exploration.report(arguments.output, run=not arguments.no_run))
+    return Answer(file, {**_identity(exploration), "file": file}, exploration.error is None)
+
+
+def _freeze(arguments: argparse.Namespace) -> Answer:
+    from ttexplore.freezing import freeze
+
+    taken = {str(notebook): freeze(notebook) for notebook in arguments.notebooks}
+    lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} taken out" for notebook, count in taken.items()]
+    return Answer("\n".join(lines), {"notebooks": taken})
 
 
 def _doctor(arguments: argparse.Namespace) -> Answer:
@@ -451,11 +527,14 @@ def lab_command(notebook: str | None) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", *root, str(path)]
 
 
-COMMANDS: dict[str, tuple[Callable[[], _Parser], Callable[[argparse.Namespace], Answer]]] = {
+COMMANDS: dict[str, tuple[Callable[[], argparse.ArgumentParser], Callable[[argparse.Namespace], Answer]]] = {
     "show": (_show_parser, _show),
     "run": (_run_parser, _run_kernel),
     "check": (_check_parser, _check),
     "export": (_export_parser, _export),
+    "save": (_save_parser, _save),
+    "report": (_report_parser, _report),
+    "freeze": (_freeze_parser, _freeze),
     "explain": (_explain_parser, _explain),
     "doctor": (_doctor_parser, _doctor),
     "setup": (_setup_parser, _setup),

@@ -82,3 +82,12 @@ class VerifyError(TTExploreError):
 
 class BackendError(TTExploreError):
     """A backend is missing, failed, ran out of time or found a fault in the program as it ran."""
+
+
+_KINDS = (UsageError, KernelError, Unsupported, ResourceError, VerifyError, BackendError)
+
+
+def from_record(record: ErrorRecord) -> TTExploreError:
+    """The error that was recorded."""
+    kind = next((kind for kind in _KINDS if kind.__name__ == record.kind), TTExploreError)
+    return kind(record.message, hint=record.hint, span=record.span)

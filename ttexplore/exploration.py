@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from math import prod
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.backends.base import Execution, KernelFault
-from ttexplore.backends.base import Program as EmittedProgram
-from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, compare, sides_text
-from ttexplore.backends.emulator import Emulator
-from ttexplore.backends.ttnn import Ttnn
-from ttexplore.emit import emit, write_files
+from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
+from ttexplore.backends.base import Execution
+from ttexplore.backends.compare import compare
+from ttexplore.emit import emit
 from ttexplore.errors import TTExploreError, UsageError
-from ttexplore.ir.interpreter import interpret, rounded, runs_alike
+from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
+from ttexplore.ir.interpreter import interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of
@@ -32,29 +29,11 @@ from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, Applied, accepted_values, known_options, lower, with_annotations
 from ttexplore.plan import Plan, Size
-from ttexplore.record import Line, Listing, Span, StepRecord, Trace, to_json
+from ttexplore.record import Listing, StepRecord, Trace, to_json
+from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
-from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.code import code_html
-from ttexplore.views.core_map import core_map_svg
-from ttexplore.views.diff import diff_html, diff_text
-from ttexplore.views.error_map import TileErrors
-from ttexplore.views.exploration import exploration_html, exploration_text
-from ttexplore.views.explorer import explorer_data
-from ttexplore.views.history import Found, LineHistory, find_text, line_history
-from ttexplore.views.l1_map import l1_map_svg
-from ttexplore.views.run import SideFigures, run_html
-from ttexplore.views.work_map import work_map_svg
-
-if TYPE_CHECKING:
-    from ttexplore.widget import ExplorerWidget
 
 Array = NDArray[Any]
-
-BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
-# Of the inputs that nobody gives.
-LARGEST_RANDOM_INTEGER = 1000
-_FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 
 
 def explore(
@@ -82,8 +61,8 @@ def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], size
     return Exploration(traced, target, options, tuple(Step(index, one) for index, one in enumerate(applied)))
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+@dataclass(frozen=True, eq=False, repr=False)
+class Step(BaseStep):
     """One pass as it ran: the program and plan before and after, what can be changed here, and how long it took."""
 
     index: int
@@ -146,190 +125,9 @@ class Step:
             to_json(self.options), self.error.record() if self.error else None,
         )  # fmt: skip
 
-    def diff(self) -> StepDiff:
-        """What the step changed, in the IR and in the plan."""
-        return StepDiff(self.record)
 
-    def __str__(self) -> str:
-        return f"{self.letter} {self.name}: {self.summary}\n\n{self.listing}"
-
-    def __repr__(self) -> str:
-        return f"<step {self.letter} {self.name}>"
-
-    def _repr_html_(self) -> str:
-        return diff_html(self.record)
-
-
-@dataclass(frozen=True)
-class StepDiff:
-    """The difference that a step made; text in a terminal, a table in a notebook."""
-
-    record: StepRecord
-
-    def __str__(self) -> str:
-        return diff_text(self.record)
-
-    def __repr__(self) -> str:
-        return diff_text(self.record)
-
-    def _repr_html_(self) -> str:
-        return diff_html(self.record)
-
-
-class Steps(Sequence[Step]):
-    """The steps of an exploration, by index, name or letter."""
-
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = tuple(steps)
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self._steps)
-
-    def __getitem__(self, key: Any) -> Any:
-        """The step. Raises UsageError where there is none of that name or letter."""
-        if isinstance(key, int | slice):
-            return self._steps[key]
-        for step in self._steps:
-            if key in (step.name, step.letter):
-                return step
-        if any(key in (one.name, one.letter) for one in PIPELINE):
-            failed = self._steps[-1]
-            raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
-        raise UsageError(f"there is no step {key!r}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{step.letter}  {step.name}" for step in self._steps)
-
-
-class Code(str):
-    """An emitted text: a string whose `lines` know the kernel lines they came from; coloured in a notebook."""
-
-    listing: Listing
-
-    def __new__(cls, listing: Listing) -> Code:
-        made = super().__new__(cls, listing.text)
-        made.listing = listing
-        return made
-
-    @property
-    def text(self) -> str:
-        return str(self)
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        return self.listing.lines
-
-    def _repr_html_(self) -> str:
-        return code_html(self.listing)
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A picture as SVG text; drawn in a notebook."""
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def __repr__(self) -> str:
-        return f"<drawing, {len(self.svg)} characters of SVG>"
-
-
-@dataclass(frozen=True)
-class Run:
-    """The result of a run, compared with the reference.
-
-    `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
-    of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
-    `seconds` is the time of the kernels alone. `sides` are the comparisons side by side: with the reference and, of a
-    run on a device, with the emulator.
-    """
-
-    backend: str
-    outputs: tuple[Array, ...]
-    passed: bool
-    pcc: float
-    max_rel_error: float
-    seconds: float
-    message: str
-    comparison: Comparison
-    execution: Execution | None = None
-    sides: tuple[Side, ...] = ()
-
-    def __str__(self) -> str:
-        verdict = "passed" if self.passed else "FAILED"
-        return (
-            f"{self.backend}: {verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
-            + (f"\n{self.message}" if self.message else "")
-            + (f"\n{sides_text(self.sides)}" if len(self.sides) > 1 else "")
-        )
-
-    def __repr__(self) -> str:
-        verdict = "passed" if self.passed else "FAILED"
-        return f"<run on {self.backend}: {verdict}, PCC {self.pcc:.6f}>"
-
-    def _repr_html_(self) -> str:
-        # Times differ from run to run: neither they nor the execution's own message, which tells them, are shown.
-        return self._card(detailed=False, seconds=None)
-
-    def card(self) -> str:
-        """All comparisons as HTML, with the histogram and the map of errors, and the time."""
-        return self._card(detailed=True, seconds=self.seconds)
-
-    def _card(self, *, detailed: bool, seconds: float | None) -> str:
-        return run_html(
-            backend=self.backend, passed=self.passed, pcc=self.pcc, max_rel_error=self.max_rel_error,
-            message=self.comparison.message, sides=tuple(map(_figures, self.sides)), detailed=detailed, seconds=seconds,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class StepCheck:
-    """How the interpreter's result after a step compares with the reference."""
-
-    step: str
-    letter: str
-    passed: bool
-    pcc: float
-    max_rel_error: float
-    message: str
-
-
-@dataclass(frozen=True)
-class Check:
-    """Every step executed. Truthy when all give the reference's result; `first_bad` is the name of the first that
-    does not."""
-
-    results: tuple[StepCheck, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(result.passed for result in self.results)
-
-    @property
-    def first_bad(self) -> str | None:
-        return next((result.step for result in self.results if not result.passed), None)
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        lines = [
-            f"{'ok ' if r.passed else 'BAD'} {r.letter:<3} {r.step:<32} PCC {r.pcc:.7f}  max relative error "
-            f"{r.max_rel_error:.2e}" + ("" if r.passed else f"\n    {r.message}")
-            for r in self.results
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True, eq=False)
-class Exploration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Exploration(Explored):
     """A kernel with all the steps of its lowering. Steps, plan and code can be read, executed and forked."""
 
     kernel: TracedKernel
@@ -338,8 +136,8 @@ class Exploration:
     _steps: tuple[Step, ...]
 
     @property
-    def steps(self) -> Steps:
-        return Steps(self._steps)
+    def steps(self) -> Steps[Step]:
+        return Steps(self._steps, [name for one in PIPELINE for name in (one.name, one.letter)])
 
     @property
     def plan(self) -> Plan:
@@ -361,53 +159,6 @@ class Exploration:
         """Every file that export writes, by name. Raises the lowering's error, if it has one."""
         final = self._final()
         return emit(final.functions, final.plan)
-
-    @property
-    def code(self) -> dict[str, Code]:
-        """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
-        return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
-
-    def history(self, line: int) -> LineHistory:
-        """Where a kernel line went: how many lines come from it after each step, and which of each emitted kernel.
-
-        Raises UsageError for a line that is not the kernel's.
-        """
-        try:
-            return line_history(self.trace, line)
-        except ValueError as error:
-            raise UsageError(str(error), hint="lines are counted as in the kernel's file or cell") from None
-
-    def find(self, text: str) -> Found:
-        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it."""
-        return find_text(self.trace, text)
-
-    @property
-    def core_map(self) -> Drawing:
-        """Which core does how much, on the chip's floorplan. Raises UsageError before B1."""
-        if self.plan.partition is None:
-            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
-        return Drawing(core_map_svg(self.target, self.plan.partition))
-
-    @property
-    def work_map(self) -> Drawing:
-        """Which core does which block of the launch grid, and in which turn. Raises UsageError before B1."""
-        if self.plan.partition is None:
-            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
-        return Drawing(work_map_svg(self.plan.partition))
-
-    @property
-    def dataflow(self) -> Drawing:
-        """The tile dataflow graph: tensors, kernels and the circular buffers between them."""
-        return Drawing(cb_graph_svg(self.plan))
-
-    @property
-    def l1_map(self) -> Drawing:
-        """What the circular buffers take of a core's L1."""
-        return Drawing(l1_map_svg(self.plan, self.target))
-
-    def export(self, folder: str | Path) -> list[Path]:
-        """Write the kernels, the host program, the plan and the runner. Raises UsageError for an unwritable folder."""
-        return write_files(self.files, folder)
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
         """Lower again with other options, those of step `at`, or with another target.
@@ -464,33 +215,12 @@ class Exploration:
     def _roles(self) -> dict[str, str]:
         return dict(tensor_roles(self.kernel.function))
 
-    def inputs(self, seed: int = 0) -> tuple[Array, ...]:
-        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, int32 from -1000 to
-        1000, half of uint8 zero."""
-        random = np.random.default_rng(seed)
-        return tuple(_random(random, shape, dtype) for shape, dtype in self._tensors(("input", "inout")))
-
     def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
         return [
             (bound_shape(p, self.plan.size_values), str(p.ty.dtype.dtype))
             for p in self.kernel.function.params
             if self._roles.get(str(p.name)) in roles
         ]
-
-    def _inputs(self, inputs: Sequence[Any] | None, seed: int) -> tuple[Array, ...]:
-        """The inputs in storage precision, as float32. Raises UsageError for a wrong number or shape."""
-        wanted = self._tensors(("input", "inout"))
-        given = self.inputs(seed) if inputs is None else [np.asarray(one) for one in inputs]
-        if len(given) != len(wanted):
-            raise UsageError(
-                f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor"
-            )
-        made: list[Array] = []
-        for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
-            if array.shape != shape:
-                raise UsageError(f"input {position} is {array.shape}, the kernel takes {shape}", hint="reshape it")
-            made.append(rounded(array, dtype))
-        return tuple(made)
 
     def reference(
         self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
@@ -503,95 +233,19 @@ class Exploration:
         start = self._steps[0].before
         return interpret(start.functions, start.plan, arrays, self._roles).outputs
 
-    def run(
-        self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
-        arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
-        environment: str | Path | None = None, time_limit_seconds: float | None = None,
-        progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
-        sizes: Mapping[str, int] | None = None,
-    ) -> Run:  # fmt: skip
-        """Run the program and compare it with the reference.
-
-        `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
-        Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
-        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
-        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
-        sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
-
-        Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
-        `environment` folder of ``ttexplore setup device``; `progress`, which is told what goes on; and `cancel`, which
-        ends the run when it is set. Its run is compared with the emulator's as well. The time limit is 60 s, of a
-        device 300 s.
-
-        Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
-        that faults, VerifyError for a protocol fault in the interpreter.
-        """
-        if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
-            raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
-        sized = self._sized(inputs, sizes)
-        if sized is not self:
-            return sized.run(
-                inputs, backend, seed, arithmetic=arithmetic, device=device, environment=environment,
-                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
-            )  # fmt: skip
-        arrays = self._inputs(inputs, seed)
-        on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
-        emulator = Emulator(arithmetic=arithmetic)
-        execute = self._backend(backend, emulator, on_device, time_limit_seconds, progress, cancel)
-        try:
-            execution = execute(arrays)
-        except KernelFault as fault:
-            raise fault.at(self._kernel_line(fault)) from None
-        reference = self._reference(arrays)
-        low_fidelity = self.plan.low_precision
-        first = Side.of(f"{backend} against reference", execution.outputs, reference, low_fidelity=low_fidelity)
-        comparison, sides = first.comparison, [first]
-        if backend == "ttnn" and emulator.missing() is None:
-            emulated = emulator.run(self._emitted, arrays).outputs
-            sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
-            sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
-        own = [dtype for _, dtype in self._tensors(("output", "inout"))]
-        outputs = tuple(o.astype(_own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
-        return Run(
-            backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
-            "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
-            tuple(sides),
-        )  # fmt: skip
-
-    def _kernel_line(self, fault: KernelFault) -> Span | None:
-        """The kernel's line behind the line of C++ where a fault happened."""
-        if fault.kernel is None or fault.cpp_line is None:
+    def _kept(self) -> Kept | None:
+        elements = sum(
+            prod(shape) for shape, _ in (*self._tensors(("input", "inout")), *self._tensors(("output", "inout")))
+        )
+        if self.error is not None or 4 * elements > LARGEST_ARRAYS_BYTES:
             return None
-        origins = self.code[fault.kernel].lines[fault.cpp_line - 1].origins
-        return origins[0].span if origins else None
+        arrays = self._inputs(None, 0)
+        return Kept(arrays, self._reference(arrays))
 
-    @property
-    def _emitted(self) -> EmittedProgram:
-        texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
-        return EmittedProgram(texts, self._final().plan)
-
-    def _backend(
-        self, name: str, emulator: Emulator, on_device: Ttnn, time_limit_seconds: float | None,
-        progress: Callable[[str], None] | None, cancel: threading.Event | None,
-    ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
-        if name not in BACKENDS:
-            raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
-        final = self._final()
-        if name == "emulator":
-            limit = 60.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: emulator.run(self._emitted, arrays, time_limit_seconds=limit)
-        if name == "ttnn":
-            limit = 300.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: on_device.run(
-                self._emitted, arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
-            )
-        start = self._steps[0].before if name == "reference" else final
-
-        def interpreted(arrays: tuple[Array, ...]) -> Execution:
-            result = interpret(start.functions, start.plan, arrays, self._roles)
-            return Execution(result.outputs, result.seconds, None, "")
-
-        return interpreted
+    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
+        program = self._steps[0].before if name == "reference" else self._final()
+        result = interpret(program.functions, program.plan, arrays, self._roles)
+        return Execution(result.outputs, result.seconds, None, "")
 
     def check(
         self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
@@ -632,101 +286,9 @@ class Exploration:
             to_json(self.plan), versions,
         )  # fmt: skip
 
-    def __str__(self) -> str:
-        return exploration_text(self.trace, self.plan, self.target)
-
-    def __repr__(self) -> str:
-        state = f"failed at {self._steps[-1].letter}" if self.error else f"{len(self._steps)} steps"
-        return f"<exploration of {self.kernel.name} for {self.target.name}: {state}>"
-
-    def _repr_html_(self) -> str:
-        return exploration_html(self.trace, self.target, self.plan)
-
-    @functools.cached_property
-    def data(self) -> dict[str, Any]:
-        """What the explorer shows, in JSON form."""
-        return explorer_data(self.trace, self.plan, self.target, accepted_values())
-
     @property
-    def backends(self) -> list[dict[str, str]]:
-        """The backends by name and what is missing to run on them, empty for nothing; what runs at once comes first."""
-        missing = {"emulator": Emulator().missing(), "ttnn": Ttnn("wolfpine").missing()}
-        return [{"name": name, "missing": missing.get(name) or ""} for name in reversed(BACKENDS[:3])] + [
-            {"name": "ttnn", "missing": missing["ttnn"] or ""}
-        ]
-
-    def widget(self) -> ExplorerWidget:
-        """The interactive explorer; in a notebook, showing the exploration is enough."""
-        from ttexplore.widget import ExplorerWidget
-
-        return ExplorerWidget(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """The widget, and for readers without a running kernel the page and the text."""
-        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        return {**self.widget().view(), **bundle}
-
-
-def compare_explorations(first: Exploration, second: Exploration) -> str:
-    """Both lowerings side by side, as text: what differs in options, cores, circular buffers and code size."""
-    rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
-    names = sorted({*first.plan.options, *second.plan.options})
-    rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
-    for what, measure in _MEASURES.items():
-        rows.append((what, measure(first), measure(second)))
-    width = max(len(a) for _, a, _ in rows)
-    return "\n".join(f"{'  ' if a == b else '~ '}{what:<18} {a:<{width}}  {b}" for what, a, b in rows)
-
-
-def _cores(exploration: Exploration) -> str:
-    partition = exploration.plan.partition
-    if partition is None:
-        return "-"
-    items = [core.items for core in partition.cores]
-    return f"{len(items)} cores, {min(items)} to {max(items)} items"
-
-
-def _buffers(exploration: Exploration) -> str:
-    buffers = exploration.plan.buffers
-    return f"{len(buffers)} buffers, {sum(buffer.total_bytes for buffer in buffers):,} B"
-
-
-def _lines(exploration: Exploration) -> str:
-    if exploration.error:
-        return "-"
-    return ", ".join(f"{role} {len(exploration.code[role].lines)}" for role in ("reader", "compute", "writer"))
-
-
-_MEASURES: dict[str, Callable[[Exploration], str]] = {"cores": _cores, "L1": _buffers, "lines": _lines}
-
-
-def _figures(side: Side) -> SideFigures:
-    one = side.comparison
-    tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
-    histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
-    return SideFigures(
-        side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram, _tile_errors(side)
-    )
-
-
-def _tile_errors(side: Side) -> TileErrors | None:
-    worst = side.comparison.worst_tile
-    if worst is None or not side.worst_slice:
-        return None
-    leading = ", ".join(map(str, worst.index[:-2]))
-    return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice)
-
-
-def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    if dtype == "int32":
-        return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape).astype(np.int32)
-    if dtype == "uint8":
-        return (random.integers(0, 256, shape) * random.integers(0, 2, shape)).astype(np.uint8)
-    return random.standard_normal(shape).astype(_own_dtype(dtype))
-
-
-def _own_dtype(dtype: str) -> Any:
-    return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    def choices(self) -> Mapping[str, Sequence[Any]]:
+        return accepted_values()
 
 
 __all__ = ["Check", "Exploration", "Run", "Step", "StepCheck", "Steps", "compare_explorations", "explore"]

@@ -7,6 +7,7 @@ JSON and back through :func:`to_json` and :func:`from_json`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from dataclasses import dataclass
@@ -135,23 +136,37 @@ def from_json(kind: type[Recorded], data: Any) -> Recorded:
     return cast(Recorded, _convert(kind, data))
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _convert(kind: Any, data: Any) -> Any:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any or origin is Literal:
+    if kind is Any:
+        return data
+    if origin is Literal:
+        if data not in arguments:
+            raise TypeError(f"{data!r} is none of {', '.join(map(repr, arguments))}")
         return data
     if origin in (types.UnionType, typing.Union):
         if data is None and type(None) in arguments:
             return None
         return _convert(next(item for item in arguments if item is not type(None)), data)
     if origin is tuple:
+        if not isinstance(data, list | tuple):
+            raise TypeError(f"{data!r} is no list")
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return tuple(_convert(arguments[0], item) for item in data)
         return tuple(_convert(item, value) for item, value in zip(arguments, data, strict=True))
     if origin is dict:
         return {key: _convert(arguments[1], item) for key, item in data.items()}
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return kind(**{name: _convert(hints[name], item) for name, item in data.items()})
+    # True and False are no numbers here.
+    if isinstance(kind, type) and isinstance(data, bool) and kind is not bool:
+        raise TypeError(f"{data!r} is not a {kind}")
     if isinstance(kind, type) and (isinstance(data, kind) or (kind is float and isinstance(data, int))):
         return data
     raise TypeError(f"{data!r} is not a {kind}")

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ttexplore.emit import emit, write_files
+from ttexplore.emit import emit
 from ttexplore.errors import UsageError
+from ttexplore.files import write_files
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.annotations import (
     TTShard,

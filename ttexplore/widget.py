@@ -26,7 +26,7 @@ from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
 
 if TYPE_CHECKING:
-    from ttexplore.exploration import Exploration
+    from ttexplore.explored import Explored
 
 Answer = tuple[dict[str, Any], list[bytes]]
 
@@ -45,11 +45,11 @@ class ExplorerWidget(anywidget.AnyWidget):
     targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
     stale = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, exploration: Exploration) -> None:
+    def __init__(self, exploration: Explored) -> None:
         super().__init__(
             data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS)
         )  # fmt: skip
-        self._explorations: dict[str, Exploration] = {"": exploration}
+        self._explorations: dict[str, Explored] = {"": exploration}
         self._cancel = threading.Event()
         self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
 
@@ -119,7 +119,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _tell(self, message: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
-    def _run(self, exploration: Exploration, question: dict[str, Any], progress: Callable[[str], None]) -> Answer:
+    def _run(self, exploration: Explored, question: dict[str, Any], progress: Callable[[str], None]) -> Answer:
         backend = str(question["backend"])
         progress(f"running on {backend} ...")
         on_device = backend == "ttnn"
@@ -130,7 +130,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         )  # fmt: skip
         return {"html": run.card(), "passed": bool(run.passed)}, []
 
-    def _fork(self, exploration: Exploration, question: dict[str, Any]) -> Answer:
+    def _fork(self, exploration: Explored, question: dict[str, Any]) -> Answer:
         options = {name: option_value(text) for name, text in question["options"].items()}
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.fork(target=target, **options)
@@ -139,7 +139,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         return {"variant": name}, [packed(other.data)]
 
 
-def _check(exploration: Exploration, question: dict[str, Any]) -> Answer:
+def _check(exploration: Explored, question: dict[str, Any]) -> Answer:
     check = exploration.check(seed=int(question["seed"]))
     results = [
         {

@@ -129,3 +129,10 @@ def b031(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         compiler_version="", wolfpine_folders={}, ttsim_folder=None, managed=True,
     )  # fmt: skip
     return verification.verify(none)
+
+
+def b032(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`exploration.dot().save("dataflow.svg")` where Graphviz is not installed."""
+    exploration = ttx.explore(difference())
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    return exploration.dot().save("dataflow.svg")

@@ -85,3 +85,14 @@ def u015() -> Any:
 
 def u016() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"nd_shard": {"axes": [2], "grid": [2]}}}})
+
+
+def u017(tmp_path: Path) -> Any:
+    """`ttx.load("gemm.ttx").check()`"""
+    return ttx.load(ttx.explore(difference()).save(tmp_path / "gemm.ttx")).check()
+
+
+def u018(tmp_path: Path) -> Any:
+    """`ttx.load("kernels.py")`"""
+    (tmp_path / "kernels.py").touch()
+    return ttx.load(tmp_path / "kernels.py")

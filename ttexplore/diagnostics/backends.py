@@ -168,4 +168,10 @@ BACKENDS = (
         "Run ttexplore doctor, and set the device up again.",
         "the {} adds two tiles wrongly: {}",
     ),
+    diagnostic(
+        "B032", "a graph cannot be drawn",
+        "Graphs are drawn by Graphviz, which is optional.",
+        "Install Graphviz, or use the text of the graph: str(graph), or graph.save with a name that ends in .dot.",
+        "the program dot of Graphviz is not installed", "dot does not draw the graph: {}",
+    ),
 )  # fmt: skip

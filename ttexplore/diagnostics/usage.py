@@ -16,7 +16,8 @@ USAGE = (
         "U002", "a kernel that cannot be found",
         "A kernel is named as file.py::name; the file must be there and define it.",
         "Check the path and the name.",
-        "which kernel?", "{} names no kernel", "there is no file {}", "{} has no kernel {}", "{} cannot be read: {}",
+        "which kernel?", "the cell has no kernel", "{} names no kernel", "there is no file {}", "{} has no kernel {}",
+        "{} cannot be read: {}",
         "{} is no kernel but {}", "{} returns {}, not a kernel",
         "{} returns the kernel {}, which takes arguments of its own",
     ),
@@ -27,6 +28,7 @@ USAGE = (
         "{} needs {}", "{} takes {} arguments, not {}", "{} takes no argument {}",
         "{}: {} is a tensor, whose data is no argument of the kernel", "{} cannot be called with data here",
         "{} is no {}", "{} {} is given twice", "{} is no argument of a kernel",
+        "{} is saved already and takes no arguments",
     ),
     diagnostic(
         "U004", "the file of a kernel does not run",
@@ -45,6 +47,7 @@ USAGE = (
         "An earlier pass refused the kernel, so there is nothing to see after it.",
         "Mend what the earlier error says.",
         "step {} was not reached: {} failed", "the work is not partitioned yet",
+        "the tile dataflow is not decided yet",
         "a program of ttexplore.explore has gone through its steps already",
     ),
     diagnostic(
@@ -110,7 +113,7 @@ USAGE = (
         "The command does not know an option, or an option lacks its value.",
         "See ttexplore COMMAND --help.",
         "unrecognized arguments: {}", "argument {}: {}", "the following arguments are required: {}",
-        "expected {} argument{}",
+        "expected {} argument{}", "{} is no argument", "the line of %%ttexplore cannot be read: {}",
     ),
     diagnostic(
         "U015", "an annotation that cannot be followed",
@@ -131,5 +134,17 @@ USAGE = (
         "{} cannot be divided into {} parts: it has {} {} of tiles", "{} has no dimension {}",
         "the grid {} of {} has {} numbers", "{} is divided twice along one dimension",
         "{} has {} x {} tiles, which {} x {} shards of {} x {} tiles leave some without work",
+    ),
+    diagnostic(
+        "U017", "something that a saved exploration cannot do",
+        "A saved exploration holds what was shown and emitted, not the kernel: it cannot be lowered or interpreted.",
+        "Explore the kernel again, or run on the emulator or a device.",
+        "{} needs the kernel itself, which a saved exploration does not have",
+    ),
+    diagnostic(
+        "U018", "a file of another kind",
+        "The file is not what is wanted, was written by another version, or is damaged.",
+        "Give an exploration that exploration.save wrote, or a notebook; save it again.",
+        "{} is no saved exploration: {}", "{} is no notebook",
     ),
 )  # fmt: skip

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ttexplore.emit.host import emit_host
 from ttexplore.emit.kernels import emit_kernel
-from ttexplore.errors import UsageError
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, to_json
 
@@ -38,20 +35,3 @@ def plan_json(plan: Plan) -> str:
 
 def _plain(language: Any, name: str, text: str) -> Listing:
     return Listing(language, tuple(Line(line) for line in text.splitlines()), name)
-
-
-def write_files(files: dict[str, Listing], folder: str | Path) -> list[Path]:
-    """Write the files into a folder, all or none. Raises UsageError where the folder cannot be written."""
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target) as staging:
-            for name, listing in files.items():
-                (Path(staging) / name).write_text(listing.text, encoding="utf-8")
-            for name in files:
-                shutil.move(str(Path(staging) / name), str(target / name))
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder that you may write to"
-        ) from error
-    return [target / name for name in files]

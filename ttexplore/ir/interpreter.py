@@ -30,6 +30,7 @@ from ttexplore.ops import OPS
 from ttexplore.ops.integers import as_uint8, shifted_left, shifted_right
 from ttexplore.ops.op import Op, TileKind
 from ttexplore.ops.sfpu import as_int32
+from ttexplore.ops.storage import rounded
 from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
 # float32, or int32 where a buffer holds that.
@@ -90,20 +91,6 @@ def storage(dtype: str) -> Any:
         raise Unsupported(f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
     bfloat16 = FORMAT_OF_DTYPE[dtype] == "Float16_b" and dtype != "uint8"
     return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
-
-
-def rounded(values: Any, dtype: str) -> Array:
-    """`values` as float32, rounded to what a kernel dtype holds on the chip; as int32, where that is the dtype."""
-    if dtype == "int32":
-        numbers = np.asarray(values)
-        return (as_int32(numbers) if numbers.dtype.kind == "f" else numbers).astype(np.int32)
-    if dtype == "uint8":
-        numbers = np.asarray(values, np.float32)
-        # What was not written stays known.
-        return np.where(np.isnan(numbers), numbers, as_int32(numbers) & 255).astype(np.float32)
-    if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
-        return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
-    return np.asarray(values, np.float32)
 
 
 def _held(dtype: str) -> TileKind:

@@ -25,9 +25,9 @@ from ttexplore.ir.build import (
     with_function_body,
 )  # fmt: skip
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
-from ttexplore.ir.interpreter import rounded
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ops.storage import rounded
 from ttexplore.passes.elementwise import ENGINES, Engine, lower_parallel
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid

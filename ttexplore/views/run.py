@@ -40,6 +40,12 @@ vertical-align:bottom;font-weight:400;background:none;border:0;line-height:1.4;c
 """
 
 
+_VERDICTS: dict[bool | None, tuple[str, str, str]] = {
+    True: ("✔", "ok", "passed"), False: ("✖", "bad", "failed"), None: ("○", "q", "not compared"),
+}  # fmt: skip
+_CARDS: dict[bool | None, str] = {True: "good", False: "fault", None: ""}
+
+
 @dataclass(frozen=True, slots=True)
 class SideFigures:
     """One comparison of a run: what with what, its measures, the number of elements in each class of error (the first
@@ -56,16 +62,18 @@ class SideFigures:
 
 
 def run_html(
-    *, backend: str, passed: bool, pcc: float | None, max_rel_error: float | None, message: str = "",
+    *, backend: str, passed: bool | None, pcc: float | None, max_rel_error: float | None, message: str = "",
     seconds: float | None = None, sides: Sequence[SideFigures] = (), detailed: bool = False,
 ) -> str:  # fmt: skip
     """The card as an HTML fragment. `pcc` and `max_rel_error` compare the outputs with the reference's; `sides` are
     all comparisons of the run, drawn if there are several, the run failed, or it is to be `detailed`, with the first
     side's map of errors.
 
-    Times differ from run to run: give `seconds` only where the page need not stay the same.
+    `passed` is None for a run that was not compared. Times differ from run to run: give `seconds` only where the page
+    need not stay the same.
     """
-    verdict = '<span class="ok">✔</span> passed' if passed else '<span class="bad">✖</span> failed'
+    glyph, state, word = _VERDICTS[passed]
+    verdict = f'<span class="{state}">{glyph}</span> {word}'
     compared = _sides(sides) if len(sides) > 1 or (sides and (detailed or not passed)) else ""
     figures = [("backend", backend)]
     # A table of the comparisons says it all.
@@ -79,11 +87,8 @@ def run_html(
         f'<span><span class="q">{name}</span> <span class="m">{escape(value)}</span></span> ' for name, value in figures
     )
     note = f'<p class="pre{" q" if passed and compared else ""}">{paragraphs(message)}</p>' if message else ""
-    card = (
-        f'<div class="card {"good" if passed else "fault"}">'
-        f'<div class="opts"><b>{verdict}</b> {shown}</div>{note}{compared}</div>'
-    )
-    label = f"run on {escape(backend)}: {'passed' if passed else 'failed'}"
+    card = f'<div class="card {_CARDS[passed]}"><div class="opts"><b>{verdict}</b> {shown}</div>{note}{compared}</div>'
+    label = f"run on {escape(backend)}: {word}"
     return fragment(content_id("ttx-run", card), label, card)
 
 

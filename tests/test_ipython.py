@@ -1,0 +1,161 @@
+"""The ``%%ttexplore`` cell, the stale banner, and completion, in a shell of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
+
+import ttexplore as ttx
+from ttexplore.exploration import Check, Exploration, Run
+from ttexplore.results import ErrorCard
+
+KERNEL = """
+@T.prim_func
+def copy(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+    with T.Kernel(2, 2) as (bx, by):
+        block = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[by * 32, bx * 32], block)
+        T.copy(block, B[by * 32, bx * 32])
+"""
+FACTORY = """
+def made(n, dtype="bfloat16"):
+    @T.prim_func
+    def copy(A: T.Tensor((n, n), dtype), B: T.Tensor((n, n), dtype)):
+        with T.Kernel(1) as bx:
+            block = T.alloc_shared((32, 32), dtype)
+            T.copy(A[0, 0], block)
+            T.copy(block, B[0, 0])
+    return copy
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.HistoryManager.hist_file = ":memory:"
+    made: Any = InteractiveShell.instance(config=config)
+    made.run_cell("%load_ext ttexplore")
+    yield made
+    made.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+def run(shell: Any, cell: str) -> list[Any]:
+    """The objects that a cell displays."""
+    shown: list[Any] = []
+    original = shell.display_formatter.format
+
+    def keep(value: Any, *arguments: Any, **named: Any) -> Any:
+        shown.append(value)
+        return {"text/plain": repr(value)}, {}
+
+    shell.display_formatter.format = keep
+    try:
+        with capture_output(display=False):
+            shell.run_cell(cell, store_history=True).raise_error()
+    finally:
+        shell.display_formatter.format = original
+    return shown
+
+
+def card(shell: Any, cell: str) -> ErrorCard:
+    (shown,) = run(shell, cell)
+    assert isinstance(shown, ErrorCard), shown
+    assert "Traceback" not in repr(shown)
+    assert shown._repr_html_().startswith('<div class="ttx"')
+    return shown
+
+
+def test_a_cell_is_explored_checked_and_run(shell: Any) -> None:
+    exploration, check, result = run(shell, f"%%ttexplore --target blackhole_p100 --check --run{KERNEL}")
+    assert isinstance(exploration, Exploration)
+    assert exploration is shell.user_ns["ex"]
+    assert exploration.target.name == "blackhole_p100"
+    assert isinstance(check, Check)
+    assert isinstance(result, Run)
+    assert check.ok
+    assert result.passed
+    # The line of the magic counts.
+    assert exploration.kernel.first_line == 2
+    assert exploration.kernel.file == f"cell {shell.execution_count - 1}"
+
+
+def test_names_arguments_and_options(shell: Any) -> None:
+    cell = f"%%ttexplore made n=32 dtype=float32 --option stages=3 --grid 2x2 -o mine{FACTORY}{KERNEL}"
+    (exploration,) = run(shell, cell)
+    assert shell.user_ns["mine"] is exploration
+    assert exploration.options == {"stages": 3}
+    assert exploration.target.compute_grid == (2, 2)
+    assert exploration.plan.layouts[0].dtype == "float32"
+    assert exploration.plan.layouts[0].shape == (32, 32)
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "message", "line"),
+    [
+        ("%%ttexplore\nx = 1", "UsageError", "the cell has no kernel", 0),
+        (f"%%ttexplore cop{KERNEL}", "UsageError", "there is no kernel 'cop'", 0),
+        (f"%%ttexplore copy twice{KERNEL}", "UsageError", "'twice' is no argument", 0),
+        (f"%%ttexplore --targt x{KERNEL}", "UsageError", "unrecognized arguments: --targt", 0),
+        (f"%%ttexplore --target x{KERNEL}", "UsageError", "there is no target 'x'", 0),
+        (f"%%ttexplore 'copy{KERNEL}", "UsageError", "the line of %%ttexplore cannot be read", 0),
+        (f"%%ttexplore made{FACTORY}", "UsageError", "needs n", 0),
+        ("%%ttexplore\n\nx = 1 / 0", "KernelError", "ZeroDivisionError: division by zero", 3),
+        ("%%ttexplore\nx = (1", "KernelError", "'(' was never closed", 2),
+        (f"%%ttexplore{KERNEL.replace(', bx * 32], block', '], block')}", "KernelError", "A has 2 dimensions", 6),
+    ],
+)
+def test_what_is_wrong_is_a_card(shell: Any, cell: str, kind: str, message: str, line: int) -> None:
+    shell.user_ns["ex"] = "that of an earlier cell"
+    record = card(shell, cell).record
+    assert record.kind == kind
+    assert message in record.message
+    assert record.hint
+    assert (record.span.line if record.span else 0) == line
+    if line:
+        assert record.span is not None
+        assert record.span.file == f"cell {shell.execution_count - 1}"
+    if kind == "KernelError":
+        assert "ex" not in shell.user_ns
+
+
+def test_a_refused_kernel_is_shown_with_its_failed_step(shell: Any) -> None:
+    large = KERNEL.replace("64, 64", "8192, 8192").replace("32", "4096")
+    (exploration,) = run(shell, f"%%ttexplore --check{large}")
+    assert exploration.error is not None
+    assert "failed at" in repr(exploration)
+
+
+def test_the_banner_of_a_changed_kernel(shell: Any) -> None:
+    run(shell, f"%%ttexplore{KERNEL}")
+    registered = len(shell.events.callbacks["post_run_cell"])
+    first, second = shell.user_ns["ex"].widget(), shell.user_ns["ex"].widget()
+    assert len(shell.events.callbacks["post_run_cell"]) == registered + 2
+    run(shell, "x = 1")
+    run(shell, f"%%ttexplore -o other --target blackhole_p100{KERNEL}")
+    assert first.stale == ""
+    run(shell, f"%load_ext ttexplore\n{KERNEL.replace('block', 'tile')}")
+    assert first.stale == second.stale
+    assert first.stale.startswith("copy has changed since this exploration was made")
+    second.close()
+    run(shell, "x = 2")
+    assert len(shell.events.callbacks["post_run_cell"]) == registered + 1
+
+
+def test_completion_knows_steps_and_code() -> None:
+    namespace: dict[str, Any] = {}
+    exec("import ttexplore.language as T", namespace)
+    steps = ttx.explore("notebooks/kernels/gemm.py::matmul", M=64, N=64, K=64).steps
+    assert {"B1", "grid_to_core_grid"} <= set(steps._ipython_key_completions_())
+    assert {"B1", "grid_to_core_grid", "index"} <= set(dir(steps))
+    assert steps.B1 is steps["B1"]
+    with pytest.raises(AttributeError, match="there is no step 'Z9'"):
+        _ = steps.Z9

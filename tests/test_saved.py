@@ -1,0 +1,197 @@
+"""Explorations in files: what is opened again, without TVM, and every file that is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import gemm
+from ttexplore.errors import ResourceError, UsageError
+from ttexplore.exploration import Exploration
+from ttexplore.record import Trace, from_json, to_json
+
+# Whatever asks for TVM is refused, as where it is not installed.
+WITHOUT_TVM = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tvm", "tvm_ffi"):
+            raise ImportError(f"{name} is not installed")
+sys.meta_path.insert(0, Refuse())
+import ttexplore as ttx
+saved = ttx.load(sys.argv[1])
+assert saved._repr_html_() and saved.core_map.svg and saved.dataflow.svg and saved.l1_map.svg and saved.data
+assert set(saved._repr_mimebundle_()) >= {"text/plain", "text/html"}
+saved.export(sys.argv[2])
+print(saved)
+print(saved.steps["C1"].diff())
+print(saved.code["reader"])
+print(saved.run().passed, saved.run(seed=1).compared)
+"""
+
+
+@pytest.fixture(scope="module")
+def exploration() -> Exploration:
+    return ttx.explore(gemm(64, 64, 64, 32, 32, 32))
+
+
+@pytest.fixture(scope="module")
+def file(exploration: Exploration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return exploration.save(tmp_path_factory.mktemp("saved") / "gemm.ttx")
+
+
+def test_opens_and_runs_without_tvm(exploration: Exploration, file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_TVM, str(file), str(tmp_path / "out")]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    expected = [exploration, exploration.steps["C1"].diff(), exploration.code["reader"], "True False"]
+    assert told == "".join(f"{one}\n" for one in expected)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == set(exploration.files)
+
+
+def test_what_is_opened_is_what_was_saved(exploration: Exploration, file: Path, tmp_path: Path) -> None:
+    saved = ttx.load(file)
+    assert saved.trace == exploration.trace
+    assert saved.plan == exploration.plan
+    assert saved.target == exploration.target
+    assert saved._repr_html_() == exploration._repr_html_()
+    assert saved.steps.B1.plan == exploration.steps.B1.plan
+    assert [step.listing for step in saved.steps] == [step.listing for step in exploration.steps]
+    for one, other in zip(saved.inputs(), exploration.inputs(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(saved.reference()[0], exploration.reference()[0])
+    assert repr(ttx.compare(saved, exploration)) == repr(ttx.compare(exploration, exploration))
+    assert ttx.load(saved.save(tmp_path / "again.ttx")).trace == exploration.trace
+
+
+def test_a_run_without_a_reference_says_so(exploration: Exploration, file: Path) -> None:
+    saved = ttx.load(file)
+    run = saved.run(seed=1)
+    assert (run.passed, run.compared) == (False, False)
+    assert "there is no reference for these inputs" in str(run)
+    assert repr(run) == "<run on emulator: not compared>"
+    assert "not compared" in run._repr_html_()
+    np.testing.assert_array_equal(run.outputs[0], exploration.run(seed=1).outputs[0])
+    # The same inputs have the reference, whoever gives them.
+    assert saved.run(saved.inputs()).passed
+
+
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (lambda saved: saved.fork(policy="strided"), "lowering again"),
+        (lambda saved: saved.check(), "executing each step"),
+        (lambda saved: saved.run(backend="interpreter"), "the backend interpreter"),
+        (lambda saved: saved.run(sizes={"M": 3}), "a lowering for other sizes"),
+        (lambda saved: saved.reference(seed=1), "the reference of these inputs"),
+    ],
+)
+def test_what_needs_the_kernel_says_so(file: Path, use: Callable[[Any], Any], what: str) -> None:
+    with pytest.raises(UsageError, match=f"{what} needs the kernel itself") as caught:
+        use(ttx.load(file))
+    assert "explore the kernel again" in caught.value.hint
+
+
+def test_a_failed_exploration_is_saved_with_its_error(tmp_path: Path) -> None:
+    saved = ttx.load(ttx.explore(gemm(4096, 4096, 4096, 2048, 2048, 2048)).save(tmp_path / "failed.ttx"))
+    assert isinstance(saved.error, ResourceError)
+    assert "failed at A2" in repr(saved)
+    with pytest.raises(ResourceError, match="of L1"):
+        saved.run()
+    with pytest.raises(UsageError, match="there is no step 'C1'"):
+        saved.steps["C1"]
+
+
+def test_large_tensors_are_left_out(tmp_path: Path) -> None:
+    saved = ttx.load(ttx.explore(gemm(2048, 2048, 64, 64, 64, 32)).save(tmp_path / "large.ttx"))
+    assert not saved._kept()
+
+
+def test_a_folder_that_is_not_there(exploration: Exploration, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        exploration.save(tmp_path / "missing" / "gemm.ttx")
+    with pytest.raises(UsageError, match="there is no file"):
+        ttx.load(tmp_path / "gemm.ttx")
+
+
+def changed(file: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return target
+
+
+def edit(name: str, *path: Any, value: Any) -> Callable[[dict[str, bytes]], None]:
+    """Puts `value` at a path of a JSON member."""
+
+    def change(members: dict[str, bytes]) -> None:
+        data = json.loads(members[name])
+        place = data
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        members[name] = json.dumps(data).encode()
+
+    return change
+
+
+def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
+    return lambda members: members.update({name: content})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (edit("ttx.json", "version", value=7), "it has version 7, and this ttexplore reads version 1"),
+        (lambda members: members.pop("trace.json"), "trace.json is missing"),
+        (put("trace.json", b"{"), "trace.json is no JSON"),
+        (put("trace.json", b"[" * 100_000), "trace.json is no JSON"),
+        (put("trace.json", b"[]"), "trace.json is no JSON object"),
+        (put("trace.json", b" " * ((64 << 20) + 1)), "trace.json is larger than 67,108,864 B"),
+        (put("inputs", b"123"), "inputs has 3 B, the tensors of the plan have"),
+        (edit("trace.json", "steps", value=[]), "it has no steps"),
+        (edit("trace.json", "steps", value="abc"), "is no list"),
+        (edit("trace.json", "steps", 3, "index", value="3"), "'3' is not a <class 'int'>"),
+        (edit("trace.json", "steps", 3, "seconds", value=True), "True is not a <class 'float'>"),
+        (edit("trace.json", "steps", 3, "strange", value=1), "KeyError: 'strange'"),
+        (edit("trace.json", "source", "language", value="html"), "'html' is none of 'python'"),
+        (edit("trace.json", "files", value={}), "its parts do not fit together"),
+        (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts do not fit together"),
+        (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
+        (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
+        (edit("ttx.json", "target", "compute_grid", value=[10**9, 10**9]), "no chip has more than 64 columns"),
+    ],
+)
+def test_every_malformed_file_is_refused(
+    file: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], why: str
+) -> None:
+    with pytest.raises(UsageError, match="is no saved exploration: ") as caught:
+        ttx.load(changed(file, tmp_path / "changed.ttx", change))
+    assert why in caught.value.message
+    assert caught.value.hint == "save it again: exploration.save(file)"
+
+
+def test_no_zip_and_a_damaged_one(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.ttx").write_text("a text")
+    with pytest.raises(UsageError, match="it is no zip file, or damaged"):
+        ttx.load(tmp_path / "text.ttx")
+    content = bytearray(file.read_bytes())
+    content[2000] ^= 0xFF
+    (tmp_path / "damaged.ttx").write_bytes(content)
+    with pytest.raises(UsageError, match="is no saved exploration"):
+        ttx.load(tmp_path / "damaged.ttx")
+
+
+def test_records_read_back_what_they_wrote(exploration: Exploration) -> None:
+    assert from_json(Trace, json.loads(json.dumps(to_json(exploration.trace)))) == exploration.trace

@@ -1,0 +1,193 @@
+"""Explorations in files: a zip of JSON and of numbers. Reading one runs nothing that is in it.
+
+``ttx.json`` has the version of this form and the target, ``trace.json`` all that was recorded. ``inputs`` and
+``reference``, where they are there, hold the elements of the input and the output tensors in parameter order, float32
+or int32, little-endian: the inputs of seed 0 and what the kernel itself makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.errors import UsageError
+from ttexplore.plan import Plan, TensorLayout
+from ttexplore.record import Trace, from_json, to_json
+from ttexplore.target import Target
+
+Array = NDArray[Any]
+
+VERSION = 1
+# Inputs and reference together; larger ones are left out.
+LARGEST_ARRAYS_BYTES = 16 << 20
+# What a member may unpack to: a recorded GEMM has 2 MiB.
+_LARGEST_JSON_BYTES = 64 << 20
+# More columns or rows than any chip has.
+_LARGEST_GRID = 64
+# The same bytes whenever it is written.
+_DATE = (1980, 1, 1, 0, 0, 0)
+# What a value of a wrong form raises where it is converted or shown.
+MALFORMED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Inputs of a program and the outputs of the kernel for them, in parameter order, as float32 or int32."""
+
+    inputs: tuple[Array, ...]
+    reference: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a file holds."""
+
+    trace: Trace
+    plan: Plan
+    target: Target
+    kept: Kept | None
+
+
+def malformed(path: str | Path, why: str) -> UsageError:
+    """The error for a file that cannot be what it should."""
+    return UsageError(f"{path} is no saved exploration: {why}", hint="save it again: exploration.save(file)")
+
+
+def write_archive(path: str | Path, archive: Archive) -> Path:
+    """Writes the file. Raises UsageError where it cannot be written."""
+    target = Path(path)
+    head = {"version": VERSION, "target": to_json(archive.target)}
+    members: dict[str, bytes] = {"ttx.json": _json(head), "trace.json": _json(to_json(archive.trace))}
+    if archive.kept is not None:
+        members["inputs"] = _bytes(archive.kept.inputs)
+        members["reference"] = _bytes(archive.kept.reference)
+    partial = target.with_name(target.name + ".part")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, content in members.items():
+                file.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(
+            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder that you may write to"
+        ) from error
+    return target
+
+
+def read_archive(path: str | Path) -> Archive:
+    """Reads a file that :func:`write_archive` wrote. Raises UsageError for a missing file and for any other content."""
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}", hint="give a file that exploration.save wrote")
+    try:
+        with zipfile.ZipFile(path) as file:
+            return _read(file, path)
+    except zipfile.BadZipFile:
+        raise malformed(path, "it is no zip file, or damaged") from None
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+        ) from None
+    except (zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        # What zipfile says of damaged, encrypted and strangely packed members.
+        raise malformed(path, f"it cannot be unpacked ({error})") from None
+
+
+def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
+    head = _object(file, "ttx.json", path)
+    if head.get("version") != VERSION:
+        raise malformed(path, f"it has version {head.get('version')!r}, and this ttexplore reads version {VERSION}")
+    data = _object(file, "trace.json", path)
+    try:
+        trace = from_json(Trace, data)
+        plan = from_json(Plan, trace.plan)
+        target = from_json(Target, head.get("target"))
+        _check(trace, plan, target)
+    except MALFORMED as error:
+        raise malformed(path, f"its content has a wrong form ({_short(error)})") from None
+    names = file.namelist()
+    if "inputs" not in names or "reference" not in names:
+        return Archive(trace, plan, target, None)
+    kept = Kept(
+        _arrays(file, "inputs", tensors(plan, ("input", "inout")), path),
+        _arrays(file, "reference", tensors(plan, ("output", "inout")), path),
+    )
+    return Archive(trace, plan, target, kept)
+
+
+def _check(trace: Trace, plan: Plan, target: Target) -> None:
+    """Raises ValueError for numbers with which a drawing or a run would never end."""
+    if not trace.steps:
+        raise ValueError("it has no steps")
+    ranges = plan.partition.core_ranges if plan.partition else ()
+    corners = [coordinate for one in ranges for corner in (one.first, one.last) for coordinate in corner]
+    grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))
+    if not all(1 <= extent <= _LARGEST_GRID for extent in grids) or not all(0 <= c < _LARGEST_GRID for c in corners):
+        raise ValueError(f"no chip has more than {_LARGEST_GRID} columns or rows")
+    if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
+        raise ValueError("a tensor has an extent below 1")
+
+
+def tensors(plan: Plan, roles: Sequence[str]) -> list[TensorLayout]:
+    """The tensors of `plan` with these roles, in parameter order."""
+    return sorted((one for one in plan.layouts if one.role in roles), key=lambda layout: layout.position)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _object(file: zipfile.ZipFile, name: str, path: str | Path) -> dict[str, Any]:
+    content = _member(file, name, _LARGEST_JSON_BYTES, path)
+    try:
+        value = json.loads(content.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise malformed(path, f"{name} is no JSON") from None
+    if not isinstance(value, dict):
+        raise malformed(path, f"{name} is no JSON object")
+    return cast(dict[str, Any], value)
+
+
+def _member(file: zipfile.ZipFile, name: str, largest_bytes: int, path: str | Path) -> bytes:
+    """The content of a member. Not more is unpacked than may be there, whatever the file says of its size."""
+    if name not in file.namelist():
+        raise malformed(path, f"{name} is missing")
+    with file.open(name) as member:
+        content = member.read(largest_bytes + 1)
+    if len(content) > largest_bytes:
+        raise malformed(path, f"{name} is larger than {largest_bytes:,} B")
+    return content
+
+
+def _bytes(arrays: Sequence[Array]) -> bytes:
+    return b"".join(np.ascontiguousarray(one, "<i4" if one.dtype.kind == "i" else "<f4").tobytes() for one in arrays)
+
+
+def _arrays(
+    file: zipfile.ZipFile, name: str, layouts: Sequence[TensorLayout], path: str | Path
+) -> tuple[Array, ...]:  # fmt: skip
+    content = _member(file, name, LARGEST_ARRAYS_BYTES, path)
+    sizes = [prod(layout.shape) for layout in layouts]
+    if len(content) != 4 * sum(sizes):
+        raise malformed(path, f"{name} has {len(content):,} B, the tensors of the plan have {4 * sum(sizes):,} B")
+    made: list[Array] = []
+    start = 0
+    for layout, size in zip(layouts, sizes, strict=True):
+        kind = "<i4" if layout.dtype == "int32" else "<f4"
+        made.append(np.frombuffer(content, kind, size, start).reshape(layout.shape))
+        start += 4 * size
+    return tuple(made)
+
+
+def _short(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) < 200 else f"{text[:200]} ..."

@@ -1,0 +1,503 @@
+"""What can be done with an exploration that is plain data: read it, draw it, run its texts, export it, save it.
+
+An exploration of :mod:`ttexplore.exploration` can do this and more, as it has the kernel itself; one that was saved
+and loaded again is no more than this. Nothing here needs TVM.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.archive import Archive, Kept, write_archive
+from ttexplore.backends.base import Execution, KernelFault
+from ttexplore.backends.base import Program as EmittedProgram
+from ttexplore.backends.compare import Comparison, Side
+from ttexplore.backends.emulator import Emulator
+from ttexplore.backends.ttnn import Ttnn
+from ttexplore.errors import TTExploreError, UsageError, unknown
+from ttexplore.files import write_file, write_files
+from ttexplore.ops.storage import rounded
+from ttexplore.plan import Plan
+from ttexplore.record import Listing, Span, StepRecord, Trace
+from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
+from ttexplore.target import Target
+from ttexplore.views.cb_graph import cb_graph_svg
+from ttexplore.views.core_map import core_map_svg
+from ttexplore.views.diff import diff_html
+from ttexplore.views.dot import dataflow_dot, passes_dot
+from ttexplore.views.exploration import exploration_html, exploration_text
+from ttexplore.views.explorer import explorer_data
+from ttexplore.views.history import Found, LineHistory, find_text, line_history
+from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.report import report_html
+from ttexplore.views.work_map import work_map_svg
+
+if TYPE_CHECKING:
+    from ttexplore.widget import ExplorerWidget
+
+Array = NDArray[Any]
+
+BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
+# Of the inputs that nobody gives.
+LARGEST_RANDOM_INTEGER = 1000
+_FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
+_NO_REFERENCE = "there is no reference for these inputs: the outputs are compared with nothing"
+
+
+class BaseStep(ABC):
+    """One pass as it ran."""
+
+    @functools.cached_property
+    @abstractmethod
+    def record(self) -> StepRecord:
+        """The step as plain data."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def letter(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def summary(self) -> str: ...
+
+    @functools.cached_property
+    @abstractmethod
+    def listing(self) -> Listing:
+        """The IR after the step, each line with its origins."""
+
+    @property
+    @abstractmethod
+    def error(self) -> TTExploreError | None: ...
+
+    def diff(self) -> StepDiff:
+        """What the step changed, in the IR and in the plan."""
+        return StepDiff(self.record)
+
+    def __str__(self) -> str:
+        return f"{self.letter} {self.name}: {self.summary}\n\n{self.listing}"
+
+    def __repr__(self) -> str:
+        return f"<step {self.letter} {self.name}>"
+
+    def _repr_html_(self) -> str:
+        return diff_html(self.record)
+
+
+StepT = TypeVar("StepT", bound=BaseStep)
+
+
+class Steps(Sequence[StepT], Generic[StepT]):
+    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``."""
+
+    def __init__(self, steps: Sequence[StepT], pipeline: Sequence[str] = ()) -> None:
+        self._steps = tuple(steps)
+        self._pipeline = tuple(pipeline)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __iter__(self) -> Iterator[StepT]:
+        return iter(self._steps)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The step. Raises UsageError where there is none of that name or letter."""
+        if isinstance(key, int | slice):
+            return self._steps[key]
+        for step in self._steps:
+            if key in (step.name, step.letter):
+                return step
+        if key in self._pipeline:
+            failed = self._steps[-1]
+            raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
+        raise UsageError(f"there is no step {key!r}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
+
+    def __getattr__(self, name: str) -> StepT:
+        # Whatever asks for a private name asks whether this is something else: a NumPy array, a widget.
+        if not name.startswith("_"):
+            for step in self._steps:
+                if name in (step.name, step.letter):
+                    return step
+        raise AttributeError(f"there is no step {name!r}")
+
+    def _names(self) -> list[str]:
+        return [name for step in self._steps for name in (step.letter, step.name)]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._names()]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{step.letter}  {step.name}" for step in self._steps)
+
+
+class Explored(ABC):
+    """The steps, plan and code of a lowering, and what can be done with them alone."""
+
+    target: Target
+    # What was explored: it has a name, its source as a listing, the file and its first line there.
+    kernel: Any
+
+    # What the kinds of exploration have in their own ways
+
+    @property
+    @abstractmethod
+    def steps(self) -> Steps[Any]: ...
+
+    @property
+    @abstractmethod
+    def plan(self) -> Plan:
+        """The plan after the last step that ran."""
+
+    @property
+    @abstractmethod
+    def error(self) -> TTExploreError | None:
+        """The error that ended the lowering, None if it went through."""
+
+    @functools.cached_property
+    @abstractmethod
+    def files(self) -> dict[str, Listing]:
+        """Every file that export writes, by name. Raises the lowering's error, if it has one."""
+
+    @functools.cached_property
+    @abstractmethod
+    def trace(self) -> Trace:
+        """The exploration as plain data."""
+
+    @property
+    @abstractmethod
+    def choices(self) -> Mapping[str, Sequence[Any]]:
+        """The accepted values of those options that accept a few only."""
+
+    @abstractmethod
+    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+        """The outputs of the traced kernel for these inputs; None where they cannot be known."""
+
+    @abstractmethod
+    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
+        """A run on the backend `name` that executes the kernel or its IR."""
+
+    @abstractmethod
+    def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Explored:
+        """Lower again with other options, those of step `at`, or with another target."""
+
+    @abstractmethod
+    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+        """Execute the program after every step and compare it with the reference."""
+
+    @abstractmethod
+    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> Explored:
+        """The exploration for the sizes that are given, or that the inputs have."""
+
+    # Reading and drawing
+
+    @property
+    def code(self) -> dict[str, Code]:
+        """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
+        return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
+
+    def history(self, line: int) -> LineHistory:
+        """Where a kernel line went: how many lines come from it after each step, and which of each emitted kernel.
+
+        Raises UsageError for a line that is not the kernel's.
+        """
+        try:
+            return line_history(self.trace, line)
+        except ValueError as error:
+            raise UsageError(str(error), hint="lines are counted as in the kernel's file or cell") from None
+
+    def find(self, text: str) -> Found:
+        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it."""
+        return find_text(self.trace, text)
+
+    @property
+    def core_map(self) -> Drawing:
+        """Which core does how much, on the chip's floorplan. Raises UsageError before B1."""
+        if self.plan.partition is None:
+            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+        return Drawing(core_map_svg(self.target, self.plan.partition))
+
+    @property
+    def work_map(self) -> Drawing:
+        """Which core does which block of the launch grid, and in which turn. Raises UsageError before B1."""
+        if self.plan.partition is None:
+            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+        return Drawing(work_map_svg(self.plan.partition))
+
+    @property
+    def dataflow(self) -> Drawing:
+        """The tile dataflow graph: tensors, kernels and the circular buffers between them."""
+        return Drawing(cb_graph_svg(self.plan))
+
+    @property
+    def l1_map(self) -> Drawing:
+        """What the circular buffers take of a core's L1."""
+        return Drawing(l1_map_svg(self.plan, self.target))
+
+    def dot(self, what: Literal["dataflow", "passes"] = "dataflow") -> Graph:
+        """A graph for papers and slides: the tile dataflow, or the passes with what each decides and rewrites.
+
+        Its text is always there; ``dot("passes").save("passes.svg")`` needs Graphviz. Raises UsageError for another
+        name and before C3.
+        """
+        match what:
+            case "dataflow":
+                if self.plan.graph is None:
+                    raise UsageError("the tile dataflow is not decided yet", hint=str(self.error or ""))
+                return Graph(dataflow_dot(self.plan))
+            case "passes":
+                return Graph(passes_dot(self.trace))
+            case _:
+                raise unknown("graph", what, ("dataflow", "passes"))
+
+    def export(self, folder: str | Path) -> list[Path]:
+        """Write the kernels, the host program, the plan and the runner. Raises UsageError for an unwritable folder."""
+        return write_files(self.files, folder)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything that is shown, and the emitted code, to one file; ``ttexplore.load`` opens it without TVM.
+
+        Inputs and reference of seed 0 go with it, if they have 16 MiB at most. Raises UsageError where the file cannot
+        be written.
+        """
+        return write_archive(path, Archive(self.trace, self.plan, self.target, self._kept()))
+
+    @abstractmethod
+    def _kept(self) -> Kept | None:
+        """Inputs and reference for a saved exploration to be compared with."""
+
+    def report(self, path: str | Path, *, run: bool = True) -> Path:
+        """Write the explorer as one page that works offline, without Jupyter and without Python.
+
+        With `run`, the result of a run on the emulator goes with it, if a compiler is there and the lowering went
+        through. Raises UsageError where the file cannot be written, and what a run raises.
+        """
+        state: dict[str, Any] = {}
+        if run and self.error is None and Emulator().missing() is None:
+            state["recorded_run"] = self.run()._repr_html_()
+        return write_file(path, report_html(self.data, self._repr_html_(), state))
+
+    # Running
+
+    def inputs(self, seed: int = 0) -> tuple[Array, ...]:
+        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, int32 from -1000 to
+        1000, half of uint8 zero."""
+        random = np.random.default_rng(seed)
+        return tuple(_random(random, shape, dtype) for shape, dtype in self._tensors(("input", "inout")))
+
+    def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
+        """The shapes and dtypes of the tensors with these roles, in parameter order."""
+        layouts = sorted(self.plan.layouts, key=lambda layout: layout.position)
+        return [(layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
+
+    def _inputs(self, inputs: Sequence[Any] | None, seed: int) -> tuple[Array, ...]:
+        """The inputs in storage precision, as float32 or int32. Raises UsageError for a wrong number or shape."""
+        wanted = self._tensors(("input", "inout"))
+        given = self.inputs(seed) if inputs is None else [np.asarray(one) for one in inputs]
+        if len(given) != len(wanted):
+            raise UsageError(
+                f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor"
+            )
+        made: list[Array] = []
+        for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
+            if array.shape != shape:
+                raise UsageError(f"input {position} is {array.shape}, the kernel takes {shape}", hint="reshape it")
+            made.append(rounded(array, dtype))
+        return tuple(made)
+
+    def run(
+        self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
+        arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
+        environment: str | Path | None = None, time_limit_seconds: float | None = None,
+        progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> Run:  # fmt: skip
+        """Run the program and compare it with the reference.
+
+        `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
+        Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
+        `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
+        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
+        sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
+
+        Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
+        `environment` folder of ``ttexplore setup device``; `progress`, which is told what goes on; and `cancel`, which
+        ends the run when it is set. Its run is compared with the emulator's as well. The time limit is 60 s, of a
+        device 300 s.
+
+        A saved exploration has the reference of the inputs that it was saved with; with others it is not compared, and
+        it runs on ``emulator`` and ``ttnn`` only.
+
+        Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
+        that faults, VerifyError for a protocol fault in the interpreter.
+        """
+        if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
+            raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
+        sized = self._sized(inputs, sizes)
+        if sized is not self:
+            return sized.run(
+                inputs, backend, seed, arithmetic=arithmetic, device=device, environment=environment,
+                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
+            )  # fmt: skip
+        arrays = self._inputs(inputs, seed)
+        on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
+        emulator = Emulator(arithmetic=arithmetic)
+        execute = self._backend(backend, emulator, on_device, time_limit_seconds, progress, cancel)
+        try:
+            execution = execute(arrays)
+        except KernelFault as fault:
+            raise fault.at(self._kernel_line(fault)) from None
+        reference = self._reference(arrays)
+        low_fidelity = self.plan.low_precision
+        sides: list[Side] = []
+        if reference is not None:
+            name = f"{backend} against reference"
+            sides.append(Side.of(name, execution.outputs, reference, low_fidelity=low_fidelity))
+        if backend == "ttnn" and emulator.missing() is None:
+            emulated = emulator.run(self._emitted, arrays).outputs
+            sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
+            if reference is not None:
+                sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
+        comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
+        own = [dtype for _, dtype in self._tensors(("output", "inout"))]
+        outputs = tuple(o.astype(own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
+        return Run(
+            backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
+            "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
+            tuple(sides), reference is not None,
+        )  # fmt: skip
+
+    def _kernel_line(self, fault: KernelFault) -> Span | None:
+        """The kernel's line behind the line of C++ where a fault happened."""
+        if fault.kernel is None or fault.cpp_line is None:
+            return None
+        origins = self.code[fault.kernel].lines[fault.cpp_line - 1].origins
+        return origins[0].span if origins else None
+
+    @property
+    def _emitted(self) -> EmittedProgram:
+        texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
+        return EmittedProgram(texts, self.plan)
+
+    def _backend(
+        self, name: str, emulator: Emulator, on_device: Ttnn, time_limit_seconds: float | None,
+        progress: Callable[[str], None] | None, cancel: threading.Event | None,
+    ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
+        if name not in BACKENDS:
+            raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
+        if self.error is not None:
+            raise self.error
+        if name == "emulator":
+            limit = 60.0 if time_limit_seconds is None else time_limit_seconds
+            return lambda arrays: emulator.run(self._emitted, arrays, time_limit_seconds=limit)
+        if name == "ttnn":
+            limit = 300.0 if time_limit_seconds is None else time_limit_seconds
+            return lambda arrays: on_device.run(
+                self._emitted, arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
+            )
+        return functools.partial(self._interpreted, name)
+
+    # Showing
+
+    def __repr__(self) -> str:
+        state = f"failed at {self.steps[-1].letter}" if self.error else f"{len(self.steps)} steps"
+        return f"<exploration of {self.kernel.name} for {self.target.name}: {state}>"
+
+    def __str__(self) -> str:
+        return exploration_text(self.trace, self.plan, self.target)
+
+    def _repr_html_(self) -> str:
+        return exploration_html(self.trace, self.target, self.plan)
+
+    def static(self) -> Static:
+        """The exploration as a page without a widget, as a notebook on GitHub shows it."""
+        return Static(self._repr_html_(), repr(self))
+
+    @functools.cached_property
+    def data(self) -> dict[str, Any]:
+        """What the explorer shows, in JSON form."""
+        return explorer_data(self.trace, self.plan, self.target, self.choices)
+
+    @property
+    def backends(self) -> list[dict[str, str]]:
+        """The backends by name and what is missing to run on them, empty for nothing; what runs at once comes first."""
+        missing = {"emulator": Emulator().missing(), "ttnn": Ttnn("wolfpine").missing()}
+        return [{"name": name, "missing": missing.get(name) or ""} for name in reversed(BACKENDS[:3])] + [
+            {"name": "ttnn", "missing": missing["ttnn"] or ""}
+        ]
+
+    def widget(self) -> ExplorerWidget:
+        """The interactive explorer; in a notebook, showing the exploration is enough."""
+        from ttexplore.watching import watch_cells
+        from ttexplore.widget import ExplorerWidget
+
+        made = ExplorerWidget(self)
+        watch_cells(made)
+        return made
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """The widget, and for readers without a running kernel the page and the text."""
+        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        return {**self.widget().view(), **bundle}
+
+
+_NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)
+
+
+def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    if dtype == "int32":
+        return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape).astype(np.int32)
+    if dtype == "uint8":
+        return (random.integers(0, 256, shape) * random.integers(0, 2, shape)).astype(np.uint8)
+    return random.standard_normal(shape).astype(own_dtype(dtype))
+
+
+def own_dtype(dtype: str) -> Any:
+    """The NumPy dtype of a kernel's dtype."""
+    return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+
+
+def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:
+    """Both lowerings side by side: what differs in options, cores, circular buffers and code size."""
+    rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
+    names = sorted({*first.plan.options, *second.plan.options})
+    rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]
+    for what, measure in _MEASURES.items():
+        rows.append((what, measure(first), measure(second)))
+    return LoweringComparison(rows)
+
+
+def _cores(exploration: Explored) -> str:
+    partition = exploration.plan.partition
+    if partition is None:
+        return "-"
+    items = [core.items for core in partition.cores]
+    return f"{len(items)} cores, {min(items)} to {max(items)} items"
+
+
+def _buffers(exploration: Explored) -> str:
+    buffers = exploration.plan.buffers
+    return f"{len(buffers)} buffers, {sum(buffer.total_bytes for buffer in buffers):,} B"
+
+
+def _lines(exploration: Explored) -> str:
+    if exploration.error:
+        return "-"
+    return ", ".join(f"{role} {len(exploration.code[role].lines)}" for role in ("reader", "compute", "writer"))
+
+
+_MEASURES: dict[str, Callable[[Explored], str]] = {"cores": _cores, "L1": _buffers, "lines": _lines}

@@ -1,0 +1,39 @@
+"""Notebooks as documents: each explorer becomes the page that it shows where nothing runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ttexplore.errors import UsageError
+from ttexplore.files import write_file
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def freeze(path: str | Path) -> int:
+    """Takes the widgets out of a notebook's outputs, where a page or a picture stands beside them, and their state out
+    of its metadata. Returns how many views were taken out.
+
+    Raises UsageError for what is no notebook, and where it cannot be written.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise UsageError(f"there is no file {path}", hint="give a notebook (.ipynb)")
+    try:
+        notebook: Any = json.loads(file.read_text(encoding="utf-8"))
+        taken = 0
+        for cell in notebook["cells"]:
+            outputs = cell.get("outputs", [])
+            for output in outputs:
+                data = output.get("data", {})
+                if WIDGET_VIEW in data and len(data) > 1:
+                    del data[WIDGET_VIEW]
+                    taken += 1
+        had_state = notebook["metadata"].pop("widgets", None) is not None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"{path} is no notebook", hint="give a notebook (.ipynb)") from None
+    if taken or had_state:
+        write_file(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+    return taken

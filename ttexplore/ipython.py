@@ -1,0 +1,164 @@
+"""``%load_ext ttexplore``: a cell that begins with ``%%ttexplore`` holds a kernel, and is explored when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+import sys
+import traceback
+import types
+from typing import Any
+
+from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
+from IPython.display import display
+
+from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs
+from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
+from ttexplore.exploration import Exploration, explore
+from ttexplore.language.load import kernels_in
+from ttexplore.language.spans import error_span
+from ttexplore.record import Span
+from ttexplore.results import ErrorCard
+from ttexplore.target import get_target
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext ttexplore`` does."""
+    shell.register_magics(ExploreMagics)
+
+
+@magics_class
+class ExploreMagics(Magics):
+    """The ``%%ttexplore`` cell."""
+
+    shell: Any
+
+    # Braces and dollars are Python's and the options' here.
+    @no_var_expand
+    @cell_magic
+    def ttexplore(self, line: str, cell: str) -> None:
+        """Explore the kernel of this cell: %%ttexplore [NAME] [name=value ...] [--target T] [--option name=value]
+
+        The cell runs as always; then its last kernel, or NAME, is lowered with the arguments of the line, shown, and
+        bound to `ex` (-o gives another name). --check executes every step, --run runs it on the emulator. Without an
+        import of its own the cell has ttexplore.language as T. %%ttexplore --help lists the options.
+        """
+        words = None
+        try:
+            words = _words(line)
+            # What the name held belongs to the kernel as it was.
+            self.shell.user_ns.pop(words.output, None)
+            exploration = self._explored(words, cell)
+            self.shell.user_ns[words.output] = exploration
+            display(exploration)
+            if exploration.error is None and words.check:
+                display(exploration.check())
+            if exploration.error is None and words.run:
+                display(exploration.run())
+        except SystemExit:
+            # --help has been printed.
+            return
+        except TTExploreError as error:
+            display(ErrorCard(error.record()))
+
+    def _explored(self, words: argparse.Namespace, cell: str) -> Exploration:
+        options = parse_pairs(words.option, "option")
+        target = get_target(words.target, grid=parse_grid(words.grid) if words.grid else None)
+        names = [word for word in words.words if "=" not in word]
+        if len(names) > 1:
+            raise UsageError(f"{names[1]!r} is no argument", hint="write it as name=value, for example M=256")
+        arguments = parse_pairs((word for word in words.words if "=" in word), "argument")
+        kernel = self._kernel(self._run(cell), names[0] if names else None)
+        return explore(kernel, target=target, options=options, **arguments)
+
+    def _run(self, cell: str) -> list[str]:
+        """Runs the cell in the user's namespace, and returns the names that it gives values to, in order.
+
+        Raises KernelError, with the line of the cell, for whatever the cell raises.
+        """
+        namespace: dict[str, Any] = self.shell.user_ns
+        if "T" not in namespace:
+            import ttexplore.language
+
+            namespace["T"] = ttexplore.language
+        # The line of the magic and empty ones count, so that lines are those of the cell as its author sees it.
+        empty = len(cell) - len(cell.lstrip("\n"))
+        text = "\n" * (1 + empty) + self.shell.transform_cell(cell)
+        number = self._number()
+        file = self.shell.compile.cache(text, number, raw_code=text)
+        shown = f"cell {number}"
+        try:
+            tree = ast.parse(text, file)
+            exec(compile(tree, file, "exec", dont_inherit=True), namespace)
+        except TTExploreError as error:
+            raise error.at(error_span(error, {file: shown})) from error.__cause__
+        except SyntaxError as error:
+            span = Span(shown, error.lineno or 1, error.offset or 1, error.end_lineno or 1, error.end_offset or 1)
+            raise KernelError(f"{error.msg}", hint="the cell is no valid Python", span=span) from error
+        except Exception as error:
+            said = "".join(traceback.format_exception_only(error)).strip()
+            hint = "the cell raised this: mend it, or run it without %%ttexplore to see the whole traceback"
+            raise KernelError(said, hint=hint, span=error_span(error, {file: shown})) from error
+        return _assigned(tree)
+
+    def _number(self) -> int:
+        """The number of the cell that runs. The shell's count may be one ahead of it."""
+        frame = sys._getframe()
+        while frame is not None:
+            name = self.shell.compile.format_code_name(frame.f_code.co_filename)
+            counted = re.fullmatch(r"In\[(\d+)\]", name[1]) if name else None
+            if counted:
+                return int(counted[1])
+            frame = frame.f_back
+        return int(self.shell.execution_count)
+
+    def _kernel(self, names: list[str], wanted: str | None) -> Any:
+        namespace: dict[str, Any] = self.shell.user_ns
+        module = types.ModuleType(str(namespace["__name__"]))
+        module.__dict__.update({name: namespace[name] for name in names if name in namespace})
+        kernels = kernels_in(module)
+        if wanted is not None:
+            # Any function may be a factory.
+            if wanted not in kernels and not isinstance(namespace.get(wanted), types.FunctionType):
+                raise unknown("kernel", wanted, kernels)
+            return kernels.get(wanted, namespace.get(wanted))
+        if not kernels:
+            raise UsageError(
+                "the cell has no kernel", hint="define one with @T.prim_func, or name a function: %%ttexplore NAME"
+            )
+        return list(kernels.values())[-1]
+
+
+def _words(line: str) -> argparse.Namespace:
+    parser = make_parser("%%ttexplore", "Explore the kernel of this cell.")
+    parser.add_argument("words", metavar="NAME | name=value", nargs="*", help="which kernel, and its arguments")
+    add_exploration_options(parser)
+    parser.add_argument("-o", "--output", metavar="NAME", default="ex", help="bind this name (default: %(default)s)")
+    parser.add_argument("--check", action="store_true", help="execute every step")
+    parser.add_argument("--run", action="store_true", help="run on the emulator")
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"the line of %%ttexplore cannot be read: {error}", hint="close what is quoted") from None
+    return parser.parse_intermixed_args(words)
+
+
+def _assigned(tree: ast.Module) -> list[str]:
+    """The names that the statements of a module bind, in order, the last binding counting."""
+    found: dict[str, None] = {}
+    for statement in tree.body:
+        match statement:
+            case ast.FunctionDef(name=name):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case _:
+                names = []
+        for name in names:
+            found.pop(name, None)
+            found[name] = None
+    return list(found)

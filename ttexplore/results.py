@@ -1,0 +1,288 @@
+"""What an exploration gives: code, drawings, differences, runs, checks; each is text in a terminal and drawn in a
+notebook. Plain data, so that all of it is there without TVM."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ttexplore.backends.base import Execution
+from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
+from ttexplore.errors import BackendError, from_record
+from ttexplore.files import write_file
+from ttexplore.record import ErrorRecord, Line, Listing, StepRecord
+from ttexplore.views.check import CheckRow, check_html
+from ttexplore.views.code import code_html
+from ttexplore.views.comparison import comparison_html
+from ttexplore.views.diff import diff_html, diff_text, error_html
+from ttexplore.views.error_map import TileErrors
+from ttexplore.views.markup import content_id, escape
+from ttexplore.views.run import SideFigures, run_html
+from ttexplore.views.theme import fragment
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class StepDiff:
+    """The difference that a step made; text in a terminal, a table in a notebook."""
+
+    record: StepRecord
+
+    def __str__(self) -> str:
+        return diff_text(self.record)
+
+    def __repr__(self) -> str:
+        return diff_text(self.record)
+
+    def _repr_html_(self) -> str:
+        return diff_html(self.record)
+
+
+class Code(str):
+    """An emitted text: a string whose `lines` know the kernel lines they came from; coloured in a notebook."""
+
+    listing: Listing
+
+    def __new__(cls, listing: Listing) -> Code:
+        made = super().__new__(cls, listing.text)
+        made.listing = listing
+        return made
+
+    @property
+    def text(self) -> str:
+        return str(self)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return self.listing.lines
+
+    def _repr_html_(self) -> str:
+        return code_html(self.listing)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture as SVG text; drawn in a notebook."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<drawing, {len(self.svg)} characters of SVG>"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph in Graphviz's language; drawn in a notebook where its program ``dot`` is installed."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def svg(self) -> str:
+        """The graph as SVG, drawn by ``dot``. Raises BackendError where that is missing or fails."""
+        program = shutil.which("dot")
+        if program is None:
+            raise BackendError("the program dot of Graphviz is not installed", hint="apt-get install graphviz")
+        drawn = subprocess.run([program, "-Tsvg"], input=self.text, capture_output=True, text=True, check=False)
+        if drawn.returncode:
+            raise BackendError(f"dot does not draw the graph: {drawn.stderr.strip()}", hint="use the text itself")
+        return drawn.stdout
+
+    def save(self, path: str | Path) -> Path:
+        """Write the graph: a drawing if the name ends in .svg, else the text. Raises UsageError for an unwritable file,
+        and what :meth:`svg` raises."""
+        file = Path(path)
+        return write_file(file, self.svg() if file.suffix == ".svg" else self.text)
+
+    def _repr_svg_(self) -> str | None:
+        # A notebook shows the text where there is no drawing.
+        try:
+            return self.svg()
+        except BackendError:
+            return None
+
+
+@dataclass(frozen=True)
+class ErrorCard:
+    """An error to be shown in place of a traceback."""
+
+    record: ErrorRecord
+
+    def _repr_html_(self) -> str:
+        label = f"error {escape(self.record.code)}".strip()
+        card = error_html(self.record)
+        return fragment(content_id("ttx-error", card), label, card)
+
+    def __repr__(self) -> str:
+        return f"{self.record.kind}: {from_record(self.record)}"
+
+
+@dataclass(frozen=True)
+class Static:
+    """A page and a text that stay as they are, whatever a notebook does with widgets."""
+
+    html: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a run, compared with the reference.
+
+    `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
+    of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
+    `seconds` is the time of the kernels alone. `sides` are the comparisons side by side: with the reference and, of a
+    run on a device, with the emulator. Where there is no reference for the inputs, the run is not `compared`: it has
+    outputs, but has not passed.
+    """
+
+    backend: str
+    outputs: tuple[Array, ...]
+    passed: bool
+    pcc: float
+    max_rel_error: float
+    seconds: float
+    message: str
+    comparison: Comparison
+    execution: Execution | None = None
+    sides: tuple[Side, ...] = ()
+    compared: bool = True
+
+    @property
+    def _verdict(self) -> str:
+        if not self.compared:
+            return "not compared"
+        return "passed" if self.passed else "FAILED"
+
+    def __str__(self) -> str:
+        if not self.compared:
+            return f"{self.backend}: {self._verdict}\n{self.message}"
+        return (
+            f"{self.backend}: {self._verdict}, PCC {self.pcc:.7f}, max relative error {self.max_rel_error:.2e}"
+            + (f"\n{self.message}" if self.message else "")
+            + (f"\n{sides_text(self.sides)}" if len(self.sides) > 1 else "")
+        )
+
+    def __repr__(self) -> str:
+        if not self.compared:
+            return f"<run on {self.backend}: {self._verdict}>"
+        return f"<run on {self.backend}: {self._verdict}, PCC {self.pcc:.6f}>"
+
+    def _repr_html_(self) -> str:
+        # Times differ from run to run: neither they nor the execution's own message, which tells them, are shown.
+        return self._card(detailed=False, seconds=None)
+
+    def card(self) -> str:
+        """All comparisons as HTML, with the histogram and the map of errors, and the time."""
+        return self._card(detailed=True, seconds=self.seconds)
+
+    def _card(self, *, detailed: bool, seconds: float | None) -> str:
+        compared = self.compared
+        return run_html(
+            backend=self.backend, passed=self.passed if compared else None, pcc=self.pcc if compared else None,
+            max_rel_error=self.max_rel_error if compared else None, message=self.comparison.message,
+            sides=tuple(map(_figures, self.sides)), detailed=detailed, seconds=seconds,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """How the interpreter's result after a step compares with the reference."""
+
+    step: str
+    letter: str
+    passed: bool
+    pcc: float
+    max_rel_error: float
+    message: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """Every step executed. Truthy when all give the reference's result; `first_bad` is the name of the first that
+    does not."""
+
+    results: tuple[StepCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(result.passed for result in self.results)
+
+    @property
+    def first_bad(self) -> str | None:
+        return next((result.step for result in self.results if not result.passed), None)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'ok ' if r.passed else 'BAD'} {r.letter:<3} {r.step:<32} PCC {r.pcc:.7f}  max relative error "
+            f"{r.max_rel_error:.2e}" + ("" if r.passed else f"\n    {r.message}")
+            for r in self.results
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return check_html(
+            [CheckRow(r.letter, r.step, r.passed, r.pcc, r.max_rel_error, r.message) for r in self.results]
+        )
+
+
+class LoweringComparison(str):
+    """Two lowerings side by side: text whose differing lines begin with ``~``; a table in a notebook.
+
+    `rows` are (what, first, second)."""
+
+    rows: tuple[tuple[str, str, str], ...]
+
+    def __new__(cls, rows: Sequence[tuple[str, str, str]]) -> LoweringComparison:
+        width = max(len(first) for _, first, _ in rows)
+        lines = [f"{'  ' if a == b else '~ '}{what:<18} {a:<{width}}  {b}" for what, a, b in rows]
+        made = super().__new__(cls, "\n".join(lines))
+        made.rows = tuple(rows)
+        return made
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.rows)
+
+
+def _figures(side: Side) -> SideFigures:
+    one = side.comparison
+    tile = str(one.worst_tile.index) if one.worst_tile and one.equal_share < 1 else "-"
+    histogram = tuple(zip(ULP_CLASSES, one.ulp_histogram, strict=True))
+    return SideFigures(
+        side.name, one.pcc, one.max_rel_error, one.max_ulp, one.equal_share, tile, histogram, _tile_errors(side)
+    )
+
+
+def _tile_errors(side: Side) -> TileErrors | None:
+    worst = side.comparison.worst_tile
+    if worst is None or not side.worst_slice:
+        return None
+    leading = ", ".join(map(str, worst.index[:-2]))
+    return TileErrors(f"output {worst.output}" + (f", slice [{leading}]" if leading else ""), side.worst_slice)

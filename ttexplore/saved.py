@@ -1,0 +1,188 @@
+"""An exploration that was saved and is opened again: everything is shown and the emitted code runs, without TVM."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.archive import MALFORMED, Archive, Kept, malformed, read_archive, tensors
+from ttexplore.backends.base import Execution, storage_dtype
+from ttexplore.errors import TTExploreError, UsageError, from_record
+from ttexplore.explored import BaseStep, Explored, Steps
+from ttexplore.plan import Plan
+from ttexplore.record import Listing, StepRecord, Trace, from_json
+from ttexplore.results import Check
+from ttexplore.target import Target
+
+Array = NDArray[Any]
+
+
+def load(path: str | Path) -> SavedExploration:
+    """Opens what ``exploration.save(path)`` wrote; nothing that the file holds is run.
+
+    Raises UsageError for a file that is missing, or holds anything else.
+    """
+    archive = read_archive(path)
+    loaded = SavedExploration(archive)
+    try:
+        # What does not fit together is refused here, not where it is looked at. The explorer needs this anyway.
+        _ = loaded.data, loaded.code if loaded.error is None else {}
+    except MALFORMED as error:
+        raise malformed(path, f"its parts do not fit together ({type(error).__name__}: {error})") from None
+    return loaded
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The source of the kernel that was explored; `first_line` counts in `file`, 0 where that is not known."""
+
+    name: str
+    source: Listing
+    file: str
+    first_line: int
+
+
+class SavedStep(BaseStep):
+    """One pass as it was recorded."""
+
+    def __init__(self, record: StepRecord) -> None:
+        self._record = record
+
+    @functools.cached_property
+    def record(self) -> StepRecord:
+        return self._record
+
+    @property
+    def index(self) -> int:
+        return self._record.index
+
+    @property
+    def name(self) -> str:
+        return self._record.name
+
+    @property
+    def letter(self) -> str:
+        return self._record.letter
+
+    @property
+    def stage(self) -> str:
+        return self._record.stage
+
+    @property
+    def summary(self) -> str:
+        return self._record.summary
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of this pass with the values that were used."""
+        return dict(self._record.options)
+
+    @property
+    def seconds(self) -> float:
+        return self._record.seconds
+
+    @property
+    def plan(self) -> Plan:
+        return from_json(Plan, self._record.plan_after)
+
+    @functools.cached_property
+    def listing(self) -> Listing:
+        return self._record.after
+
+    @property
+    def error(self) -> TTExploreError | None:
+        return from_record(self._record.error) if self._record.error else None
+
+
+class SavedExploration(Explored):
+    """An exploration as it was recorded. What needs the kernel itself raises UsageError."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        source = archive.trace.source
+        span = source.lines[0].origins[0].span if source.lines and source.lines[0].origins else None
+        self.kernel = KernelText(archive.trace.kernel, source, span.file if span else "", span.line if span else 0)
+        self.target = archive.target
+
+    @property
+    def steps(self) -> Steps[SavedStep]:
+        return Steps([SavedStep(record) for record in self._archive.trace.steps])
+
+    @property
+    def plan(self) -> Plan:
+        return self._archive.plan
+
+    @property
+    def error(self) -> TTExploreError | None:
+        return self.steps[-1].error
+
+    @functools.cached_property
+    def files(self) -> dict[str, Listing]:
+        if self.error is not None:
+            raise self.error
+        return self._archive.trace.files
+
+    @functools.cached_property
+    def trace(self) -> Trace:
+        return self._archive.trace
+
+    @property
+    def choices(self) -> Mapping[str, Sequence[Any]]:
+        # Lowering again needs the kernel, so there is nothing to choose from.
+        return {}
+
+    def reference(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> tuple[Array, ...]:
+        """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a kept reference."""
+        found = self._reference(self._inputs(inputs, seed))
+        if found is None:
+            raise _needs_kernel("the reference of these inputs")
+        return found
+
+    def _kept(self) -> Kept | None:
+        return self._archive.kept
+
+    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+        kept = self._archive.kept
+        if kept is None or not all(map(np.array_equal, arrays, kept.inputs)):
+            return None
+        layouts = tensors(self.plan, ("output", "inout"))
+        return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
+
+    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
+        del arrays
+        raise _needs_kernel(f"the backend {name}")
+
+    @property
+    def backends(self) -> list[dict[str, str]]:
+        missing = "needs the kernel itself, which a saved exploration does not have"
+        return [
+            {**one, "missing": missing} if one["name"] in ("reference", "interpreter") else one
+            for one in super().backends
+        ]
+
+    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> SavedExploration:
+        del inputs
+        if sizes and dict(sizes) != {name: self.plan.size_values.get(name) for name in sizes}:
+            raise _needs_kernel("a lowering for other sizes")
+        return self
+
+    def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Explored:
+        """Raises UsageError: lowering again needs the kernel."""
+        raise _needs_kernel("lowering again")
+
+    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+        """Raises UsageError: executing each step needs the kernel."""
+        raise _needs_kernel("executing each step")
+
+
+def _needs_kernel(what: str) -> UsageError:
+    return UsageError(
+        f"{what} needs the kernel itself, which a saved exploration does not have",
+        hint="explore the kernel again: ttx.explore(kernel)",
+    )

@@ -1,0 +1,49 @@
+"""The table that shows how the result after each step compares with the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ttexplore.views.markup import content_id, escape, paragraphs
+from ttexplore.views.run import correlation
+from ttexplore.views.theme import fragment
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """One executed step and how its result compares."""
+
+    letter: str
+    step: str
+    passed: bool
+    pcc: float
+    max_rel_error: float
+    message: str
+
+
+def check_html(rows: Sequence[CheckRow]) -> str:
+    """The checked steps as an HTML fragment: one row each, with the reason below a step that is wrong."""
+    bad = next((row for row in rows if not row.passed), None)
+    verdict = (
+        f'<span class="bad">✖</span> {escape(bad.letter)} {escape(bad.step)} changes the result'
+        if bad
+        else '<span class="ok">✔</span> every step gives the reference\'s result'
+    )
+    heads = "".join(f'<th scope="col">{text}</th>' for text in ("", "step", "", "PCC", "max rel. error"))
+    table = (
+        f'<table class="t facts" aria-label="checked steps"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(map(_row, rows))}</tbody></table>"
+    )
+    card = f'<div class="card {"fault" if bad else "good"}"><p><b>{verdict}</b></p>{table}</div>'
+    return fragment(content_id("ttx-check", card), "checked steps", card)
+
+
+def _row(row: CheckRow) -> str:
+    glyph = '<span class="ok">✔</span>' if row.passed else '<span class="bad">✖</span>'
+    error = f"{row.max_rel_error:.2e}" if math.isfinite(row.max_rel_error) else str(row.max_rel_error)
+    cells = (glyph, escape(row.letter), escape(row.step), correlation(row.pcc), error)
+    shown = "".join(f"<td>{cell}</td>" for cell in cells)
+    why = "" if row.passed else f'<tr><td></td><td colspan="4" class="pre">{paragraphs(row.message)}</td></tr>'
+    return f"<tr>{shown}</tr>{why}"
