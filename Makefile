@@ -98,6 +98,17 @@ format: $(VENV)/installed ## mend the style
 notebooks: export XDG_CACHE_HOME := $(CURDIR)/.cache
 notebooks: $(VENV)/installed compiler device ## run the notebooks and keep their outputs
 	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+	$(BIN)/ttexplore freeze notebooks/*.ipynb
+
+# What binder/ describes, without containers: its packages, exactly, and the first notebook run with them.
+BINDER := .cache/binder
+.PHONY: binder
+binder: compiler ## the pinned environment of binder/, made anew, and the first notebook in it
+	$(PYTHON) -m venv --clear $(BINDER)
+	$(BINDER)/bin/python -m pip install --quiet --requirement binder/requirements.txt
+	$(BINDER)/bin/python -m pip install --quiet --no-deps .
+	$(BINDER)/bin/python -m pip check
+	$(BINDER)/bin/python -m jupyter nbconvert --to notebook --execute --output-dir $(BINDER) notebooks/00_start.ipynb
 
 .PHONY: clean
 clean: ## remove the environment and everything cached

@@ -170,6 +170,7 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts do not fit together"),
         (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
+        (edit("trace.json", "plan", "partition", "grid", value=[10**9]), "there are more than 16,777,216 work items"),
         (edit("ttx.json", "target", "compute_grid", value=[10**9, 10**9]), "no chip has more than 64 columns"),
     ],
 )

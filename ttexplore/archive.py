@@ -33,6 +33,7 @@ LARGEST_ARRAYS_BYTES = 16 << 20
 _LARGEST_JSON_BYTES = 64 << 20
 # More columns or rows than any chip has.
 _LARGEST_GRID = 64
+_LARGEST_VALUE = 1 << 24
 # The same bytes whenever it is written.
 _DATE = (1980, 1, 1, 0, 0, 0)
 # What a value of a wrong form raises where it is converted or shown.
@@ -133,6 +134,9 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))
     if not all(1 <= extent <= _LARGEST_GRID for extent in grids) or not all(0 <= c < _LARGEST_GRID for c in corners):
         raise ValueError(f"no chip has more than {_LARGEST_GRID} columns or rows")
+    values = [value for core in (plan.partition.cores if plan.partition else ()) for value in core.values.values()]
+    if any(abs(value) > _LARGEST_VALUE for value in (*values, plan.partition.work_items if plan.partition else 0)):
+        raise ValueError(f"there are more than {_LARGEST_VALUE:,} work items")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
 

@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
-from IPython.display import display
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs
 from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown

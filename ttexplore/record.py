@@ -156,9 +156,10 @@ def _convert(kind: Any, data: Any) -> Any:
     if origin is tuple:
         if not isinstance(data, list | tuple):
             raise TypeError(f"{data!r} is no list")
+        items = cast(list[Any], data)
         if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(_convert(arguments[0], item) for item in data)
-        return tuple(_convert(item, value) for item, value in zip(arguments, data, strict=True))
+            return tuple(_convert(arguments[0], item) for item in items)
+        return tuple(_convert(item, value) for item, value in zip(arguments, items, strict=True))
     if origin is dict:
         return {key: _convert(arguments[1], item) for key, item in data.items()}
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):

@@ -75,5 +75,7 @@ export function runView(store, kernel) {
           h("th", { scope: "row" }, button(`${one.letter} ${one.step}`, () => { select(store, i); store.set({ tab: "Steps" }); }, { class: "link" })),
           h("td", { class: "num" }, one.pcc), h("td", { class: "num" }, one.error), h("td", {}, one.passed ? "" : one.message)))))));
   }
+  // A page without Python may bring the result of a run.
+  if (store.state.recordedRun) put(result, isolated(store.state.recordedRun));
   return { element, focus: () => (start.disabled ? backend : start).focus(), keys: { r: () => start.click() } };
 }
