@@ -2,6 +2,7 @@
 
 import { bytes, h, markup, put } from "./dom.js";
 import { pictureButtons } from "./cores.js";
+import { pinLink } from "./listing.js";
 
 const HEADS = ["CB", "buffer", "format", "pages", "bytes", "from", "to", "tiles in / out per item", "kernel line"];
 
@@ -23,16 +24,7 @@ export function buffersView(store) {
         h("td", { class: "num" }, `${one.index ?? "–"}`), h("th", { scope: "row" }, one.name), h("td", {}, one.format),
         h("td", { class: "num" }, `${one.block_pages} × ${one.stages}`), h("td", { class: "num" }, bytes(one.bytes)),
         h("td", {}, one.producer), h("td", {}, one.consumer), h("td", { class: "num" }, `${one.in ?? "–"} / ${one.out ?? "–"}`),
-        h("td", {}, one.line ? pinLink(store, one.line) : ""))))));
+        h("td", {}, one.line ? pinLink(store, one.line, `L${one.line}`) : ""))))));
   });
   return { element, focus: () => graph.querySelector("[tabindex='0']")?.focus(), keys: {} };
-}
-
-/** A link that pins a kernel line. */
-export function pinLink(store, line) {
-  return h("button", { type: "button", class: "link", onclick: () => {
-    const { lowering } = store.state;
-    const places = lowering.data.places.map(([, one], i) => [one, i]).filter(([one]) => one === line).map(([, i]) => i);
-    store.set({ pinned: { places: new Set(places), from: `kernel line ${line}` }, say: `pinned kernel line ${line}` });
-  } }, `L${line}`);
 }

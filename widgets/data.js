@@ -74,6 +74,12 @@ export class Lowering {
     return found;
   }
 
+  /** What pinning a kernel line lights up; null for a line that no other comes from. */
+  lineAsActive(line) {
+    const places = this.data.places.map((_, place) => place).filter((place) => this.data.places[place][1] === line);
+    return places.length ? { places: new Set(places), from: `kernel line ${line}` } : null;
+  }
+
   /** "L27", "L18 L22", "L18 L22 +3" with the kind of each. */
   labels(originId) {
     const flat = this.data.origins[originId];

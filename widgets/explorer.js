@@ -78,6 +78,7 @@ async function render({ model, el }) {
   });
   kernel.variant = () => store.state.variant;
   const failed = lowering.steps.findIndex((step) => step.error);
+  if (failed >= 0) store.set({ pinned: lowering.lineAsActive(lowering.steps[failed].error.line) });
   select(store, failed >= 0 ? failed : Math.max(0, lowering.steps.findIndex((step) => step.ir.counts.some(Boolean))));
 
   const makers = { Steps: stepsView, Cores: coresView, Buffers: buffersView, Code: codeView, Run: runView, "What if": whatIfView };

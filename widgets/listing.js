@@ -30,6 +30,12 @@ export function originLabel(lowering, originId) {
   return h("span", { class: "o" }, ...shown.flatMap((one, i) => (i ? [" ", one] : [one])), labels.length > 2 ? ` +${labels.length - 2}` : "");
 }
 
+/** A link that pins a kernel line. */
+export function pinLink(store, line, label) {
+  const pin = () => store.set({ pinned: store.state.lowering.lineAsActive(line), say: `pinned kernel line ${line}` });
+  return h("button", { type: "button", class: "link m", onclick: pin }, label);
+}
+
 /** The classes that say how a line is linked to what is lit. */
 export function mark(element, kind) {
   for (let k = 0; k < KINDS.length; k++) element.classList.toggle(`lit${k}`, k === kind);

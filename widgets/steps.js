@@ -2,7 +2,7 @@
 
 import { GLYPHS, ROWS, ranges } from "./data.js";
 import { button, h, put } from "./dom.js";
-import { ListingView, code, linkRows, mark, originLabel } from "./listing.js";
+import { ListingView, code, linkRows, mark, originLabel, pinLink } from "./listing.js";
 import { LARGEST_WRAPPED, Rows } from "./rows.js";
 
 const CONTEXT_ROWS = 3;
@@ -223,7 +223,7 @@ function diffPane(store) {
 
 export function errorCard(store, error) {
   return h("div", { class: "card fault", role: "alert" },
-    h("p", {}, h("b", {}, h("span", { class: "bad" }, "✖ "), error.kind), " ", error.where && h("code", {}, error.where), " ", h("span", { class: "q" }, error.code)),
+    h("p", {}, h("b", {}, h("span", { class: "bad" }, "✖ "), error.kind), " ", error.line ? pinLink(store, error.line, error.where) : error.where, " ", h("span", { class: "q" }, error.code)),
     h("p", { class: "pre m" }, error.message.join("\n")),
     error.hint.length ? h("p", { class: "pre" }, h("span", { class: "q" }, "hint: "), error.hint.join("\n")) : null);
 }
