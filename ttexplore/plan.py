@@ -82,7 +82,8 @@ class TensorLayout:
 
     `position` is the parameter's index, `dtype` the kernel's own dtype, `padded_shape` counts elements with the last
     two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n]. `padding` says what lies
-    there: "zero" where the host fills it and kernels may lean on it, "any" where nobody may.
+    there: "zero" where the host fills it and kernels may lean on it, "any" where nobody may. A `page` is a tile, or a
+    row of the last dimension: then the tensor is row-major, and nothing is padded.
     """
 
     name: str
@@ -98,6 +99,11 @@ class TensorLayout:
     tile_shape: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS)
     reason: str = ""
     sharding: Sharding | None = None
+    page: Literal["tile", "row"] = "tile"
+
+    @property
+    def element_bytes(self) -> int:
+        return DATA_FORMATS[self.data_format].tile_bytes // (TILE_ROWS * TILE_COLUMNS)
 
     def shard_pages(self, core: tuple[int, int]) -> tuple[int | None, ...]:
         """The pages of the tensor in the shard that a core holds, in order; None where the shard is longer than it.
@@ -162,7 +168,7 @@ class Accessor:
     """How pages of a tensor are addressed (decided by A3, bound by D2).
 
     `tile_grid` is the padded shape in tiles, leading dimensions in elements; `page_strides` the pages to step along
-    each of its axes; a page is one tile.
+    each of its axes; a page is one tile. Of a row-major tensor a page is one row, and the last axis is one page long.
     """
 
     tensor: str

@@ -9,11 +9,12 @@ from tests.corpus.case import Case
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.gemms import GEMMS
+from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES)
+CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR)
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

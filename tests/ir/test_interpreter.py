@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus import elementwise, gemm
+from tests.corpus.rows import ROWS, total
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.interpreter import interpret, tilize, untilize
@@ -51,6 +53,7 @@ def replaced(name: str, position: int, value: int) -> Change:
 
 
 ADD = elementwise(lambda a, b: a + b, "float32")
+BY_ROWS = T.annotate_tt_layout(total((33, 50), (32, 32), "float32"), {"A": ROWS})
 
 PLANTED: list[tuple[str, Any, str, Change, str]] = [
     ("dropped push", ADD, "reader", dropped("cb_push_back"), "deadlock on core .*a push is missing"),
@@ -76,6 +79,13 @@ PLANTED: list[tuple[str, Any, str, Change, str]] = [
     ("waits too much", ADD, "compute", replaced("cb_wait_front", 1, 64), "64 tiles of . are waited for, which holds 8"),
     ("straddles", ADD, "reader", replaced("cb_reserve_back", 1, 3), "are pushed, 3 are reserved|is written, 3 are"),
     ("page outside", ADD, "reader", replaced("noc_read_tile", 1, 99), "page 99 of ., which has 8"),
+    (
+        "beyond a row",
+        BY_ROWS,
+        "reader",
+        replaced("noc_read_part", 2, 196),
+        "elements 49 to 65 of a row of A",
+    ),
     ("slot of DST", ADD, "compute", replaced("copy_tile", 3, 7), "copy_tile uses slot 7 of DST, which has 4"),
 ]
 

@@ -94,12 +94,14 @@ LOWERING = (
     ),
     diagnostic(
         "L014", "a layout that is not lowered",
-        "Tensors lie in DRAM or in the L1 of the cores, in tiles of 32 x 32, interleaved or in shards of whole runs.",
+        "Tensors lie in DRAM or in the L1 of the cores, in tiles of 32 x 32, interleaved or in shards of whole runs, "
+        "or row by row, interleaved over DRAM.",
         "Leave the hint out, or use the form that the hint of the message names.",
         "the layout of {} asks for a halo {}", "tiles of {} for {}", "TTShard: faces of {}", "TTShard: tiles of {}",
         "tiles in DRAM in {} order", "{} in column_major order", "{}: tiles in the order {}",
         "the {} of axis {} of {} are not divided evenly by {}", "{} in blocks over DRAM banks",
         "shards of {} along axis {} would be no runs of rows: axis {} has {} and is divided into {}",
+        "{} row by row {}", "{} row by row with T.dynamic sizes",
         "{} of a kernel with sizes that are known when it runs",
         "the blocks of {} cannot be followed: their places depend on run-time values",
     ),

@@ -111,7 +111,7 @@ VERIFIER = (
         "Correct the page index, or leave out what lies outside.",
         "{} {} page {} of {}, which has {}",
         "page {} of {}, which has {}",
-        "elements {} to {} of a page of {}, which leave a face",
+        "elements {} to {} of a page of {}, which leave a face", "elements {} to {} of a row of {}, which has {}",
     ),
     diagnostic(
         "V014", "a page that two cores touch",
@@ -252,7 +252,7 @@ VERIFIER = (
         "the plan says that DST holds {} tiles; {} holds {} in this mode",
         "{} has the number {}; {} has {} circular buffers",
         "{} and {} both have the number {}",
-        "a page of {} is {} bytes in the plan; a tile of {} is {}",
+        "a page of {} is {} bytes in the plan; a {} of {} is {}",
         "{} has {} pages in the plan; {} tiles are {}",
         "the tiles of {} are {}, the plan steps {} pages along the axes",
     ),

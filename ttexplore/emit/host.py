@@ -113,19 +113,25 @@ using Words = std::vector<uint32_t>;
 // What an output holds where no kernel writes: not a number, or a conspicuous integer.
 constexpr uint32_t UNWRITTEN = 0x7fc00000;
 
-// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles.
+// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles; or row
+// by row, a page each.
 struct Tiles {
     size_t matrices, rows, columns, page_bytes;
-    bool integers;
+    bool integers, by_rows;
 
     size_t elements() const { return matrices * rows * columns; }
-    size_t element_bytes() const { return page_bytes / 1024; }
-    size_t bytes() const { return matrices * ((rows + 31) / 32) * ((columns + 31) / 32) * page_bytes; }
+    size_t element_bytes() const { return page_bytes / (by_rows ? columns : 1024); }
+    size_t pages() const { return matrices * (by_rows ? rows : ((rows + 31) / 32) * ((columns + 31) / 32)); }
+    size_t bytes() const { return pages() * page_bytes; }
 };
 
 // Visits the elements in the order of the device: tile after tile, in each the four 16x16 faces.
 template <typename Visit>
 void for_each_element(const Tiles& tiles, Visit visit) {
+    if (tiles.by_rows) {
+        for (size_t index = 0; index < tiles.elements(); ++index) visit(index * tiles.element_bytes(), index);
+        return;
+    }
     size_t place = 0;
     for (size_t matrix = 0; matrix < tiles.matrices; ++matrix)
         for (size_t tile_row = 0; tile_row < tiles.rows; tile_row += 32)
@@ -292,9 +298,10 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     if layout.role == "input":
         index = [other.name for other in _with_role(plan, "input")].index(name)
         values = f"load(options, {index}, {name}_tiles)"
+    integers, by_rows = (str(one).lower() for one in (layout.data_format == "Int32", layout.page == "row"))
     shape = f"{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}"
     return [
-        f"    const Tiles {name}_tiles{{{shape}, {str(layout.data_format == 'Int32').lower()}}};",
+        f"    const Tiles {name}_tiles{{{shape}, {integers}, {by_rows}}};",
         *_place(layout),
         f"    auto {name}_tensor = to_device(*device, {name}_tiles, {name}_place, {values});",
     ]

@@ -54,7 +54,7 @@ def tensors(plan, inputs, device):
         host = ttnn.Tensor(
             np.ascontiguousarray(values, dtype=on_host),
             data_type=dtype,
-            layout=ttnn.TILE_LAYOUT,
+            layout=ttnn.ROW_MAJOR_LAYOUT if layout["page"] == "row" else ttnn.TILE_LAYOUT,
         )
         made[layout["name"]] = ttnn.to_device(host, device, memory_config=memory_config(layout))
     return made

@@ -128,7 +128,8 @@ def interpret(
     if tiled:
         # Nobody may lean on what lies in the padding of an output.
         arrays = {
-            name: tilize(array, 0 if roles[name] == "input" else _UNWRITTEN[str(array.dtype)])
+            name: array.reshape(-1, array.shape[-1]) if plan.layout(name).page == "row"
+            else tilize(array, 0 if roles[name] == "input" else _UNWRITTEN[str(array.dtype)])
             for name, array in arrays.items()
         }  # fmt: skip
     programs = {role: _translate(role, function) for role, function in functions.items()}
@@ -150,7 +151,8 @@ def interpret(
     for name in names:
         if roles[name] in ("output", "inout"):
             dtype, shape = tensors[name]
-            array = untilize(arrays[name], shape) if tiled else arrays[name]
+            tiles = tiled and plan.layout(name).page == "tile"
+            array = untilize(arrays[name], shape) if tiles else arrays[name].reshape(shape)
             outputs.append(as_uint8(array) if dtype == "uint8" else array.astype(storage(dtype)))
     return Interpretation(tuple(outputs), time.perf_counter() - start)
 
@@ -710,10 +712,9 @@ class _Machine:
             for r in range(0, rows, unit):
                 for c in range(0, columns, FACE):
                     if exists(r, c):
-                        from_page, inside = _strip(page, stride, matrix_stride, row, column, r, c, unit)
-                        strip = self._page(tensor, from_page)[inside]
+                        strip = self._tensor_strip(tensor, page, stride, matrix_stride, row, column, r, c, unit)
                         into, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
-                        block[into][place] = strip
+                        block[into][place][:, : strip.shape[1]] = strip
 
         return self._load_block(role, cb, fill)
 
@@ -769,12 +770,20 @@ class _Machine:
         for r in range(0, rows, unit):
             for c in range(0, columns, FACE):
                 if exists(r, c):
-                    to_page, inside = _strip(page, stride, matrix_stride, row, column, r, c, unit)
-                    tile = self._page(tensor, to_page).copy()
+                    strip = self._tensor_strip(tensor, page, stride, matrix_stride, row, column, r, c, unit)
                     source, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
-                    tile[inside] = block[source][place]
-                    self._set_page(tensor, to_page, tile)
+                    strip[...] = rounded(block[source][place][:, : strip.shape[1]], self.dtypes[tensor])
         return True
+
+    def _tensor_strip(
+        self, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int, r: int, c: int, unit: int
+    ) -> Array:
+        """The strip of a tensor, as a view, for row r and column c of a block; a row-major one's can end early."""
+        if self.plan.layout(tensor).page == "row":
+            number = page + r * matrix_stride + (row if matrix_stride else row + r) * stride
+            return self._page(tensor, number)[None, column + c : column + c + FACE]
+        number, inside = _strip(page, stride, matrix_stride, row, column, r, c, unit)
+        return self._page(tensor, number)[inside]
 
     def _stored_block(self, role: str, cb: str) -> Array | None:
         """The block that the writer stores next; None where it has to wait for it."""
@@ -900,13 +909,21 @@ class _Machine:
         element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
         first, size = slot_offset // element, count // element
         self._part(tensor, page, offset // element, size)
-        faces = _as_faces(self.tensors[tensor][page])
-        faces[offset // element : offset // element + size] = _as_faces(self._get(cb, slot))[first : first + size]
-        self._set_page(tensor, page, _from_faces(faces))
+        by_rows, array = self.plan.layout(tensor).page == "row", self.tensors[tensor][page]
+        elements = array.copy() if by_rows else _as_faces(array)
+        elements[offset // element : offset // element + size] = _as_faces(self._get(cb, slot))[first : first + size]
+        self._set_page(tensor, page, elements if by_rows else _from_faces(elements))
         self.queues[cb].unsent = True
         self.unwritten = True
 
     def _part(self, tensor: str, page: int, first: int, size: int) -> Array:
+        if self.plan.layout(tensor).page == "row":
+            row = self._page(tensor, page)
+            if first < 0 or first + size > row.size:
+                raise self.fault(
+                    f"elements {first} to {first + size} of a row of {tensor}, which has {row.size}", "check them"
+                )
+            return row[first : first + size]
         if first < 0 or first % 256 + size > 256 or first + size > 1024:
             raise self.fault(
                 f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"

@@ -20,7 +20,7 @@ from ttexplore.language.spans import caller_span
 from ttexplore.record import Span
 
 _SCHEDULE_KEYS = ("policy", "order", "rect", "stride", "chunk_k_tiles", "qk_chunk_tiles")
-_LAYOUT_KEYS = ("memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo")
+_LAYOUT_KEYS = ("memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo", "page")
 _ND_SHARD_KEYS = (
     "axes", "grid", "shard_shape_elems", "order", "align_tiles", "projected_grid", "projected_shard_tiles",
 )  # fmt: skip
@@ -70,8 +70,8 @@ class LayoutRequest:
     """What is asked for a tensor's layout; None where nothing is.
 
     `axes` are the dimensions to divide and `grid` into how many parts each, `shard_shape` the elements of a part along
-    each of them. `shard` is the same by the SDK's names for two dimensions: height, width, block. `span` is the line
-    that asks, None for an option.
+    each of them. `shard` is the same by the SDK's names for two dimensions: height, width, block. `page` is what a page
+    of the tensor is: a tile, or a row. `span` is the line that asks, None for an option.
     """
 
     memory: Literal["dram", "l1"] | None = None
@@ -85,6 +85,7 @@ class LayoutRequest:
     projected_grid: tuple[int, ...] | None = None
     projected_shard_tiles: tuple[int, ...] | None = None
     dtype: str | None = None
+    page: Literal["tile", "row"] | None = None
     span: Span | None = None
 
     def merged(self, later: LayoutRequest) -> LayoutRequest:
@@ -191,6 +192,8 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
         facts["order"] = one_of("order", order, (*_ORDERS, "match_shard"))
     if (dtype := given.get("dtype")) is not None:
         facts["dtype"] = str(dtype)
+    if (page := given.get("page")) is not None:
+        facts["page"] = one_of("page", page, ("tile", "row"))
     if (nd_shard := given.get("nd_shard")) is not None:
         facts |= {"sharded": True} | _of_nd_shard(tensor, nd_shard)
     if facts.get("sharded") and "memory" not in facts:
@@ -282,8 +285,8 @@ def annotate_tt_layout(*arguments: Any, **values: Any) -> Any:
     """Say where tensors lie: ``{A: {"memory": "L1", "layout": "sharded"}}`` or ``(A, memory="L1", ...)``.
 
     Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype, tile_shape ([32, 32]), shard (height, width, block),
-    grid, order (row_major, column_major, match_shard), nd_shard. In a kernel, as a decorator, or of a kernel. Raises
-    UsageError for other keys and values, Unsupported for a halo.
+    grid, order (row_major, column_major, match_shard), nd_shard, page (tile, row). In a kernel, as a decorator, or of
+    a kernel. Raises UsageError for other keys and values, Unsupported for a halo.
     """
     if arguments and (is_buffer(arguments[0]) or (isinstance(arguments[0], str) and values)):
         arguments, values = ({arguments[0]: dict(values)}, *arguments[1:]), {}

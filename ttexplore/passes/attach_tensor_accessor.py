@@ -15,6 +15,8 @@ def attach_tensor_accessor(program: Program, target: Target) -> Program:
 
         C: (2, 1024, 512)
     ==> tile grid (2, 32, 16), page of tile (b, r, c) = b * 512 + r * 16 + c
+
+    Of a row-major tensor each row is a page.
     """
     return program.with_plan(accessors=tuple(accessor_of(layout) for layout in program.plan.layouts))
 
@@ -22,9 +24,13 @@ def attach_tensor_accessor(program: Program, target: Target) -> Program:
 def accessor_of(layout: TensorLayout) -> Accessor:
     """The accessor of a tensor, not yet bound to arguments."""
     *leading, rows, columns = layout.padded_shape
-    grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
+    if layout.page == "row":
+        grid, page_bytes = (*leading, rows, 1), columns * layout.element_bytes
+    else:
+        grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
+        page_bytes = DATA_FORMATS[layout.data_format].tile_bytes
     strides, pages = row_major_strides(grid)
-    return Accessor(layout.name, grid, strides, DATA_FORMATS[layout.data_format].tile_bytes, pages)
+    return Accessor(layout.name, grid, strides, page_bytes, pages)
 
 
 def row_major_strides(grid: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:

@@ -13,7 +13,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.passes.place_tensors import place_tensors
-from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
+from ttexplore.plan import FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
 _REASONS = {
@@ -36,13 +36,24 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
 
     `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
+    ``{"page": "row"}`` leaves it row-major; the plan's notes say what that costs.
     """
     roles = tensor_roles(program.kernel)
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
     made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
-    return program.with_plan(layouts=place_tensors(made, layouts or {}, program.plan, target))
+    placed = place_tensors(made, layouts or {}, program.plan, target)
+    notes = tuple(_cost_of_rows(layout) for layout in placed if layout.page == "row")
+    return program.with_plan(layouts=placed, notes=(*program.plan.notes, *notes))
+
+
+def _cost_of_rows(layout: TensorLayout) -> str:
+    transfers = TILE_ROWS * TILE_COLUMNS // FACE
+    return (
+        f"{layout.name} is row-major: the {'reader' if layout.role == 'input' else 'writer'} moves {transfers} runs of "
+        f"{FACE} elements ({FACE * layout.element_bytes} bytes) for each tile, instead of one page"
+    )
 
 
 def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:

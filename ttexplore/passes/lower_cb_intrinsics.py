@@ -13,7 +13,6 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
     arguments,
-    dtype_of,
     loop,
     op,
     op_name,
@@ -27,7 +26,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
 from ttexplore.passes.split_device_kernel import pruned
-from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, Plan
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
 
 
@@ -41,6 +40,7 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
                                                        tt.cb_push_back(A_shared, 4)
 
     A tile that the tensor does not have is set to zero, and not stored. Strips of faces are read into tiles of zeros.
+    Rows of row-major tensors are moved in runs of 16 elements, from their page to their face of a tile and back.
     Where a circular buffer is the shard of a tensor, its blocks lie there already: nothing moves.
     Neighbouring loads share one barrier, so that all their transfers are under way together. A block is popped after
     its last use in the sequence that it arrived in.
@@ -76,6 +76,7 @@ class _Block:
         self.statement = statement
         first, second, *rest = arguments(statement)
         self.tensor, self.cb = (first, second) if self.reads else (second, first)
+        self.layout = plan.layout(str(self.tensor.name))
         buffer = plan.buffer(str(self.cb.name))
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
         if self.strips:
@@ -118,10 +119,9 @@ class _Block:
         return _Transfers(made, [], self.reads and bool(self.row_guard))
 
     def _strips(self) -> _Transfers:
-        unit, element = (
-            self.unit,
-            DATA_FORMATS[FORMAT_OF_DTYPE[dtype_of(self.cb)]].tile_bytes // TILE_ROWS // TILE_COLUMNS,
-        )
+        unit, element, by_rows = self.unit, self.layout.element_bytes, self.layout.page == "row"
+        # A row ends where it ends; tiles are whole.
+        tail = self.layout.shape[-1] % FACE if by_rows else 0
         rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
 
         def move(r: Any, c: Any) -> list[Any]:
@@ -129,23 +129,37 @@ class _Block:
             # Where each row of the block is one of another matrix, it is the same row of all of them.
             row = self.row if self.matrix_stride else self.row + r * unit
             column = self.column + c * FACE
-            row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
-            page = self.page + r * self.matrix_stride + row_tile * self.row_stride + column_tile
-            offset = _byte_in_tile(row, column, element)
+            page, offset = self.page + r * self.matrix_stride, column * element
+            if by_rows:
+                page = page + row * self.row_stride
+            else:
+                row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
+                page = page + row_tile * self.row_stride + column_tile
+                offset = _byte_in_tile(row, column, element)
+            # In unsigned numbers: nothing is subtracted.
+            whole = known.simplify(column) + FACE <= self.layout.shape[-1] if tail else None
             row, column = r * unit, c * FACE
             row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
             slot = row_tile * self.row_slots + column_tile * self.column_slots
             within = _byte_in_tile(row, column, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
-            size = unit * FACE * element
-            if self.reads:
-                made = op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
+
+            def part(elements: int) -> Any:
+                size = elements * element
+                if self.reads:
+                    return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
+                return op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
+
+            if whole is None or known.can_prove(whole):
+                made = part(unit * FACE)
+            elif known.can_prove(tirx.Not(whole)):
+                made = part(tail)
             else:
-                made = op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
+                made = when(whole, [part(FACE)], otherwise=[part(tail)])
             test = self._test(r, unit, rows, c, FACE, columns)
             return [made] if test is None else [when(test, [made])]
 
-        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not tail
         clears: list[Any] = []
         if self.reads and not full:
             clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]

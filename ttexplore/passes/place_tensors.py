@@ -69,6 +69,8 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
             hint="give the kernel's tensor that dtype",
         )
     memory = request.memory or "dram"
+    if request.page == "row":
+        return _by_rows(layout, request)
     if not request.sharded:
         if request.grid is not None or request.shard_shape is not None:
             raise UsageError(f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"')
@@ -81,6 +83,16 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
     return dataclasses.replace(
         layout, memory=memory, arrangement="sharded", sharding=Sharding(kind, grid, shape, cores, order)
     )
+
+
+def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
+    if request.sharded or request.memory == "l1":
+        raise Unsupported(
+            f"{layout.name} row by row {'in shards' if request.sharded else 'in L1'}",
+            hint='leave it in DRAM, interleaved, or in tiles: page="tile"',
+        )
+    shape = layout.shape if len(layout.shape) > 1 else (1, *layout.shape)
+    return dataclasses.replace(layout, page="row", padded_shape=shape, padding="none")
 
 
 def _format(dtype: str) -> str:

@@ -2,7 +2,8 @@
 
 A block of a tensor is moved tile by tile where it starts on a tile boundary and nothing else lies in its last tiles.
 Else it is moved in *strips*: 1 to 16 rows of 16 columns, which lie one after another in one face of a tile. What a
-block does not cover of its own tiles is zero after a load, and never stored.
+block does not cover of its own tiles is zero after a load, and never stored. Of a row-major tensor, whose pages are
+rows, a strip is one row of 16 columns, or fewer at the end: reader and writer take them to, and from, their faces.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.sizes import extents_of, size_variables
 from ttexplore.passes.attach_tensor_accessor import row_major_strides
-from ttexplore.plan import DATA_FORMATS, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+from ttexplore.plan import FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 BLOCK_RANGES = "tt.block_ranges"
 # Indices are computed in 32 bits: a T.dynamic size is at most this.
@@ -139,6 +140,9 @@ def block_region(
             )
         axes.append(Axis(number, part.min, extent, length))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
+    by_rows = layout.page == "row"
+    if by_rows and not all(isinstance(axis.length, int) for axis in axes):
+        raise Unsupported(f"{tensor.name} row by row with T.dynamic sizes", hint="leave it in tiles, or fix its sizes")
     strides = page_strides(tensor, accessor)
     page: Any = tirx.const(0, "int32")
     condition: Any = None
@@ -148,13 +152,16 @@ def block_region(
             inside = axis.low < axis.length
             condition = inside if condition is None else tirx.And(condition, inside)
     stride = strides[-2]
-    on_tiles = matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
+    on_tiles = (
+        not by_rows and matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
+    )
     whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
     if on_tiles and all(whole):
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
     # The 16 bytes are what a write wants to agree on, whatever the memory.
     wanted = 16 if write else alignment_bytes
-    problem = _no_strips(rows, columns, matrix, DATA_FORMATS[layout.data_format].tile_bytes, wanted, bounds)
+    unit = 1 if by_rows else _unit(rows, matrix, bounds)
+    problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
     if problem and (write or not on_tiles):
         where = ", ".join(f"{axis.low}:{_plus(axis.low, axis.extent)}" for axis in axes)
         raise Unsupported(
@@ -163,7 +170,7 @@ def block_region(
         )
     if problem:
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
-    return _strips(rows, columns, matrix, page, strides, condition, bounds)
+    return _strips(rows, columns, matrix, page, strides, condition, unit, bounds)
 
 
 def page_strides(tensor: Any, accessor: Accessor) -> tuple[Any, ...]:
@@ -255,7 +262,7 @@ def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
 
 
 def _no_strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, tile_bytes: int, alignment: int, bounds: Bounds
+    rows: Axis, columns: Axis, matrix: Axis | None, layout: TensorLayout, unit: int, alignment: int, bounds: Bounds
 ) -> tuple[str, str] | None:
     """Why a block cannot be moved in strips, and what would work; None if it can."""
     if not bounds.proves(tirx.floormod(columns.low, FACE) == 0):
@@ -265,10 +272,17 @@ def _no_strips(
             f"{columns.extent} columns end inside a run of {FACE}, where other elements follow",
             f"use a multiple of {FACE} columns, or all of them",
         )
-    row_bytes = tile_bytes // TILE_ROWS // 2
-    if _unit(rows, matrix, bounds) * row_bytes % alignment and not (
-        matrix is None and _on_tile(rows, TILE_ROWS, bounds)
-    ):
+    row_bytes = FACE * layout.element_bytes
+    if layout.page == "row":
+        # Every second row of a face lies at an odd multiple of these bytes.
+        if row_bytes % alignment == 0:
+            return None
+        return (
+            f"it is row-major, its runs of {FACE} elements are {row_bytes} bytes, and the memory of this chip is read "
+            f"in units of {alignment} bytes",
+            'use float32, or leave the tensor in tiles: page="tile"',
+        )
+    if unit * row_bytes % alignment and not (matrix is None and _on_tile(rows, TILE_ROWS, bounds)):
         fit = alignment // row_bytes
         return (
             f"its rows start at {rows.low}, and the memory of this chip is read in units of {fit} rows",
@@ -278,9 +292,9 @@ def _no_strips(
 
 
 def _strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: tuple[Any, ...], condition: Any, bounds: Bounds
-) -> BlockRegion:
-    unit = _unit(rows, matrix, bounds)
+    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: tuple[Any, ...], condition: Any, unit: int,
+    bounds: Bounds,
+) -> BlockRegion:  # fmt: skip
     matrix_stride = 0 if matrix is None else strides[matrix.number]
     if matrix is not None and not isinstance(matrix_stride, int):
         raise Unsupported(

@@ -167,7 +167,7 @@ def _lane_headings() -> str:
 def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
     layout: TensorLayout = plan.layout(name)
     shape = " × ".join(str(extent) for extent in layout.shape)
-    held = f"{layout.data_format} tiles, {layout.memory} {layout.arrangement}"
+    held = f"{layout.data_format} {layout.page}s, {layout.memory} {layout.arrangement}"
     label = f"{name}: {layout.role} {shape} {layout.dtype}, {held}"
     middle = x + _TENSOR / 2
     return (

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttexplore.backends.base import Array, on_host, ordered_layouts, storage_dtype
 from ttexplore.backends.emulator.compiler import KernelSource
-from ttexplore.backends.emulator.tiles import tilize, untilize
+from ttexplore.backends.emulator.tiles import from_pages, to_pages
 from ttexplore.errors import BackendError
 from ttexplore.plan import (
     KERNEL_ROLES,
@@ -138,7 +138,7 @@ def write_job(
         given = "-"
         if layout.name in inputs:
             given = f"input{index}.bin"
-            pages = tilize(inputs[layout.name])
+            pages = to_pages(inputs[layout.name], layout)
             _check_pages(layout, pages.shape[0], accessor.pages, pages.itemsize * pages.shape[1], accessor.page_bytes)
             pages.tofile(folder / given)
         written = output_file(index) if layout.role != "input" else "-"
@@ -190,7 +190,7 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
         if layout.role == "input":
             continue
         pages = np.fromfile(folder / output_file(index), dtype=storage_dtype(layout))
-        outputs.append(on_host(layout, untilize(pages, layout.shape)))
+        outputs.append(on_host(layout, from_pages(pages, layout)))
     return tuple(outputs)
 
 
@@ -209,5 +209,5 @@ def _check_pages(
         raise BackendError(
             f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, its accessor says "
             f"{planned_pages} of {planned_page_bytes}",
-            hint="the accessor's pages are the 32x32 tiles of the padded tensor",
+            hint="the accessor's pages are the 32x32 tiles of the padded tensor, or its rows",
         )

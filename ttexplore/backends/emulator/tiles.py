@@ -1,4 +1,4 @@
-"""Tensors as pages of tiles, the way they lie in device memory, and back.
+"""Tensors as pages of tiles, or of rows, the way they lie in device memory, and back.
 
 A page is one 32x32 tile of four 16x16 faces (source: tt-metal tile layout, metalium.md 4.4). A tensor of shape
 (..., H, W) is padded per matrix with zeros; its pages are the tiles row by row, leading dimensions first; a vector of n
@@ -13,9 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 
-FACE = 16
+
+def to_pages(array: NDArray[Any], layout: TensorLayout) -> NDArray[Any]:
+    """The pages of a tensor, one in each row: tiles, or the tensor's own rows."""
+    if layout.page == "row":
+        return np.ascontiguousarray(array).reshape(-1, layout.shape[-1])
+    return tilize(array)
+
+
+def from_pages(pages: NDArray[Any], layout: TensorLayout) -> NDArray[Any]:
+    """The tensor from its pages."""
+    return pages.reshape(layout.shape) if layout.page == "row" else untilize(pages, layout.shape)
 
 
 def padded_matrix_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:

@@ -27,13 +27,11 @@ from ttexplore.passes.verify.expression import (
     variables,
 )
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
 # Which pages of a tensor: one truth value for each.
 Pages = NDArray[np.bool_]
-# A transfer of a part of a page moves rows of 16 elements: a page has so many.
-_PARTS = 64
 # More turns than this are bounded instead of followed.
 _MOST_ROWS = 1 << 22
 
@@ -53,16 +51,22 @@ class Transfer:
     offset_bytes: Range | None = None
     count_bytes: int = 0
 
-    def parts(self, accessor: Accessor, pieces: int) -> Iterator[Rows]:
+    def parts(self, layout: TensorLayout, pieces: int) -> Iterator[Rows]:
         """The places that it touches, where each page has so many pieces: for each row one at a time."""
         pages = np.broadcast_to(self.page[0], self.core.shape)
         first, count = np.zeros(self.core.shape, np.int64), pieces
         if self.offset_bytes is not None and pieces > 1:
-            piece_bytes = accessor.page_bytes // pieces
+            # The last piece of a row can be shorter.
+            piece_bytes = _piece_bytes(layout)
             first = np.broadcast_to(self.offset_bytes[0], self.core.shape) // piece_bytes
-            count = self.count_bytes // piece_bytes
+            count = -(-self.count_bytes // piece_bytes)
         for number in range(count):
             yield pages * pieces + first + number
+
+
+def _piece_bytes(layout: TensorLayout) -> int:
+    """A transfer of a part of a page moves rows of 16 elements, or the last ones of a row."""
+    return FACE * layout.element_bytes
 
 
 def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[str, Pages]) -> None:
@@ -79,7 +83,9 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
             _inside(transfer, accessor, skeleton.role)
             if transfer.writes:
                 last[transfer.tensor] = transfer.call
-                _claim(transfer, accessor, writers, plan.partition, _PARTS if transfer.tensor in parted else 1)
+                layout = plan.layout(transfer.tensor)
+                pieces = -(-accessor.page_bytes // _piece_bytes(layout)) if transfer.tensor in parted else 1
+                _claim(transfer, layout, accessor.pages, writers, plan.partition, pieces)
     _not_read_elsewhere(skeletons, plan, writers)
     in_place = {buffer.shard_of for buffer in plan.buffers}
     for tensor, pages in stored.items():
@@ -133,11 +139,12 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
 
 
 def _claim(
-    transfer: Transfer, accessor: Accessor, writers: dict[str, NDArray[np.int64]], partition: Partition, pieces: int
-) -> None:
+    transfer: Transfer, layout: TensorLayout, pages: int, writers: dict[str, NDArray[np.int64]], partition: Partition,
+    pieces: int,
+) -> None:  # fmt: skip
     """Note which core writes which page, or piece of a page. Raises VerifyError where it is not the first."""
-    owner = writers.setdefault(transfer.tensor, np.full(accessor.pages * pieces, -1))
-    found = (clash for places in transfer.parts(accessor, pieces) for clash in _clashes(owner, places, transfer.core))
+    owner = writers.setdefault(transfer.tensor, np.full(pages * pieces, -1))
+    found = (clash for places in transfer.parts(layout, pieces) for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
         places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[place]], partition.cores[core])]
         raise VerifyError(
@@ -171,7 +178,7 @@ def _not_read_elsewhere(
                 continue
             accessor, owners = plan.accessor(transfer.tensor), writers[transfer.tensor]
             pieces = owners.size // accessor.pages
-            for places in transfer.parts(accessor, pieces):
+            for places in transfer.parts(plan.layout(transfer.tensor), pieces):
                 owner = owners[places]
                 for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
                     one, two = (plan.partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
@@ -419,7 +426,8 @@ class _Stores:
     def store(self, tensor: str, parts: list[tuple[Expression, Expression]]) -> None:
         layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
         rank = len(layout.shape)
-        tiles = (*[1] * (rank - 2), TILE_ROWS, TILE_COLUMNS)[-rank:]
+        page = (TILE_ROWS, TILE_COLUMNS) if layout.page == "tile" else (1, layout.shape[-1])
+        tiles = (*[1] * (rank - 2), *page)[-rank:]
         pages: Any = np.zeros([1] * rank, np.int64)
         for axis, ((low, extent), length) in enumerate(zip(parts, layout.shape, strict=True)):
             start = value_range(low, self.known)

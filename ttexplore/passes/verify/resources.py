@@ -54,9 +54,11 @@ def _accessors(plan: Plan) -> None:
     for accessor in plan.accessors:
         layout = plan.layout(accessor.tensor)
         wanted = DATA_FORMATS[layout.data_format].tile_bytes
+        if layout.page == "row":
+            wanted = layout.shape[-1] * layout.element_bytes
         if accessor.page_bytes != wanted:
             raise VerifyError(
-                f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a tile of "
+                f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a {layout.page} of "
                 f"{layout.data_format} is {wanted}",
                 hint="take the page size from the format",
             )

@@ -66,19 +66,25 @@ using Words = std::vector<uint32_t>;
 // What an output holds where no kernel writes: not a number, or a conspicuous integer.
 constexpr uint32_t UNWRITTEN = 0x7fc00000;
 
-// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles.
+// A tensor as the device stores it: matrices in tiles of 32x32, a page each, padded with zeros to whole tiles; or row
+// by row, a page each.
 struct Tiles {
     size_t matrices, rows, columns, page_bytes;
-    bool integers;
+    bool integers, by_rows;
 
     size_t elements() const { return matrices * rows * columns; }
-    size_t element_bytes() const { return page_bytes / 1024; }
-    size_t bytes() const { return matrices * ((rows + 31) / 32) * ((columns + 31) / 32) * page_bytes; }
+    size_t element_bytes() const { return page_bytes / (by_rows ? columns : 1024); }
+    size_t pages() const { return matrices * (by_rows ? rows : ((rows + 31) / 32) * ((columns + 31) / 32)); }
+    size_t bytes() const { return pages() * page_bytes; }
 };
 
 // Visits the elements in the order of the device: tile after tile, in each the four 16x16 faces.
 template <typename Visit>
 void for_each_element(const Tiles& tiles, Visit visit) {
+    if (tiles.by_rows) {
+        for (size_t index = 0; index < tiles.elements(); ++index) visit(index * tiles.element_bytes(), index);
+        return;
+    }
     size_t place = 0;
     for (size_t matrix = 0; matrix < tiles.matrices; ++matrix)
         for (size_t tile_row = 0; tile_row < tiles.rows; tile_row += 32)
@@ -171,13 +177,13 @@ void run(const Options& options) {
         throw std::runtime_error("the program is for wormhole_n150, the device is another chip");
     Program program = CreateProgram();
 
-    const Tiles A_tiles{1, 128, 128, 2048, false};
+    const Tiles A_tiles{1, 128, 128, 2048, false, false};
     const Place A_place{BufferType::DRAM};
     auto A_tensor = to_device(*device, A_tiles, A_place, load(options, 0, A_tiles));
-    const Tiles B_tiles{1, 128, 256, 2048, false};
+    const Tiles B_tiles{1, 128, 256, 2048, false, false};
     const Place B_place{BufferType::DRAM};
     auto B_tensor = to_device(*device, B_tiles, B_place, load(options, 1, B_tiles));
-    const Tiles C_tiles{1, 128, 256, 2048, false};
+    const Tiles C_tiles{1, 128, 256, 2048, false, false};
     const Place C_place{BufferType::DRAM};
     auto C_tensor = to_device(*device, C_tiles, C_place, Words(C_tiles.elements(), UNWRITTEN));
 
