@@ -41,6 +41,13 @@ compiler:
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq g++ >/dev/null; \
 	else echo "No g++ found. Install one, for example: sudo apt-get install g++" >&2; [ "$${CI:-}" != true ]; fi
 
+# The tests of the explorer run in a browser; installed where we may, like the compiler.
+.PHONY: chromium
+chromium:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	else echo "No chromium found. Install one, for example: sudo apt-get install chromium" >&2; [ "$${CI:-}" != true ]; fi
+
 .PHONY: headers
 headers: $(VENV)/installed ## the device headers of the ttnn wheel, to type-check emitted kernels
 	$(BIN)/python -m tests.typecheck.headers
@@ -58,8 +65,8 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 
 .PHONY: test
 test: export OPENBLAS_NUM_THREADS := 1
-test: lint $(VENV)/installed compiler headers ## all checks without the SDK: lint, types, tests, notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not device"
+test: lint $(VENV)/installed compiler chromium headers ## all checks without the SDK: lint, types, tests, notebooks
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not device"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
 

@@ -38,6 +38,8 @@ export function coresView(store) {
     cores.working = cores.cores.filter((core) => core.items).length;
     put(metric, ...Object.entries(METRICS).filter(([, one]) => !one.needs || cores[one.needs] !== null).map(([name]) => h("option", {}, name)));
     put(map, markup(cores.svg));
+    // A picture for who reads it, a group of buttons here.
+    map.querySelector("svg").setAttribute("role", "group");
     put(work, markup(cores.work));
     work.onclick = (event) => {
       const block = event.target.closest("[data-core]");
@@ -115,7 +117,7 @@ export function coresView(store) {
       buffers ? [h("h4", {}, "circular buffers"), table(buffers.buffers.map((one) => row(`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${bytes(one.page_bytes)}`)))] : null,
     ].flat().filter(Boolean));
   }
-  return { element, focus: () => map.querySelector("[tabindex='0']")?.focus(), keys: {} };
+  return { element, focus: () => map.querySelector("[data-core][tabindex='0']")?.focus(), keys: {} };
 }
 
 const row = (label, value) => h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "m" }, `${value}`));

@@ -16,9 +16,15 @@ export function h(tag, properties, ...children) {
   return element;
 }
 
+const CONTROLS = "button,select,input,summary,[tabindex]";
+
 /** Replaces what an element holds; null, undefined and false are left out. */
 export function put(element, ...children) {
+  const focused = element.getRootNode().activeElement;
+  const at = focused && focused !== element && element.contains(focused) ? [...element.querySelectorAll(CONTROLS)].indexOf(focused) : -1;
   element.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+  // Were the focus lost with a control that is made anew, the next keys would be the notebook's.
+  if (at >= 0) (element.querySelectorAll(CONTROLS)[at] || element.closest(".ttx-explorer"))?.focus({ preventScroll: true });
 }
 
 /** What Python drew or set. It is escaped there; whatever could run code is dropped here all the same. */
@@ -31,7 +37,8 @@ export function markup(text) {
       if (/^on/i.test(name) || outside) element.removeAttribute(name);
     }
   }
-  return h("div", { class: "drawn" }, ...page.body.childNodes);
+  // What is wider than its place scrolls, with the keyboard too.
+  return h("div", { class: "drawn", tabindex: "0" }, ...page.body.childNodes);
 }
 
 /** The same for a whole fragment with a style of its own, which must not reach what is around it. */

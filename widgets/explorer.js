@@ -124,6 +124,7 @@ async function render({ model, el }) {
   store.on(["tab"], () => {
     const { tab } = store.state;
     views[tab] ||= makers[tab](store, kernel);
+    if (body.contains(root.getRootNode().activeElement)) root.focus({ preventScroll: true });
     put(body, views[tab].element);
     tabs.forEach((one) => {
       const chosen = one.textContent === tab;

@@ -129,10 +129,6 @@ export class ListingView {
   /** Scrolls to the first line that is linked to what is pinned, if none is in sight. */
   reveal() {
     const { lowering, pinned } = this.store.state;
-    if (!this.listing || !pinned || !this.element.clientHeight) return;
-    const linked = lowering.linked(this.listing, pinned).map(([i]) => i);
-    const { scrollTop, clientHeight } = this.element;
-    const inSight = linked.some((i) => i * 18 >= scrollTop && (i + 1) * 18 <= scrollTop + clientHeight);
-    if (linked.length && !inSight) this.rows.show(linked[0]);
+    if (this.listing && pinned) this.rows.reveal(lowering.linked(this.listing, pinned).map(([i]) => i));
   }
 }

@@ -58,6 +58,8 @@ export class Rows {
       row.classList.toggle("cursor", i === this.cursor);
       made.push(row);
     }
+    // A row that had the focus is gone now; the list keeps it.
+    if (this.window.contains(this.element.getRootNode().activeElement)) this.element.focus({ preventScroll: true });
     this.window.replaceChildren(...made);
     if (!this.wrapped) this.window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
   }
@@ -78,6 +80,14 @@ export class Rows {
     if (top < scrollTop || top + ROW_PIXELS > scrollTop + clientHeight)
       this.element.scrollTop = Math.max(0, top - clientHeight / 2);
     this.draw();
+  }
+
+  /** Brings the first of some rows into sight if none of them is. */
+  reveal(positions) {
+    const { scrollTop, clientHeight } = this.element;
+    if (!clientHeight || !positions.length) return;
+    const seen = (i) => i * ROW_PIXELS >= scrollTop && (i + 1) * ROW_PIXELS <= scrollTop + clientHeight;
+    if (!positions.some(seen)) this.show(positions[0]);
   }
 
   /** Moves the line cursor and gives the row that it is on. */

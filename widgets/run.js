@@ -28,6 +28,9 @@ export function runView(store, kernel) {
     const failed = lowering.steps.some((step) => step.error);
     const reason = !kernel.live ? "no Python behind this page: open it in a notebook to run" : failed ? "the lowering failed: there is no program to run" : chosen?.missing || "";
     for (const control of [start, check]) control.disabled = Boolean(busy || (control === check ? !kernel.live || failed : reason));
+    // A control that cannot be used any more loses the focus; the next keys would be the notebook's.
+    const { activeElement } = element.getRootNode();
+    if (element.contains(activeElement) && (activeElement.disabled || (activeElement === cancel && !busy))) element.closest(".ttx-explorer").focus({ preventScroll: true });
     start.textContent = busy === "run" ? "Running …" : "Run";
     check.textContent = busy === "check" ? "Checking …" : "Check every step";
     cancel.hidden = !busy;

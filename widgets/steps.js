@@ -102,7 +102,7 @@ function diffPane(store) {
 
   const title = h("div", { class: "title" });
   const about = h("details", { class: "about" });
-  const tools = h("div", { class: "tools" });
+  const toggles = h("div", { class: "toggles" });
   const error = h("div", {});
   const found = h("span", { class: "found q" });
   const query = h("input", {
@@ -118,6 +118,8 @@ function diffPane(store) {
       event.preventDefault();
     },
   });
+  // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
+  const tools = h("div", { class: "tools" }, toggles, h("span", { class: "search" }, query, found));
   const element = h("section", { class: "pane diffpane", "aria-label": "step" }, title, about, tools, error, rows.element);
 
   store.on(["step", "part", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], () => {
@@ -136,14 +138,22 @@ function diffPane(store) {
     if (!same) {
       const first = shown.findIndex((row) => !row.gap && row.kind !== EQUAL);
       if (first > 10) rows.show(first);
+      reveal();
     }
     const search = store.state.query ? lowering.search(store.state.query) : null;
     drawHead(step, made.hiddenRows, search);
   });
 
+  store.on(["pinned"], reveal);
+
+  function reveal() {
+    const { lowering, pinned } = store.state;
+    if (pinned) rows.reveal([...shown.keys()].filter((i) => lineOf(shown[i]) >= 0 && lowering.link(lineOf(shown[i]), pinned) >= 0));
+  }
+
   function drawHead(step, hiddenRows, search) {
     const { lowering, part, hidden, step: index } = store.state;
-    put(title, 
+    put(title,
       h("span", { class: "letter" }, step.letter), h("b", {}, step.name), h("span", { class: "q what" }, step.summary),
       h("span", { class: "q ms", title: "time of this pass" }, `${step.ms} ms`));
     const options = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
@@ -166,7 +176,7 @@ function diffPane(store) {
       }, { class: "chip", "aria-pressed": !off, title: `${count} lines: ${off ? "show" : "hide"} them` });
     });
     const renames = step[part].renames;
-    put(tools, 
+    put(toggles,
       tab("ir", "program"), tab("plan", "plan"),
       h("span", { class: "gapper" }),
       ...classes.filter(Boolean),
@@ -174,7 +184,7 @@ function diffPane(store) {
       hiddenRows ? h("span", { class: "q" }, `${hiddenRows} lines hidden`) : null,
       toggle("collapsed", "collapse", "fold unchanged lines (c)"), toggle("split", "side by side", "before beside after (s)"),
       toggle("wrap", "wrap", `wrap long lines (w); up to ${LARGEST_WRAPPED} rows`),
-      h("span", { class: "search" }, query, found));
+    );
     if (!search) return put(found);
     if (search.first < 0) return put(found, "nowhere");
     const last = search.counts.length - 1 - [...search.counts].reverse().findIndex((count) => count > 0);

@@ -1,0 +1,202 @@
+"""The explorer's module in a page of its own, with a stand-in for the model that Jupyter gives it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, Locator, Page, Route
+
+from ttexplore.views.assets import widget_module, widget_style
+from ttexplore.views.explorer import packed
+
+# The loopback's name makes the page a secure one, which the clipboard wants; no server is behind it.
+ADDRESS = "http://localhost/"
+WIDE, NARROW = 1400, 620
+BACKENDS = [
+    {"name": "reference", "missing": ""},
+    {"name": "emulator", "missing": ""},
+    {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device"},
+]
+TARGETS = ["wormhole_n150", "blackhole_p150"]
+
+_MODEL = """
+window.sent = [];
+window.models = [];
+window.cleanups = [];
+class Model {
+  constructor(state) { this.state = state; this.heard = new Map(); }
+  get(name) { return this.state[name]; }
+  on(name, listener) { this.heard.set(name, [...(this.heard.get(name) || []), listener]); }
+  off(name, listener) { this.heard.set(name, (this.heard.get(name) || []).filter((one) => one !== listener)); }
+  emit(name, ...values) { for (const one of this.heard.get(name) || []) one(...values); }
+  count() { return [...this.heard.values()].flat().length; }
+  send(message) { window.sent.push(message); }
+}
+window.mount = async (packed, state, displays) => {
+  const {default: widget} = await import("/explorer.js");
+  const data = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const model = new Model({data, ...state});
+  window.models.push(model);
+  for (let k = 0; k < displays; k++) {
+    const el = document.body.firstElementChild.appendChild(document.createElement("div"));
+    window.cleanups.push(await widget.render({model, el}));
+  }
+};
+"""
+
+
+def keep_inside(context: BrowserContext, asked_outside: list[str]) -> None:
+    """Lets requests to this machine through; others fail and are noted in `asked_outside`."""
+
+    def judge(route: Route) -> None:
+        address = urlsplit(route.request.url)
+        if address.scheme in ("data", "blob", "file", "about") or address.hostname in ("127.0.0.1", "localhost"):
+            route.fallback()
+        else:
+            asked_outside.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", judge)
+
+
+def serve(context: BrowserContext) -> None:
+    """Answers for ADDRESS with a page that holds the module, without a server."""
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>explorer</title>'
+        '<meta name="color-scheme" content="light dark">'
+        f"<style>{widget_style()}body{{margin:0;background:light-dark(#fff,#14171c)}}</style></head>"
+        f"<body><main></main><script>{_MODEL}</script></body></html>"
+    )
+    files = {"/": (page, "text/html; charset=utf-8"), "/explorer.js": (widget_module(), "text/javascript")}
+
+    def answer(route: Route) -> None:
+        body, kind = files.get(urlsplit(route.request.url).path, ("", "text/plain"))
+        route.fulfill(status=200 if body else 204, body=body, content_type=kind)
+
+    context.route(f"{ADDRESS}**", answer)
+
+
+class ExplorerPage:
+    """A page with one or more displays of an exploration. `number` says which display is meant."""
+
+    def __init__(self, page: Page, data: Mapping[str, Any], number: int = 0) -> None:
+        self.page = page
+        self.data = data
+        self.number = number
+
+    @property
+    def root(self) -> Locator:
+        return self.page.locator(".ttx-explorer").nth(self.number)
+
+    def find(self, selector: str) -> Locator:
+        return self.root.locator(selector)
+
+    def button(self, name: str) -> Locator:
+        return self.root.get_by_role("button", name=name)
+
+    def tab(self, name: str) -> None:
+        self.root.get_by_role("tab", name=name, exact=True).click()
+
+    def press(self, *keys: str) -> None:
+        """Presses keys with the focus on the explorer itself."""
+        self.root.focus()
+        self.type(*keys)
+
+    def type(self, *keys: str) -> None:
+        """Presses keys wherever the focus is."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    # The selected step
+
+    def step(self) -> int:
+        return int(self.find(".steplist [aria-selected=true]").get_attribute("data-step") or -1)
+
+    def letter(self) -> str:
+        return self.data["steps"][self.step()]["letter"]
+
+    def position(self, letter: str) -> int:
+        return next(i for i, step in enumerate(self.data["steps"]) if step["letter"] == letter)
+
+    def go(self, letter: str) -> None:
+        self.find(f".steplist [data-step='{self.position(letter)}']").click()
+
+    def spoken(self, text: str) -> None:
+        """Waits until the live region says something that has `text` in it."""
+        self.find(".live").filter(has_text=text).wait_for(state="attached")
+
+    # The data, and what is lit
+
+    def listing(self, number: int) -> list[tuple[str, dict[int, int]]]:
+        """Text and origins (place: kind) of each line."""
+        flat = self.data["listings"][number]
+        lines: list[tuple[str, dict[int, int]]] = []
+        for k in range(0, len(flat), 3):
+            origins = self.data["origins"][flat[k + 1]]
+            lines.append((self.data["texts"][flat[k]], dict(zip(origins[::2], origins[1::2], strict=True))))
+        return lines
+
+    def places(self, kernel_line: int) -> set[int]:
+        return {number for number, (_, line) in enumerate(self.data["places"]) if line == kernel_line}
+
+    def linked(self, listing: int, kernel_line: int) -> dict[int, int]:
+        """Positions of the lines that come from a kernel line, with the kind of the link."""
+        wanted = self.places(kernel_line)
+        kinds = (
+            (i, [origins[p] for p in wanted & origins.keys()]) for i, (_, origins) in enumerate(self.listing(listing))
+        )
+        return {i: min(found) for i, found in kinds if found}
+
+    def lit(self, rows: str) -> dict[int, int]:
+        """Positions of the lit rows of a list that exist now, with the kind of the link."""
+        return {
+            int(i): int(kind)
+            for i, kind in self.find(f"{rows} .l").evaluate_all(
+                "rows => rows.flatMap((row) => [0, 1, 2].filter((kind) => row.classList.contains(`lit${kind}`))"
+                ".map((kind) => [row.dataset.i, kind]))"
+            )
+        }
+
+    def source_row(self, kernel_line: int) -> Locator:
+        return self.find(f".source .l[data-i='{self.data['source']['lines'].index(kernel_line)}']")
+
+    # Python's side
+
+    def sent(self) -> list[dict[str, Any]]:
+        return self.page.evaluate("sent")
+
+    def answer(self, message: Mapping[str, Any], data: Mapping[str, Any] | None = None, question: int = -1) -> None:
+        """Answers a question as Python would; `data` goes with it as bytes."""
+        self.page.evaluate(
+            """([question, message, packed]) => {
+                const raw = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+                const bytes = packed ? [new DataView(raw.buffer)] : [];
+                models[0].emit("msg:custom", {id: sent.at(question).id, ...message}, bytes);
+            }""",
+            [question, message, base64.b64encode(packed(dict(data))).decode() if data else ""],
+        )
+
+    def set(self, name: str, value: Any) -> None:
+        self.page.evaluate(
+            "([name, value]) => { models[0].state[name] = value; models[0].emit(`change:${name}`); }", [name, value]
+        )
+
+
+def mount(
+    page: Page, data: Mapping[str, Any], *, displays: int = 1, backends: Sequence[Mapping[str, Any]] = tuple(BACKENDS),
+    **state: Any,
+) -> ExplorerPage:  # fmt: skip
+    """Shows an exploration's data in a page that has been opened at ADDRESS."""
+    page.evaluate(
+        "([packed, state, displays]) => mount(packed, JSON.parse(state), displays)",
+        [
+            base64.b64encode(packed(dict(data))).decode(),
+            json.dumps({"backends": list(backends), "targets": TARGETS, "stale": "", **state}),
+            displays,
+        ],
+    )
+    return ExplorerPage(page, data)

@@ -1,0 +1,76 @@
+"""axe finds nothing serious in any view, in both themes, wide and narrow; nothing is said by colour alone."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import NARROW, WIDE, ExplorerPage
+from ttexplore import Exploration
+from ttexplore.record import ErrorRecord
+from ttexplore.views.explorer import error_data
+
+TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if")
+
+
+def violations(explorer: ExplorerPage) -> list[str]:
+    """What axe finds serious or critical: the rule, and the first elements that break it."""
+    response: dict[str, Any] = Axe().run(explorer.page).response
+    return [
+        f"{one['id']}: {node['html'][:120]} {[check['message'] for check in node['any']][:1]}"
+        for one in response["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(
+    show: Show, gemm: Exploration, refused: Exploration, theme: Literal["light", "dark"], width: int
+) -> None:
+    explorer = show(gemm.data, theme=theme, width=width, stale="matmul has changed: explore it again")
+    found: dict[str, list[str]] = {}
+    for tab in TABS:
+        explorer.tab(tab)
+        found[tab] = violations(explorer)
+    explorer.tab("Steps")
+    explorer.press("c", "s", "w")
+    explorer.source_row(25).click()
+    explorer.press("/")
+    explorer.page.keyboard.type("copy")
+    found["pinned, split, wrapped, searched"] = violations(explorer)
+    explorer.press("?")
+    found["help"] = violations(explorer)
+    explorer.type("Escape")
+    explorer.tab("Run")
+    explorer.button("Run").click()
+    explorer.answer({"state": "failed", "error": error_data(ErrorRecord("BackendError", "it failed", "try again"))})
+    found["failed run"] = violations(explorer)
+    explorer.page.context.close()
+    found["failed lowering"] = violations(show(refused.data, theme=theme, width=width))
+    assert {place: what for place, what in found.items() if what} == {}
+
+
+def test_changes_and_states_are_told_by_signs_too(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data)
+    session = explorer.page.context.new_cdp_session(explorer.page)
+    session.send("Emulation.setEmulatedVisionDeficiency", {"type": "achromatopsia"})
+    explorer.go("D1")
+    explorer.press("c")
+    rows = explorer.find(".diff .l").evaluate_all(
+        "rows => rows.map((row) => [row.classList.item(1), row.querySelector('.g').textContent])"
+    )
+    signs = {name: {sign for kind, sign in rows if kind == name} for name in ("a", "r", "v")}
+    assert signs == {"a": {"+"}, "r": {"−"}, "v": {"⇄"}}
+    glyphs = explorer.find(".steplist .k").all_inner_texts()
+    assert glyphs == [step["glyph"] for step in explorer.data["steps"]]
+    names = explorer.find(".steplist .k").evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))")
+    assert names == [step["state"] for step in explorer.data["steps"]]
+    explorer.tab("Cores")
+    working = [core for core in explorer.data["cores"]["cores"] if core["items"]]
+    numbers = [text for text in explorer.find(".coremap [data-core] text").all_text_contents() if text.isdigit()]
+    assert len(numbers) >= len(working)

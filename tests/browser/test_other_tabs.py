@@ -1,0 +1,205 @@
+"""Cores, code, run and what-if, with answers made by hand where Python would give them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import ExplorerPage
+from ttexplore import Exploration
+from ttexplore.record import ErrorRecord
+from ttexplore.views.explorer import error_data
+
+
+@pytest.fixture
+def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
+    return show(gemm.data)
+
+
+def test_cores_show_each_measure(explorer: ExplorerPage) -> None:
+    explorer.tab("Cores")
+    cores = explorer.data["cores"]["cores"]
+    per_item = explorer.data["cores"]["tiles_per_item"]
+    labels = explorer.find(".coremap [data-core]").evaluate_all(
+        "cells => cells.map((cell) => [cell.dataset.core, cell.querySelector('text')?.textContent])"
+    )
+    shown = dict(labels)
+    assert all(shown[f"{core['x']},{core['y']}"] == str(core["items"]) for core in cores if core["items"])
+    explorer.find("select[aria-label=measure]").select_option("tiles moved")
+    first = next(core for core in cores if core["items"])
+    cell = explorer.find(f".coremap [data-core='{first['x']},{first['y']}'] text")
+    assert cell.text_content() == str(first["items"] * per_item)
+    assert explorer.sent() == []
+
+
+def test_arrows_choose_cores_and_the_card_tells_their_arguments(explorer: ExplorerPage) -> None:
+    explorer.tab("Cores")
+    explorer.find(".coremap [data-core][tabindex='0']").focus()
+    explorer.type("Home", "ArrowRight", "ArrowDown")
+    chosen = explorer.find(".coremap [aria-pressed=true]").get_attribute("data-core")
+    assert chosen == "1,1"
+    core = next(core for core in explorer.data["cores"]["cores"] if (core["x"], core["y"]) == (1, 1))
+    card = explorer.find(".corecard").inner_text()
+    assert f"core (1, 1) NoC ({core['noc'][0]}, {core['noc'][1]})" in card
+    for kernel, arguments in core["arguments"].items():
+        assert not arguments or f"{kernel} arguments" in card
+        assert all(name in card and value in card for name, value in arguments)
+    explorer.type("ArrowLeft")
+    assert explorer.find(".coremap [aria-pressed=true]").get_attribute("data-core") == "0,1"
+    # Arrows at the edge stay, and no step is changed.
+    step = explorer.data["steps"][0]["letter"]
+    explorer.type("ArrowLeft")
+    assert explorer.find(".coremap [aria-pressed=true]").get_attribute("data-core") == "0,1"
+    assert step == "A0"
+
+
+@pytest.mark.parametrize("kind", ["SVG", "PNG"])
+def test_the_core_map_can_be_saved(explorer: ExplorerPage, kind: str, tmp_path: Path) -> None:
+    explorer.tab("Cores")
+    with explorer.page.expect_download() as download:
+        explorer.button(f"save the drawing of cores as {kind}").click()
+    path = tmp_path / "cores"
+    download.value.save_as(path)
+    assert path.read_bytes().startswith(b"<svg" if kind == "SVG" else b"\x89PNG")
+
+
+def test_code_is_copied_and_saved_as_it_is(explorer: ExplorerPage, gemm: Exploration, tmp_path: Path) -> None:
+    explorer.tab("Code")
+    wanted = gemm.code["reader"].text
+    explorer.button("copy reader.cpp").click()
+    explorer.spoken("reader.cpp copied")
+    assert explorer.page.evaluate("navigator.clipboard.readText()").rstrip("\n") == wanted.rstrip("\n")
+    with explorer.page.expect_download() as download:
+        explorer.button("download compute.cpp").click()
+    assert download.value.suggested_filename == "compute.cpp"
+    path = tmp_path / "compute.cpp"
+    download.value.save_as(path)
+    assert path.read_text(encoding="utf-8").rstrip("\n") == gemm.code["compute"].text.rstrip("\n")
+
+
+def test_other_files_are_behind_a_choice(explorer: ExplorerPage) -> None:
+    explorer.tab("Code")
+    choice = explorer.find(".codeview select")
+    names = choice.locator("option").all_inner_texts()
+    assert names == [file["name"] for file in explorer.data["files"]][3:]
+    choice.select_option("tt.plan.json")
+    assert '"kernel"' in explorer.find("[aria-label='tt.plan.json']").inner_text()
+
+
+def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    explorer.find("select[aria-label=backend]").select_option("emulator")
+    explorer.find("input[type=number]").fill("7")
+    explorer.button("Run").click()
+    (question,) = explorer.sent()
+    assert (question["do"], question["backend"], question["seed"]) == ("run", "emulator", 7)
+    busy = explorer.button("Running …")
+    assert busy.is_disabled()
+    explorer.answer({"state": "progress", "text": "compiling ..."})
+    assert "compiling ..." in explorer.find(".runview [role=status]").inner_text()
+    # The button has lost the focus by becoming disabled; the explorer, not the page around it, has it now.
+    assert explorer.page.evaluate("document.activeElement.classList.contains('ttx-explorer')")
+    explorer.answer({"state": "done", "html": "<b>passed with PCC 1.0</b>", "passed": True})
+    assert explorer.find(".result b").inner_text() == "passed with PCC 1.0"
+    assert not explorer.button("Run").is_disabled()
+    assert "compiling ..." in (explorer.find(".log").text_content() or "")
+    explorer.spoken("the run passed")
+
+
+def test_cancel_asks_python_to_stop(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    assert not explorer.button("Cancel").is_visible()
+    explorer.button("Run").click()
+    explorer.button("Cancel").click()
+    assert [question["do"] for question in explorer.sent()] == ["run", "cancel"]
+    error = error_data(ErrorRecord("BackendError", "cancelled", "run it again"))
+    explorer.answer({"state": "failed", "error": error}, question=0)
+    assert "cancelled" in explorer.find(".result .card.fault").inner_text()
+    assert not explorer.button("Cancel").is_visible()
+
+
+def test_a_failed_run_is_a_card_and_the_next_one_can_begin(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    explorer.press("r")
+    error = error_data(ErrorRecord("RuntimeFailure", "deadlock\nreader waits", "use more stages", None, "TTX-Q001"))
+    explorer.answer({"state": "failed", "error": error})
+    card = explorer.find(".result [role=alert]").inner_text()
+    assert all(part in card for part in ("RuntimeFailure", "deadlock", "reader waits", "use more stages", "TTX-Q001"))
+    assert not explorer.button("Run").is_disabled()
+
+
+def test_a_backend_that_is_missing_says_what_it_needs(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    explorer.find("select[aria-label=backend]").select_option("ttnn")
+    assert explorer.button("Run").is_disabled()
+    assert "needs the SDK: ttexplore setup device" in explorer.find(".runview").inner_text()
+    assert not explorer.button("Check every step").is_disabled()
+
+
+def test_without_python_the_buttons_say_why_they_rest(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, live=False)
+    explorer.tab("Run")
+    assert explorer.button("Run").is_disabled()
+    assert explorer.button("Check every step").is_disabled()
+    assert "no Python behind this page" in explorer.find(".runview").inner_text()
+    explorer.tab("What if")
+    assert explorer.button("Lower and compare").is_disabled()
+    assert "no Python behind this page" in explorer.find(".whatifview").inner_text()
+
+
+def test_the_check_names_the_first_bad_step_and_leads_to_it(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    explorer.button("Check every step").click()
+    results = [
+        {
+            "letter": step["letter"], "step": step["name"], "passed": position < 9, "pcc": "0.5000000",
+            "error": "1.00e+00", "message": "" if position < 9 else "C differs",
+        }
+        for position, step in enumerate(explorer.data["steps"])
+    ]  # fmt: skip
+    explorer.answer({"state": "done", "results": results, "first_bad": "split_device_kernel"})
+    assert "✖ split_device_kernel is the first step that changes the result" in explorer.find(".checks").inner_text()
+    explorer.button("D1 split_device_kernel").click()
+    assert explorer.letter() == "D1"
+    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "Steps"
+
+
+def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("What if")
+    form = explorer.find(".whatifview form")
+    form.get_by_label("policy").select_option(label="strided")
+    explorer.button("Lower and compare").click()
+    (question,) = explorer.sent()
+    assert (question["do"], question["options"]) == ("fork", {"policy": '"strided"'})
+    other = gemm.fork(policy="strided")
+    explorer.answer({"state": "done", "variant": "1"}, other.data)
+    compared = explorer.find(".compared")
+    compared.locator("table").first.wait_for()
+    assert 'policy="strided"' in compared.inner_text()
+    assert (
+        "the programs differ from B2 on" in compared.inner_text()
+        or "the programs are the same" in compared.inner_text()
+    )
+    explorer.button("Run both").click()
+    explorer.answer({"state": "done", "html": "<p>first result</p>", "passed": True})
+    explorer.page.wait_for_function("sent.length === 3")
+    explorer.answer({"state": "done", "html": "<p>second result</p>", "passed": True})
+    compared.get_by_text("second result").wait_for()
+    assert [one["variant"] for one in explorer.sent()[1:]] == ["", "1"]
+    explorer.button("Explore this lowering").click()
+    assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
+    explorer.button("Back to the first one").click()
+    assert not explorer.find(".banner").is_visible()
+
+
+def test_what_if_shows_the_refusal_of_an_option(explorer: ExplorerPage) -> None:
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer(
+        {"state": "failed", "error": error_data(ErrorRecord("UsageError", "no such policy", "use strided"))}
+    )
+    explorer.find(".compared .card").wait_for()
+    assert "no such policy" in explorer.find(".compared").inner_text()
+    assert not explorer.button("Lower and compare").is_disabled()
