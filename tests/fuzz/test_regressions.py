@@ -292,3 +292,33 @@ def kernel(A: T.Tensor((32, n), "bfloat16"), C: T.Tensor((32, n), "bfloat16")):
         T.copy(c, C[0, bx * 96])
 """
     holds(text, tmp_path, options={"policy": "rectangular"}, sizes={"n": 267}, later={"n": 57})
+
+
+def test_a_value_that_only_an_unused_name_reads(tmp_path: Path) -> None:
+    """What a nest covers is not needed from before it, and what only a dropped statement has read goes as well."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((32, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "bfloat16")):
+    with T.Kernel(1) as bx:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        b = T.alloc_shared((32, 32), "bfloat16")
+        c = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A, a)
+        T.copy(B, b)
+        T.clear(c)
+        T.gemm(a, b, c)
+        for i, j in T.Parallel(32, 32):
+            x = c[i, j] * 0.5
+            c[i, j] = c[i, j] * 3.0
+            c[i, j] = 1.0
+        T.copy(c, C)
+"""
+    holds(text, tmp_path)
+    exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
+    assert [note.partition(" is never used")[0] for note in exploration.plan.notes if "never used" in note] == [
+        f"the value of {name} of line {line}"
+        for name, line in (("x", 15), ("c", 16), ("a", 10), ("b", 11), ("c", 12), ("c", 13))
+    ]

@@ -19,13 +19,15 @@ def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
 
     They would fill circular buffers that nobody empties. Raises what finding the webs raises.
     """
-    found = webs(function)
-    live = _live(found)
-    if len(live) == len(found):
-        return function, ()
     notes: list[str] = []
-    body = _body(statements(function.body), found, live, notes)
-    return with_function_body(function, body), tuple(notes)
+    while True:
+        told = len(notes)
+        found = webs(function)
+        body = _body(statements(function.body), found, _live(found), notes)
+        if len(notes) == told:
+            return function, tuple(notes)
+        # What only they have read has lost its readers.
+        function = with_function_body(function, body)
 
 
 def _live(found: tuple[Web, ...]) -> set[int]:
@@ -51,11 +53,7 @@ def _live(found: tuple[Web, ...]) -> set[int]:
 def _needed(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
     """The buffers whose values the statement needs for what is live of its results."""
     if is_parallel(statement):
-        needed: list[Any] = []
-        stores = parallel_nest(statement)[1]
-        for number in _kept(stores, statement, found, live):
-            needed += [load.source for load in loads_of(stores[number].value)]
-        return needed
+        return _kept(statement, found, live)[1]
     stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
     if not stores and not _live_targets(statement, found, live):
         return []
@@ -71,16 +69,21 @@ def _live_targets(statement: Any, found: tuple[Web, ...], live: set[int]) -> lis
     ]
 
 
-def _kept(stores: list[Any], statement: Any, found: tuple[Web, ...], live: set[int]) -> set[int]:
-    """The numbers of those `stores` of a T.Parallel nest that its live results need: those to them, and those that
-    these read."""
-    needed = _live_targets(statement, found, live)
-    kept: set[int] = set()
-    for number, store in reversed(list(enumerate(stores))):
-        if any(store.buffer.same_as(one) for one in needed):
-            kept.add(number)
-            needed = [*needed, *(load.source for load in loads_of(store.value))]
-    return kept
+def _kept(nest: Any, found: tuple[Web, ...], live: set[int]) -> tuple[list[Any], list[Any]]:
+    """The statements of a T.Parallel nest that its live results need, and the buffers that these read from before it.
+
+    A store covers its buffer: what was in it before is needed only where the stored value reads it.
+    """
+    needed = _live_targets(nest, found, live)
+    kept: list[Any] = []
+    for one in reversed(parallel_body(nest)[1]):
+        target = one.buffer if isinstance(one, tirx.BufferStore) else one.var
+        if any(target.same_as(other) for other in needed):
+            kept.insert(0, one)
+            needed = [other for other in needed if not target.same_as(other)]
+            needed += [load.source for load in loads_of(one.value)]
+            needed += [node for node in nodes_of(one.value) if isinstance(node, ir.Var)]
+    return kept, needed
 
 
 def _body(body: list[Any], found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
@@ -106,25 +109,13 @@ def _statement(statement: Any, found: tuple[Web, ...], live: set[int], notes: li
 
 
 def _parallel(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
-    """The nest with the stores that live results need, and with the names that these use."""
-    body = parallel_body(statement)[1]
-    stores = [one for one in body if isinstance(one, tirx.BufferStore)]
-    numbers = _kept(parallel_nest(statement)[1], statement, found, live)
-    kept = [store for number, store in enumerate(stores) if number in numbers]
-    made: list[Any] = []
-    used: list[Any] = []
-    for one in reversed(body):
-        wanted = any(one is store for store in kept) or (
-            isinstance(one, tirx.Bind) and any(one.var.same_as(variable) for variable in used)
-        )
-        if wanted:
-            made.insert(0, one)
-            used += [node for node in nodes_of(one.value) if isinstance(node, ir.Var)]
-    gone = [one for one in body if not any(one is other for other in made)]
+    """The nest with the stores and names that live results need."""
+    kept, _ = _kept(statement, found, live)
+    gone = [one for one in parallel_body(statement)[1] if not any(one.same_as(other) for other in kept)]
     notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
     if not gone:
         return [statement]
-    return [_nest(statement, made)] if made else []
+    return [_nest(statement, kept)] if kept else []
 
 
 def _nest(statement: Any, body: list[Any]) -> Any:
