@@ -16,7 +16,7 @@ import tempfile
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 
-from tests.fuzz.campaign import CHUNK, Tally, search
+from tests.fuzz.campaign import CHUNK, Check, Tally, search
 from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.laws import Checks, check
 from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
@@ -45,8 +45,9 @@ def run_chunk(count: int, start: int, every_emulator: int, known: Tally) -> Tall
             )
             return check(kernel, schedule, checks)
 
-        def full(kernel: Kernel, schedule: Schedule) -> str:
-            return check(kernel, schedule, Checks(emulator, True, headers))
+        def full(law: str) -> Check:
+            checks = Checks(emulator, True, headers).finding(law)
+            return lambda kernel, schedule: check(kernel, schedule, checks)
 
         return search(count, checked, full, start=start, known=known)
 

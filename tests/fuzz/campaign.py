@@ -73,10 +73,10 @@ def signature(error: LawBroken) -> str:
     return re.sub(r"\s+", " ", text)[:160]
 
 
-def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -> Tally:
+def search(count: int, check: Check, full: Callable[[str], Check], *, start: int, known: Tally) -> Tally:
     """Draw `count` different kernels from the seed `start` and check each; failures not `known` are made small.
 
-    `check` may sample the costly laws; `full` checks them all, so that a failure is found again.
+    `check` may sample the costly laws; ``full(law)`` always checks this one, so that a failure is found again.
     """
     begin, processor_begin = time.perf_counter(), processor_seconds()
     tally = Tally()
@@ -94,7 +94,6 @@ def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -
         # Drawing comes back to what it has drawn; another one is drawn instead.
         text = f"{source_text(kernel)}{schedule}"
         assume(text not in seen)
-        seen.add(text)
         tally.traits.update(traits(kernel, schedule))
         try:
             tally.outcomes[told(check, kernel, schedule)] += 1
@@ -102,7 +101,9 @@ def search(count: int, check: Check, full: Check, *, start: int, known: Tally) -
             name = signature(error)
             tally.again[name] += 1
             if name not in known.failures and name not in tally.failures:
-                tally.failures[name] = small(kernel, schedule, full, name)
+                tally.failures[name] = small(kernel, schedule, full(error.law), name)
+        # At the end: after a crash of the campaign itself the case is drawn again, to tell what it was.
+        seen.add(text)
 
     draw()
     tally.seconds = time.perf_counter() - begin

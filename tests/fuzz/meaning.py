@@ -337,6 +337,7 @@ class _Run:
         self.kernel, self.precision = kernel, precision
         self.names: dict[str, Any] = {}
         self.values: dict[str, Interval] = {}
+        self.value_dtypes: dict[str, str | None] = {}
         self.dtypes = {tensor.name: tensor.dtype for tensor in kernel.tensors}
         self.storage = {tensor.name: Interval.exact(np.full(kernel.shape(tensor), np.nan)) for tensor in kernel.tensors}
         for tensor, array in zip(inputs(kernel), arrays, strict=True):
@@ -430,7 +431,7 @@ class _Run:
         for one in statement.body:
             value = self.value(one.value)
             if isinstance(one, Bind):
-                self.values[one.name] = value
+                self.values[one.name], self.value_dtypes[one.name] = value, self.dtype(one.value)
             else:
                 parts = (np.broadcast_to(x, statement.extents) for x in (value.value, value.low, value.high))
                 self.put(one.buffer, Interval(*(np.array(part) for part in parts)))
@@ -448,7 +449,37 @@ class _Run:
             case Named(name):
                 return self.values[name]
             case Call(name, arguments):
-                return OPERATIONS[name].meaning(self.precision, *map(self.value, arguments))
+                return OPERATIONS[name].meaning(self.precision, *self.operands(name, arguments))
+
+    def operands(self, name: str, arguments: tuple[Expression, ...]) -> list[Interval]:
+        """The values of the arguments, in the dtype that they have in common."""
+        wanted = self.common_dtype(name, arguments)
+        found: list[Interval] = []
+        for argument in arguments:
+            value = self.value(argument)
+            is_cast = wanted == "float16" and self.dtype(argument) == "bfloat16"
+            found.append(rounded(value, wanted, self.precision) if is_cast else value)
+        return found
+
+    def dtype(self, expression: Expression) -> str | None:
+        """The dtype that the language gives an expression; none for constants, which take that of the other side."""
+        match expression:
+            case Load(buffer, _):
+                return self.dtypes[buffer]
+            case Constant() | Position():
+                return None
+            case Named(name):
+                return self.value_dtypes[name]
+            case Call("float32" | "bfloat16" as name, _):
+                return name
+            case Call(name, arguments):
+                dtype = self.common_dtype(name, arguments)
+                return "float32" if dtype is None and len(arguments) == 1 else dtype
+
+    def common_dtype(self, name: str, arguments: tuple[Expression, ...]) -> str | None:
+        """The dtype of a result: the widest one; of those with 16 bits, float16."""
+        dtypes = {self.dtype(one) for one in (arguments[1:] if name == "select" else arguments)}
+        return next((dtype for dtype in ("float32", "float16", "bfloat16") if dtype in dtypes), None)
 
 
 def _transposed(interval: Interval) -> Interval:

@@ -8,8 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fuzz.campaign import Tally, search, signature
-from tests.fuzz.description import Allocate, Call, Copy, Kernel, Load, Loop, Parallel, Region, Schedule, Store, Tensor
+from tests.fuzz.campaign import Check, Tally, search, signature
+from tests.fuzz.description import (
+    Allocate,
+    Bind,
+    Call,
+    Copy,
+    Kernel,
+    Load,
+    Loop,
+    Named,
+    Parallel,
+    Region,
+    Schedule,
+    Store,
+    Tensor,
+)
 from tests.fuzz.draw import OPTIONS
 from tests.fuzz.laws import Checks, LawBroken, check
 from tests.fuzz.meaning import REFERENCE, device_precision, expected, random_inputs
@@ -30,8 +44,8 @@ def test_random_kernels_obey_every_law(seed: int) -> None:
         number = next(turn)
         return check(kernel, schedule, Checks(emulator if number % 5 == 0 else None, number % 10 == 0))
 
-    def full(kernel: Kernel, schedule: Schedule) -> str:
-        return check(kernel, schedule, Checks(emulator, True))
+    def full(law: str) -> Check:
+        return lambda kernel, schedule: check(kernel, schedule, Checks(emulator, True).finding(law))
 
     tally = search(KERNELS_A_SEED, sampled, full, start=seed, known=Tally())
     told = [failure.text(number) for number, failure in enumerate(tally.failures.values(), 1)]
@@ -84,6 +98,26 @@ def test_the_meaning_is_numpys() -> None:
     assert device.contains(squares).all()
     assert not device.contains(squares * 1.05)[np.abs(squares) > 0.1].any()
     assert not device.contains(np.full((64, 32), np.nan)).any()
+
+
+def test_numbers_of_two_dtypes_meet_in_one_of_them() -> None:
+    """The language turns bfloat16 to float16 beside float16, so what was computed is rounded."""
+    whole = ("0", "0")
+    a, h = (Load(name, ("i", "j")) for name in ("a", "h"))
+    for value in (Call("multiply", (Call("log", (a,)), h)), Call("subtract", (Named("x"), h))):
+        kernel = Kernel(
+            (1,),
+            (Tensor("A", (8, 32), "bfloat16", "positive"), Tensor("C", (8, 32), "bfloat16")),
+            (
+                Allocate("a", (8, 32), "bfloat16", "shared"),
+                Allocate("h", (8, 32), "float16", "shared"),
+                Copy(Region("A", whole, (8, 32), "whole"), Region("a", whole, (8, 32), "whole")),
+                Copy(Region("a", whole, (8, 32), "whole"), Region("h", whole, (8, 32), "whole")),
+                Parallel(("i", "j"), (8, 32), (Bind("x", Call("log", (a,))), Store("a", value))),
+                Copy(Region("a", whole, (8, 32), "whole"), Region("C", whole, (8, 32), "whole")),
+            ),
+        )
+        assert check(kernel, Schedule(), Checks()) == ""
 
 
 def test_a_wrong_expectation_is_found_and_made_small() -> None:
