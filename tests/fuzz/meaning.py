@@ -458,7 +458,7 @@ class _Run:
         for argument in arguments:
             value = self.value(argument)
             is_cast = wanted == "float16" and self.dtype(argument) == "bfloat16"
-            found.append(rounded(value, wanted, self.precision) if is_cast else value)
+            found.append(rounded(value, "float16", self.precision) if is_cast else value)
         return found
 
     def dtype(self, expression: Expression) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import ttexplore as ttx
 
 
@@ -322,3 +324,54 @@ def kernel(A: T.Tensor((32, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16"),
         f"the value of {name} of line {line}"
         for name, line in (("x", 15), ("c", 16), ("a", 10), ("b", 11), ("c", 12), ("c", 13))
     ]
+
+
+def test_float32_factors_that_are_copied_on_stay_whole(tmp_path: Path) -> None:
+    """The circular buffers of factors are cut to TF32, also where a tile of them is only copied."""
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 64), "float32"),
+    B: T.Tensor((32, 64), "float32"),
+    V: T.Tensor((32,), "float32"),
+    C: T.Tensor((32, 32), "bfloat16"),
+    D: T.Tensor((32, 64), "float32"),
+    E: T.Tensor((32, 64), "float32"),
+    W: T.Tensor((32,), "float32"),
+):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), "float32")
+        b = T.alloc_shared((32, 32), "float32")
+        m = T.alloc_shared((32, 32), "float32")
+        v = T.alloc_shared((32,), "float32")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.clear(c)
+        T.copy(V, v)
+        for k in T.serial(2):
+            T.copy(A[0, k * 32], a)
+            T.copy(B[0, k * 32], b)
+            T.gemm(a, b, c, transpose_A=True, transpose_B=True)
+            T.copy(b, m)
+            T.copy(a, D[0, k * 32])
+            T.copy(m, E[0, k * 32])
+        for i, j in T.Parallel(32, 32):
+            c[i, j] = c[i, j] + v[i]
+        T.copy(c, C)
+        T.copy(v, W)
+""",
+        encoding="utf-8",
+    )
+    exploration = ttx.explore(f"{path}::kernel")
+    check = exploration.check()
+    assert check, str(check)
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(shape, np.float32) for shape in ((32, 64), (32, 64), (32,))]
+    run = exploration.run(inputs)
+    assert run.passed, run.message
+    for copy, tensor in zip(run.outputs[1:], inputs, strict=True):
+        np.testing.assert_array_equal(copy, tensor)

@@ -1,7 +1,8 @@
 """Which storage each on-chip value gets: a circular buffer or DST. Decided by A2, carried out by C1.
 
 A circular buffer has one kernel that pushes and one that pops, so a value that is loaded and then changed, or used by
-the compute kernel and stored as well, becomes several buffers with tile copies between them.
+the compute kernel and stored as well, becomes several buffers with tile copies between them. So does a float32 value
+that the FPU multiplies and that is stored or copied on as float32, which has to stay whole.
 """
 
 from __future__ import annotations
@@ -281,7 +282,7 @@ class _Web:
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
-                if home.kind == "dst":
+                if home.kind == "dst" or self._is_kept_whole():
                     operand = self._add(f"{self.name}_operand", "cb", exact=False)
                     self._copy_before(read, name, operand, transpose=False)
                 else:
@@ -289,7 +290,7 @@ class _Web:
                 turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
                 self.staging.reads[key] = turned
-            elif role in _FROM_CIRCULAR_BUFFERS and (home.kind == "dst" or not self._order_fits(home, read, role)):
+            elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
                 operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=role in ("row", "scalar"))
                 self._copy_before(read, name, operand, transpose=False)
@@ -309,11 +310,26 @@ class _Web:
     def _copy_before(self, statement: Any, source: str, target: str, *, transpose: bool) -> None:
         self.staging.before.setdefault(statement, []).append((source, target, transpose))
 
+    def _serves(self, home: StagingBuffer, read: Any, role: str) -> bool:
+        """Whether an operation on circular buffers can read the value where it is, without cutting it for others."""
+        cuts = role in ("A", "B") and self._is_kept_whole()
+        return home.kind == "cb" and self._order_fits(home, read, role) and not cuts
+
+    def _is_kept_whole(self) -> bool:
+        """Whether float32 is copied on as float32: the FPU's circular buffers are cut to TF32, also where a tile of
+        them is only copied. So its operations get buffers of their own, which the compute kernel fills from the whole
+        one: that costs L1 and copies of tiles, and no second transfer from DRAM."""
+        copied = [_tensor_of_store(store) for store in self.stores]
+        copied += [arguments(read)[1].source for read, role in self.uses if role == "source"]
+        return self.dtype == "float32" and any(dtype_of(target) == "float32" for target in copied)
+
     @staticmethod
     def _order_fits(home: StagingBuffer, read: Any, role: str) -> bool:
         return (home.order == "column_major") == _is_transposed_b(read, role)
 
     def _exact(self) -> bool:
+        if self._is_kept_whole():
+            return True
         if any(self._is_turned(read, role) for read, role in self.uses):
             return False
         return all(role in ("element", "source", "row", "column", "scalar") for _, role in self.uses)
