@@ -42,6 +42,8 @@ from tests.fuzz.description import (
 
 Array = NDArray[np.float64]
 
+INTEGERS = ("int32", "uint8")
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -86,6 +88,7 @@ class Precision:
 
 
 # The reference computes in float32 and rounds where the kernel stores.
+_WHOLE = Precision(unit=0.0, product=0.0, mantissa_bits=52, keeps_more=False)
 REFERENCE = Precision(unit=2**-22, product=2**-21, mantissa_bits=23, keeps_more=False)
 _PRODUCT = {"LoFi": 2**-4, "HiFi2": 2**-7, "HiFi3": 2**-8, "HiFi4": 2**-9}
 
@@ -280,6 +283,8 @@ OPERATIONS: dict[str, Operation] = {
 
 def to_dtype(values: Any, dtype: str) -> Array:
     """`values` as what the chip holds of a kernel dtype: float16 is held as bfloat16."""
+    if dtype in INTEGERS:
+        return np.trunc(np.asarray(values, np.float64))
     held = ml_dtypes.bfloat16 if dtype in ("bfloat16", "float16") else np.float32
     return np.asarray(values, np.float64).astype(np.float32).astype(held).astype(np.float64)
 
@@ -290,6 +295,8 @@ def rounded(interval: Interval, dtype: str, precision: Precision) -> Interval:
     if precision.keeps_more:
         low, high = np.minimum(low, interval.low), np.maximum(high, interval.high)
     made = Interval(to_dtype(interval.value, dtype), low, high)
+    if dtype in INTEGERS:
+        return made
     # A chip may cut where the reference rounds.
     return made.widened(2**-7 * made.size) if precision.keeps_more and dtype != "float32" else made
 
@@ -305,13 +312,13 @@ def _operand(interval: Interval, precision: Precision) -> Interval:
 # Running
 
 
-def random_inputs(kernel: Kernel, seed: int) -> tuple[NDArray[np.float32], ...]:
+def random_inputs(kernel: Kernel, seed: int) -> tuple[NDArray[Any], ...]:
     """An array for each input tensor."""
     random = np.random.default_rng(seed)
     return tuple(_random(random, kernel.shape(tensor), tensor) for tensor in inputs(kernel))
 
 
-def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor) -> NDArray[np.float32]:
+def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor) -> NDArray[Any]:
     match tensor.values:
         case "coarse":
             values = random.integers(-64, 65, shape) / 32
@@ -319,6 +326,10 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor)
             values = random.integers(16, 65, shape) / 32
         case "normal":
             values = np.clip(random.standard_normal(shape), -4, 4)
+        case "whole":
+            return random.integers(-200, 201, shape).astype(np.int32)
+        case "bytes":
+            return np.maximum(random.integers(-128, 256, shape), 0).astype(np.uint8)
     return values.astype(np.float32)
 
 
@@ -441,7 +452,8 @@ class _Run:
             case Load(buffer, indices):
                 whole = self.storage[buffer]
                 at = tuple(self.index(text) for text in indices)
-                return _operand(Interval(whole.value[at], whole.low[at], whole.high[at]), self.precision)
+                value = Interval(whole.value[at], whole.low[at], whole.high[at])
+                return value if self.dtypes[buffer] in INTEGERS else _operand(value, self.precision)
             case Constant(value):
                 return Interval.exact(value)
             case Position(text):
@@ -449,7 +461,9 @@ class _Run:
             case Named(name):
                 return self.values[name]
             case Call(name, arguments):
-                return OPERATIONS[name].meaning(self.precision, *self.operands(name, arguments))
+                whole = self.common_dtype(name, arguments) in INTEGERS
+                precision = _WHOLE if whole else self.precision
+                return OPERATIONS[name].meaning(precision, *self.operands(name, arguments))
 
     def operands(self, name: str, arguments: tuple[Expression, ...]) -> list[Interval]:
         """The values of the arguments, in the dtype that they have in common."""
@@ -474,12 +488,13 @@ class _Run:
                 return name
             case Call(name, arguments):
                 dtype = self.common_dtype(name, arguments)
-                return "float32" if dtype is None and len(arguments) == 1 else dtype
+                turned = dtype is None or (dtype in INTEGERS and name != "abs")
+                return "float32" if turned and len(arguments) == 1 else dtype
 
     def common_dtype(self, name: str, arguments: tuple[Expression, ...]) -> str | None:
-        """The dtype of a result: the widest one; of those with 16 bits, float16."""
+        """The dtype of a result: numbers before integers, then the widest one; of those with 16 bits, float16."""
         dtypes = {self.dtype(one) for one in (arguments[1:] if name == "select" else arguments)}
-        return next((dtype for dtype in ("float32", "float16", "bfloat16") if dtype in dtypes), None)
+        return next((dtype for dtype in ("float32", "float16", "bfloat16", *INTEGERS) if dtype in dtypes), None)
 
 
 def _transposed(interval: Interval) -> Interval:

@@ -62,6 +62,9 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
         yield "tensor of no whole tiles"
     if any(len(shape) > 2 for shape in shapes.values()):
         yield "tensor of rank 3 and more"
+    for dtype in ("int32", "uint8"):
+        if any(tensor.dtype == dtype for tensor in kernel.tensors):
+            yield dtype
     for one in statements(kernel.body):
         if isinstance(one, Allocate) and any(extent % 32 for extent in one.shape):
             yield "block of no whole tiles"

@@ -25,7 +25,9 @@ from tests.fuzz.draw.ranges import follow, value_range
 from tests.fuzz.meaning import Interval
 
 DTYPES = ("bfloat16", "float32", "float16")
-_LIMITS = {"coarse": (-2, 2), "positive": (0.5, 2), "normal": (-4, 4)}
+# These meet numbers only where `integers` draws so.
+_INTEGERS = ("int32", "uint8")
+_LIMITS = {"coarse": (-2, 2), "positive": (0.5, 2), "normal": (-4, 4), "whole": (-200, 200), "bytes": (0, 255)}
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,23 @@ class Draft(Grid):
 
     def target(self, shape: tuple[int, ...], dtype: str, letter: str) -> str:
         """A buffer to write to: a new one, or one that has been written before."""
-        fitting = [one.name for one in self.buffers.values() if one.shape == shape]
+        fitting = [
+            one.name
+            for one in self.buffers.values()
+            if one.shape == shape and (one.dtype == dtype or not {one.dtype, dtype} & {*_INTEGERS})
+        ]
         if fitting and self.chance(4):
             return self.one(fitting)
         scope: Literal["shared", "fragment"] = self.one(["shared", "fragment"])
         return self.allocate(shape, dtype, scope, letter)
 
-    def defined(self, shape: tuple[int, ...]) -> list[str]:
-        """The buffers of a shape that hold something."""
-        return [one.name for one in self.buffers.values() if one.shape == shape and one.name in self.ranges]
+    def defined(self, shape: tuple[int, ...], *dtypes: str) -> list[str]:
+        """The buffers of a shape that hold something: numbers, or what is of one of `dtypes`."""
+        return [
+            one.name
+            for one in self.buffers.values()
+            if one.shape == shape and one.name in self.ranges and one.dtype in (dtypes or DTYPES)
+        ]
 
     def taken_apart(self, outside: list[Statement]) -> tuple[Statement, ...]:
         """The body of a loop from what has been drawn; its allocations, and all else from now on, go `outside`."""
@@ -108,7 +118,8 @@ class Draft(Grid):
         fitting = [t.name for t in self.tensors if t.shape == shape and t.name not in self.stored and t.dtype == dtype]
         if fitting and self.chance(3):
             return self.one(fitting)
-        values: Any = self.one(["coarse", "coarse", "positive", "normal"])
+        kinds = {"int32": ["whole"], "uint8": ["bytes"]}
+        values: Any = self.one(kinds.get(dtype, ["coarse", "coarse", "positive", "normal"]))
         tensor = Tensor(self.name("A"), shape, dtype, values)
         self.tensors.append(tensor)
         self.ranges[tensor.name] = value_range(*_LIMITS[values])
@@ -139,21 +150,25 @@ class Draft(Grid):
         return Region(buffer, ("0",) * len(shape), shape, "whole")
 
     def load(self, axes: list[Axis], letter: str = "s") -> str:
-        """A block along these axes, from a tensor that it finds or makes, into a buffer."""
+        """A block of numbers along these axes, from a tensor that it finds or makes, into a buffer."""
+        return self.load_as(axes, self.one(DTYPES), letter)
+
+    def load_as(self, axes: list[Axis], dtype: str, letter: str) -> str:
+        """A block of a tensor of this dtype; numbers may be turned to others on the way."""
         block = tuple(axis.extent for axis in axes)
-        dtype = self.one(DTYPES)
         shape, starts = self.placed(axes, output=False)
         tensor = self.input(shape, dtype)
-        buffer = self.target(block, self.one(DTYPES) if self.chance(4) else dtype, letter)
+        other = dtype in DTYPES and self.chance(4)
+        buffer = self.target(block, self.one(DTYPES) if other else dtype, letter)
         self.add(Copy(self.region(tensor, block, starts), self.whole(buffer)))
         return buffer
 
-    def store(self, name: str) -> None:
-        """The block of a buffer to a tensor of its own."""
+    def store(self, name: str, dtype: str = "") -> None:
+        """The block of a buffer to a tensor of its own, of a dtype that is drawn if none is given."""
         if len(self.stored) == 3:
             return
         shape, starts = self.placed(self.places, output=True)
-        dtype = self.buffers[name].dtype if self.chance(2) else self.one(DTYPES)
+        dtype = dtype or (self.buffers[name].dtype if self.chance(2) else self.one(DTYPES))
         tensor = Tensor(self.name("C"), shape, dtype)
         self.tensors.append(tensor)
         self.stored.add(tensor.name)

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz.description import Kernel, Schedule
+from tests.fuzz.description import Allocate, Kernel, Schedule, statements
 from tests.fuzz.draw.grids import Drawing
 from ttexplore.target import TARGETS
 
@@ -99,6 +99,9 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
         options.pop("core_ranges")
     if options.get("stride", 1) > math.prod(options.get("cores", (2, 1))):
         options.pop("stride")
+    # Integers need a DST of 32 bits.
+    if any(isinstance(one, Allocate) and one.dtype == "int32" for one in statements(kernel.body)):
+        options.pop("accumulate_dtype", None)
     target = drawing.one(sorted(TARGETS, key=lambda name: name != "wormhole_n150"))
     if drawing.chance(3):
         options, lines = _annotated(drawing, options)
