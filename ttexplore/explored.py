@@ -6,6 +6,8 @@ and loaded again is no more than this. Nothing here needs TVM.
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import functools
 import threading
 from abc import ABC, abstractmethod
@@ -18,20 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.archive import Archive, Kept, write_archive
-from ttexplore.backends.base import Execution, KernelFault
+from ttexplore.backends.base import Deadlock, Execution, KernelFault, Wait
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, Side
 from ttexplore.backends.emulator import Emulator
+from ttexplore.backends.remedy import remedy
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.files import write_file, write_files
 from ttexplore.ops.storage import rounded
-from ttexplore.plan import Plan
-from ttexplore.record import Listing, Span, StepRecord, Trace
+from ttexplore.plan import KERNEL_ROLES, Plan
+from ttexplore.record import Line, Listing, Span, StepRecord, Trace
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.core_map import core_map_svg
+from ttexplore.views.deadlock import deadlock_svg
 from ttexplore.views.diff import diff_html
 from ttexplore.views.dot import dataflow_dot, passes_dot
 from ttexplore.views.exploration import exploration_html, exploration_text
@@ -39,6 +43,7 @@ from ttexplore.views.explorer import explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.report import report_html
+from ttexplore.views.timeline import Timeline, timeline
 from ttexplore.views.work_map import work_map_svg
 
 if TYPE_CHECKING:
@@ -324,7 +329,7 @@ class Explored(ABC):
         arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
-        sizes: Mapping[str, int] | None = None,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
@@ -339,28 +344,37 @@ class Explored(ABC):
         ends the run when it is set. Its run is compared with the emulator's as well. The time limit is 60 s, of a
         device 300 s.
 
+        `code` are texts of C++ to run instead of those that were emitted, by ``reader``, ``compute`` and ``writer``: to
+        break a kernel and see what happens, or to try another form. Only ``emulator`` and ``ttnn`` run texts.
+
         A saved exploration has the reference of the inputs that it was saved with; with others it is not compared, and
         it runs on ``emulator`` and ``ttnn`` only.
 
         Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
-        that faults, VerifyError for a protocol fault in the interpreter.
+        that faults (Deadlock where its kernels wait for each other), VerifyError for a protocol fault in the
+        interpreter.
         """
+        if code and backend not in ("emulator", "ttnn"):
+            raise UsageError(f"the backend {backend} does not run texts of C++", hint="choose backend='emulator'")
         if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
             raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
         sized = self._sized(inputs, sizes)
         if sized is not self:
             return sized.run(
                 inputs, backend, seed, arithmetic=arithmetic, device=device, environment=environment,
-                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel,
+                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel, code=code,
             )  # fmt: skip
         arrays = self._inputs(inputs, seed)
+        listings = self._kernel_listings(code or {})
         on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
         emulator = Emulator(arithmetic=arithmetic)
-        execute = self._backend(backend, emulator, on_device, time_limit_seconds, progress, cancel)
+        execute = self._backend(backend, emulator, on_device, listings, time_limit_seconds, progress, cancel)
         try:
             execution = execute(arrays)
+        except Deadlock as deadlock:
+            raise self._explained(deadlock, listings, arrays) from None
         except KernelFault as fault:
-            raise fault.at(self._kernel_line(fault)) from None
+            raise fault.at(kernel_line(fault, listings)) from None
         reference = self._reference(arrays)
         low_fidelity = self.plan.low_precision
         sides: list[Side] = []
@@ -368,7 +382,7 @@ class Explored(ABC):
             name = f"{backend} against reference"
             sides.append(Side.of(name, execution.outputs, reference, low_fidelity=low_fidelity))
         if backend == "ttnn" and emulator.missing() is None:
-            emulated = emulator.run(self._emitted, arrays).outputs
+            emulated = emulator.run(self._emitted(listings), arrays).outputs
             sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
             if reference is not None:
                 sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
@@ -381,20 +395,70 @@ class Explored(ABC):
             tuple(sides), reference is not None,
         )  # fmt: skip
 
-    def _kernel_line(self, fault: KernelFault) -> Span | None:
-        """The kernel's line behind the line of C++ where a fault happened."""
-        if fault.kernel is None or fault.cpp_line is None:
-            return None
-        origins = self.code[fault.kernel].lines[fault.cpp_line - 1].origins
-        return origins[0].span if origins else None
+    def _explained(
+        self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...]
+    ) -> Deadlock:  # fmt: skip
+        """The deadlock with its kernel line, and with what was found to resolve it."""
+        plan = self.plan
+        lines = {wait.kernel: kernel_line(wait, listings) for wait in deadlock.waits}
+        found = remedy(deadlock, self._emitted(listings), arrays)
+        drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
+        explained = Deadlock(
+            deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
+            event_count=deadlock.event_count, events=deadlock.events, svg=drawn,
+        )  # fmt: skip
+        return explained.at(kernel_line(deadlock, listings))
 
-    @property
-    def _emitted(self) -> EmittedProgram:
-        texts = {role: self.code[role].text for role in ("reader", "compute", "writer")}
-        return EmittedProgram(texts, self.plan)
+    def _kernel_listings(self, code: Mapping[str, str]) -> dict[str, Listing]:
+        """The C++ of the three kernels, with the texts in `code` instead of those emitted: lines that are still there
+        keep their origins. Empty where the lowering failed. Raises UsageError for other names."""
+        for role in code:
+            if role not in KERNEL_ROLES:
+                raise unknown("kernel", role, KERNEL_ROLES)
+        if self.error is not None:
+            return {}
+        return {role: edited_listing(self.code[role].listing, code.get(role)) for role in KERNEL_ROLES}
+
+    def _emitted(self, listings: Mapping[str, Listing]) -> EmittedProgram:
+        return EmittedProgram({role: listing.text for role, listing in listings.items()}, self.plan)
+
+    def timeline(
+        self, core: tuple[int, int] | None = None, *, inputs: Sequence[Any] | None = None, seed: int = 0,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+    ) -> Timeline:  # fmt: skip
+        """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and who
+        waits for whom.
+
+        `core` are logical coordinates, by default of the core with the most work items. A deadlock ends the record,
+        which tells it then; its core is the first that is blocked. Further arguments are those of :meth:`run`.
+
+        Raises UsageError for a core that does no work, and what :meth:`run` raises, but for a deadlock.
+        """
+        sized = self._sized(inputs, sizes)
+        if sized is not self:
+            return sized.timeline(core, inputs=inputs, seed=seed, code=code)
+        if self.error is not None:
+            raise self.error
+        plan, listings = self.plan, self._kernel_listings(code or {})
+        cores = plan.partition.cores if plan.partition else ()
+        chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
+        try:
+            execution = Emulator().run(self._emitted(listings), self._inputs(inputs, seed))
+        except Deadlock as deadlock:
+            if deadlock.events is None:
+                raise
+            where = cores[deadlock.core]
+            return timeline(
+                deadlock.events, plan, (where.x, where.y), listings, stuck=deadlock.waits, deadlock=deadlock.message
+            )
+        except KernelFault as fault:
+            raise fault.at(kernel_line(fault, listings)) from None
+        assert execution.events is not None, "the emulator records unless it is told not to"
+        return timeline(execution.events, plan, chosen, listings)
 
     def _backend(
-        self, name: str, emulator: Emulator, on_device: Ttnn, time_limit_seconds: float | None,
+        self, name: str, emulator: Emulator, on_device: Ttnn, listings: Mapping[str, Listing],
+        time_limit_seconds: float | None,
         progress: Callable[[str], None] | None, cancel: threading.Event | None,
     ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
         if name not in BACKENDS:
@@ -403,11 +467,11 @@ class Explored(ABC):
             raise self.error
         if name == "emulator":
             limit = 60.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: emulator.run(self._emitted, arrays, time_limit_seconds=limit)
+            return lambda arrays: emulator.run(self._emitted(listings), arrays, time_limit_seconds=limit)
         if name == "ttnn":
             limit = 300.0 if time_limit_seconds is None else time_limit_seconds
             return lambda arrays: on_device.run(
-                self._emitted, arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
+                self._emitted(listings), arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
             )
         return functools.partial(self._interpreted, name)
 
@@ -469,6 +533,32 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
 def own_dtype(dtype: str) -> Any:
     """The NumPy dtype of a kernel's dtype."""
     return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+
+
+def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> Span | None:
+    """The kernel's line behind the line of C++ where a fault happened or a kernel waits."""
+    if place.kernel is None or place.cpp_line is None or place.kernel not in listings:
+        return None
+    origins = listings[place.kernel].lines[place.cpp_line - 1].origins
+    return origins[0].span if origins else None
+
+
+def edited_listing(listing: Listing, text: str | None) -> Listing:
+    """`listing` with another text. Lines that are equal and in the same order keep their origins; those of a line that
+    was changed in its place are inferred."""
+    if text is None or text == listing.text:
+        return listing
+    new = text.splitlines()
+    matcher = difflib.SequenceMatcher(None, [line.text for line in listing.lines], new, autojunk=False)
+    lines = [Line(one) for one in new]
+    for tag, first, last, at, end in matcher.get_opcodes():
+        if tag == "equal":
+            lines[at:end] = listing.lines[first:last]
+        elif tag == "replace" and last - first == end - at:
+            for position, line in enumerate(listing.lines[first:last], at):
+                origins = tuple(dataclasses.replace(origin, kind="inferred") for origin in line.origins)
+                lines[position] = Line(new[position], origins)
+    return dataclasses.replace(listing, lines=tuple(lines))
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:

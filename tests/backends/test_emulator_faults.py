@@ -22,7 +22,7 @@ from tests.backends.programs import (
     with_text,
     writer,
 )
-from ttexplore.backends.base import KernelFault, Program, ordered_layouts, storage_dtype
+from ttexplore.backends.base import Deadlock, KernelFault, Program, Wait, ordered_layouts, storage_dtype
 from ttexplore.backends.emulator import Emulator
 from ttexplore.plan import CoreWork, KernelRole
 
@@ -554,6 +554,21 @@ def test_deadlock_names_each_kernel_and_what_would_free_it() -> None:
     assert fault.hint.startswith(
         "to go on: 2 more tiles pushed to circular buffer 0 (cb0) (its producer: reader, which has finished); or 1 more"
     )
+    assert isinstance(fault, Deadlock)
+    texts = broken.texts
+    assert fault.waits == (
+        Wait("compute", "wait_front", 0, 4, 2, 4, line_of(texts["compute"], "wait_front(4)")),
+        Wait("writer", "wait_front", 16, 1, 0, 2, line_of(texts["writer"], "wait_front")),
+    )
+    assert (fault.kernel, fault.cpp_line, fault.core) == ("compute", fault.waits[0].cpp_line, 0)
+    assert fault.events is not None
+    assert fault.events.total == len(fault.events.records) > 0
+    finished = fault.events.records["operation"] == fault.events.operations.index("finish")
+    assert fault.events.records["kernel"][finished].tolist() == [fault.events.kernels.index("reader")]
+
+
+def line_of(text: str, part: str) -> int:
+    return 1 + next(i for i, line in enumerate(text.splitlines()) if part in line)
 
 
 def test_deadlock_of_a_full_buffer() -> None:
@@ -561,6 +576,10 @@ def test_deadlock_of_a_full_buffer() -> None:
     fault = fault_of(broken)
     assert "reserve_back(1) on circular buffer 16 (cb16), which has 0 of 2 tiles free" in fault.message
     assert "1 more tiles popped from circular buffer 16 (cb16) (its consumer: writer, which has finished)" in fault.hint
+    assert isinstance(fault, Deadlock)
+    assert [(wait.operation, wait.needed, wait.there, wait.capacity) for wait in fault.waits] == [
+        ("reserve_back", 1, 0, 2)
+    ]
 
 
 def test_deadlock_of_a_semaphore() -> None:
@@ -568,6 +587,8 @@ def test_deadlock_of_a_semaphore() -> None:
     fault = fault_of(broken)
     assert "semaphore 3 waits for 2, it is 0" in fault.message
     assert "semaphore 3 raised to 2" in fault.hint
+    assert isinstance(fault, Deadlock)
+    assert (fault.waits[0].operation, fault.waits[0].number, fault.waits[0].needed) == ("semaphore", 3, 2)
 
 
 def test_what_was_never_written_is_nan_and_counted() -> None:

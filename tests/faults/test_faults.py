@@ -21,7 +21,7 @@ from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import ResourceError, TTExploreError, VerifyError
-from ttexplore.exploration import Exploration
+from ttexplore.exploration import Exploration, kernel_line
 from ttexplore.ir.interpreter import interpret
 from ttexplore.ir.program import Program
 from ttexplore.passes.pipeline import PIPELINE
@@ -81,7 +81,7 @@ def found_in_text(fault: TextFault) -> TTExploreError | None:
     try:
         run = Emulator().run(EmittedProgram(texts, exploration.plan), exploration._inputs(None, 0))
     except KernelFault as error:
-        return error.at(exploration._kernel_line(error))
+        return error.at(kernel_line(error, exploration._kernel_listings(texts)))
     assert not compare(run.outputs, exploration.reference()).passed, "nobody finds it"
     return None
 

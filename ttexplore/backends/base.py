@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -83,6 +83,49 @@ class KernelFault(BackendError):
         super().__init__(message, hint=hint, span=span)
         self.kernel = kernel
         self.cpp_line = cpp_line
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A kernel that cannot go on: the call that it is in, at `cpp_line` of its text.
+
+    `operation` ``reserve_back`` waits for `needed` free pages of the circular buffer `number`, ``wait_front`` for
+    `needed` pushed pages, and `there` are so; the buffer holds `capacity`. ``semaphore`` waits until semaphore `number`
+    is `needed` and it is `there`; it has no capacity.
+    """
+
+    kernel: KernelRole
+    operation: Literal["reserve_back", "wait_front", "semaphore"]
+    number: int
+    needed: int
+    there: int
+    capacity: int
+    cpp_line: int
+
+
+class Deadlock(KernelFault):
+    """No kernel can go on.
+
+    `core` is the first blocked core's index in the partition, `waits` what its kernels wait for (a kernel without a
+    wait has finished), `events` the `event_count` events until then. `svg` shows who waits for whom, where it was drawn.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str, core: int, waits: tuple[Wait, ...], event_count: int = 0,
+        events: Events | None = None, svg: str = "",
+    ) -> None:  # fmt: skip
+        told = next((wait for wait in waits if wait.operation == "reserve_back"), waits[0] if waits else None)
+        super().__init__(
+            message, hint=hint, kernel=told.kernel if told else None, cpp_line=told.cpp_line if told else None
+        )
+        self.core = core
+        self.waits = waits
+        self.event_count = event_count
+        self.events = events
+        self.svg = svg
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg or None
 
 
 class Cancelled(BackendError):

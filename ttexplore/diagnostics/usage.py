@@ -82,6 +82,7 @@ USAGE = (
         "stages is {}", "the depth of {} is {}",
         "chunk_k_tiles is {}; the block of {} is {} tiles along the summed dimension",
         "chunk_k_tiles is given and no product has an operand in DRAM", "the backend {} has no device",
+        "the backend {} does not run texts of C++", "core {} does no work",
         "{} is {}",
         "accumulate_dtype is {}",
         "accumulate_dtype is {}, and {} hold int32",

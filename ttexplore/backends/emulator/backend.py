@@ -11,7 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from ttexplore.backends.base import Array, Events, Execution, KernelFault, Program, checked_inputs, ordered_layouts
+from ttexplore.backends.base import (
+    Array,
+    Deadlock,
+    Events,
+    Execution,
+    KernelFault,
+    Program,
+    Wait,
+    checked_inputs,
+    ordered_layouts,
+)
 from ttexplore.backends.cache import default_cache_folder
 from ttexplore.backends.emulator.compiler import (
     HOW_TO_GET_A_COMPILER,
@@ -123,7 +133,12 @@ class Emulator:
             write_job(
                 folder, program.plan, arrays, kernels, self.event_limit, repeats, exact=self.arithmetic == "exact"
             )
-            fields = run_child(runner, folder, time_limit_seconds)
+            try:
+                fields = run_child(runner, folder, time_limit_seconds)
+            except Deadlock as deadlock:
+                if deadlock.event_count:
+                    deadlock.events = self._read_events(folder, program, deadlock.event_count)
+                raise
             seconds, event_count, unwritten = fields
             times = tuple(float(word) for word in seconds.split())
             execution = Execution(
@@ -171,6 +186,9 @@ def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[st
         case ["fault", message, hint, kernel, line]:
             role = _role(kernel)
             raise KernelFault(message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
+        case ["deadlock", message, hint, core, event_count, waits]:
+            found = tuple(map(_wait, waits.splitlines()))
+            raise Deadlock(message, hint=hint, core=int(core), waits=found, event_count=int(event_count))
         case ["timeout", where, _]:
             raise BackendError(
                 f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
@@ -187,6 +205,15 @@ def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[st
                 f"the emulator's process ended without a result (exit status {child.returncode}) {detail}".rstrip(),
                 hint="if it was killed for memory, use fewer cores or smaller tensors",
             )
+
+
+def _wait(line: str) -> Wait:
+    kernel, operation, *numbers = line.split()
+    role = _role(kernel)
+    assert role is not None, "only kernels wait"
+    assert operation in ("reserve_back", "wait_front", "semaphore"), "see explain_deadlock in runner.cpp"
+    number, needed, there, capacity, cpp_line = map(int, numbers)
+    return Wait(role, operation, number, needed, there, capacity, cpp_line)
 
 
 def _role(name: str) -> KernelRole | None:

@@ -1,7 +1,7 @@
 // The child process: reads a job, loads the three kernels, runs all cores, writes the result.
 //
 //   runner JOB      in the job's folder; JOB is a text of one declaration per line (see read_job), result.txt the answer:
-//                   a word (ok, fault, timeout, crash), then fields, separated by the ASCII record separator; the Python side
+//                   a word (ok, fault, deadlock, timeout, crash), then fields, separated by the ASCII record separator; the Python side
 //                   reads it (backend.py).
 #include <dlfcn.h>
 #include <signal.h>
@@ -64,6 +64,22 @@ void kernel_fault(const std::string& message, const std::string& hint) {
                       running->core->y, KERNEL_NAMES[running->role], running->line) +
               message,
           hint);
+}
+
+[[noreturn]] static void broken_job(const std::string& what) { fault("the emulator's job is broken: " + what, ""); }
+
+static void save(const std::string& path, const void* data, size_t bytes) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    file.close();
+    if (!file) {
+        broken_job("cannot write " + path);
+    }
+}
+
+static void save_events() {
+    const size_t recorded = static_cast<size_t>(machine.event_cursor - machine.events);
+    save("events.bin", machine.events, recorded * sizeof(Event));
 }
 
 // A time limit (SIGTERM) or a crash: says where the kernels were. Only async-signal-safe calls, except for snprintf.
@@ -312,7 +328,7 @@ static std::string kernel_state(const Core& core, int role) {
 }
 
 static void explain_deadlock() {
-    std::string message, hint;
+    std::string message, hint, core_index, waits;
     uint32_t blocked = 0;
     for (const Core& core : machine.cores) {
         if (core.finished) {
@@ -322,6 +338,7 @@ static void explain_deadlock() {
             continue;
         }
         message = format_text("deadlock: no kernel can go on. On core (%u, %u):", core.x, core.y);
+        core_index = format_text("%u", core.index);
         for (const Kernel& kernel : core.kernels) {
             const char* name = KERNEL_NAMES[kernel.role];
             if (kernel.finished) {
@@ -331,6 +348,14 @@ static void explain_deadlock() {
             const uint32_t id = kernel.wait_object, amount = kernel.wait_amount;
             const std::string where = format_text("%s.cpp line %u", name, kernel.line);
             const Buffer& buffer = core.buffers[id % MAXIMUM_BUFFERS];
+            // Read by backend.py: kernel, what it waits for, its number, needed, there, capacity, line.
+            const bool semaphore = kernel.wait != Wait::Front && kernel.wait != Wait::Reserve;
+            const uint32_t capacity = semaphore ? 0 : machine.buffers[id].pages;
+            const uint32_t there = semaphore ? core.semaphores[id]
+                                             : kernel.wait == Wait::Front ? buffer.available : capacity - buffer.available;
+            waits += format_text("%s %s %u %u %u %u %u\n", name,
+                                 semaphore ? "semaphore" : kernel.wait == Wait::Front ? "wait_front" : "reserve_back", id,
+                                 amount, there, capacity, kernel.line);
             if (kernel.wait == Wait::Front) {
                 message += format_text("\n  %s (%s): wait_front(%u) on %s, which has %u of %u tiles", name, where.c_str(), amount,
                                        buffer_name(id).c_str(), buffer.available, machine.buffers[id].pages);
@@ -352,7 +377,11 @@ static void explain_deadlock() {
         }
     }
     message += format_text("\n  %u of %zu cores are blocked", blocked, machine.cores.size());
-    fault(message, hint);
+    save_events();
+    const std::string text = "deadlock" + (SEPARATOR + message) + SEPARATOR + hint + SEPARATOR + core_index + SEPARATOR +
+                             format_text("%llu", static_cast<unsigned long long>(machine.event_count)) + SEPARATOR + waits;
+    write_result(text.data(), text.size());
+    _exit(0);
 }
 
 static void run_all_cores() {
@@ -373,8 +402,6 @@ static void run_all_cores() {
 }
 
 // ---- the job
-
-[[noreturn]] static void broken_job(const std::string& what) { fault("the emulator's job is broken: " + what, ""); }
 
 static std::vector<uint32_t> read_words(std::istringstream& line) {
     size_t count = 0;
@@ -498,15 +525,6 @@ static void load_tensors() {
     }
 }
 
-static void save(const std::string& path, const void* data, size_t bytes) {
-    std::ofstream file(path, std::ios::binary);
-    file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-    file.close();
-    if (!file) {
-        broken_job("cannot write " + path);
-    }
-}
-
 static void reset_cores(const std::vector<Core>& pristine) {
     machine.cores = pristine;
     for (Core& core : machine.cores) {
@@ -568,8 +586,7 @@ int main(int count, char** arguments) {
             save(tensor.output_file, tensor.memory, static_cast<size_t>(tensor.page_bytes) * tensor.pages);
         }
     }
-    const size_t recorded = static_cast<size_t>(machine.event_cursor - machine.events);
-    save("events.bin", machine.events, recorded * sizeof(Event));
+    save_events();
     const std::string result = "ok" + (SEPARATOR + seconds) + SEPARATOR +
                                format_text("%llu", static_cast<unsigned long long>(machine.event_count)) + SEPARATOR + unwritten;
     write_result(result.data(), result.size());

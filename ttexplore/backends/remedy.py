@@ -1,0 +1,80 @@
+"""The smallest change that resolves a deadlock, found by trying: each candidate runs on the emulator."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from ttexplore.backends.base import Array, Deadlock, Program, Wait
+from ttexplore.backends.emulator import Emulator
+from ttexplore.errors import BackendError
+from ttexplore.plan import CircularBuffer, KernelRole, Plan
+
+# A program that comes out of its deadlock ends soon after.
+_TRIAL_SECONDS = 20.0
+_MOST_BLOCKS = 3
+
+
+def remedy(deadlock: Deadlock, program: Program, inputs: Sequence[Array]) -> str:
+    """What was changed so that the program ended, the fewest bytes of L1 first: the depth of a circular buffer, or a
+    push or pop that is missing in a kernel. Empty where nothing that was tried resolves it."""
+    emulator = Emulator(event_limit=0)
+
+    def ends(changed: Program) -> bool:
+        try:
+            emulator.run(changed, inputs, time_limit_seconds=_TRIAL_SECONDS)
+        except BackendError:
+            return False
+        return True
+
+    for buffer, blocks in _depths(deadlock.waits, program.plan):
+        deeper = dataclasses.replace(buffer, stages=buffer.stages + blocks)
+        plan = program.plan.replace(
+            buffers=tuple(deeper if one.name == buffer.name else one for one in program.plan.buffers)
+        )
+        if ends(Program(program.texts, plan)):
+            return (
+                f"the program ends when {buffer.name} holds {deeper.pages} tiles instead of {buffer.pages} "
+                f"({blocks * buffer.block_pages * buffer.page_bytes:,} B more L1)"
+            )
+    for wait in deadlock.waits:
+        for kernel, text, told in _missing_calls(wait, program):
+            if ends(Program({**program.texts, kernel: text}, program.plan)):
+                return f"the program ends when {told}"
+    return ""
+
+
+def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int]]:
+    """The full buffers that are waited for, with one to three blocks more, by the bytes that they take."""
+    full = {wait.number for wait in waits if wait.operation == "reserve_back"}
+    tried = [
+        (buffer, blocks) for buffer in plan.buffers if buffer.index in full for blocks in range(1, _MOST_BLOCKS + 1)
+    ]
+    return sorted(tried, key=lambda one: one[1] * one[0].block_pages * one[0].page_bytes)
+
+
+def _missing_calls(wait: Wait, program: Program) -> list[tuple[KernelRole, str, str]]:
+    """The other kernel's text with the push or pop that `wait` waits for, at the end of each of its blocks that has the
+    call that goes before it; innermost and last blocks first."""
+    buffer = next((one for one in program.plan.buffers if one.index == wait.number), None)
+    if buffer is None or wait.operation == "semaphore":
+        return []
+    kernel = buffer.producer if wait.operation == "wait_front" else buffer.consumer
+    before, call = ("reserve_back", "push_back") if wait.operation == "wait_front" else ("wait_front", "pop_front")
+    lines = program.texts[kernel].splitlines()
+    made: list[tuple[KernelRole, str, str]] = []
+    for position in reversed(range(len(lines))):
+        name, dot, rest = lines[position].strip().partition(f".{before}(")
+        if not dot or not _is_of(name, buffer, program.texts[kernel]):
+            continue
+        indent = len(lines[position]) - len(lines[position].lstrip())
+        end = next(i for i in range(position + 1, len(lines)) if lines[i].startswith(" " * (indent - 4) + "}"))
+        added = f"{name}.{call}({rest}"
+        text = "\n".join([*lines[:end], " " * indent + added, *lines[end:]]) + "\n"
+        made.append((kernel, text, f"{kernel}.cpp gets `{added}` before line {end + 1}"))
+    return made
+
+
+def _is_of(name: str, buffer: CircularBuffer, text: str) -> bool:
+    """Whether the object `name` of a kernel's text is that of a circular buffer."""
+    return f"constexpr uint32_t cb_{buffer.name} = {buffer.index};" in text and f"{name}(cb_{buffer.name});" in text

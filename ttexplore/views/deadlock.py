@@ -1,0 +1,61 @@
+"""Who waits for whom in a deadlock: the kernels of a core and the circular buffers that hold them up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ttexplore.plan import KERNEL_ROLES, Plan
+from ttexplore.record import Listing, Span
+from ttexplore.views.markup import content_id, plural, shortened, visible
+from ttexplore.views.svg import arrow_marker, drawing, path, rectangle, text, tooltip
+
+if TYPE_CHECKING:
+    from ttexplore.backends.base import Wait
+
+_WIDTH, _BOX_WIDTH, _BOX, _GAP = 780, 400, 64, 44
+_LANES = 34
+
+
+def deadlock_svg(
+    waits: Sequence[Wait], plan: Plan, listings: Mapping[str, Listing], lines: Mapping[str, Span | None]
+) -> str:
+    """The kernels one below another, each with the C++ line that it is at, and an arrow from each that waits to the one
+    that it waits for, with what it needs and what is there. `lines` are the kernel lines by kernel."""
+    waiting = {wait.kernel: wait for wait in waits}
+    buffers = {buffer.index: buffer for buffer in plan.buffers}
+    identifier = content_id("ttx-deadlock", repr(waits), repr(plan.buffers))
+    arrow = f' marker-end="url(#{identifier}-a)"'
+    top = {role: 30 + position * (_BOX + _GAP) for position, role in enumerate(KERNEL_ROLES)}
+    parts = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", text(4, 16, "deadlock: who waits for whom", "b")]
+    for role in KERNEL_ROLES:
+        wait, y = waiting.get(role), top[role]
+        state = "has finished" if wait is None else f"{role}.cpp line {wait.cpp_line}"
+        line = lines.get(role)
+        kernel = f", kernel line {line.line}" if line else ""
+        source = ""
+        if wait is not None and role in listings and 1 <= wait.cpp_line <= len(listings[role].lines):
+            source = listings[role].lines[wait.cpp_line - 1].text.strip()
+        parts.append(
+            f"<g>{tooltip(source or state)}"
+            f"{rectangle(4.5, y + 0.5, _BOX_WIDTH, _BOX - 1, 'panel' if wait is None else 'box', radius=4)}"
+            f"{text(16, y + 20, role, 'b')}{text(84, y + 20, state + kernel, 's')}"
+            f"{text(16, y + 44, shortened(source, 58), 'm')}</g>"
+        )
+    for position, wait in enumerate(waits):
+        buffer = buffers.get(wait.number)
+        if buffer is None or wait.operation == "semaphore":
+            continue
+        front = wait.operation == "wait_front"
+        other = buffer.producer if front else buffer.consumer
+        start, end = top[wait.kernel] + _BOX / 2 - 9, top[other] + _BOX / 2 + 9
+        x = 4 + _BOX_WIDTH + _LANES * (position + 1) / 2
+        there = f"{wait.there} of {wait.capacity} tiles {'are there' if front else 'are free'}"
+        need = f"needs {plural(wait.needed, 'tile')} {'of' if front else 'of room in'} {visible(buffer.name)}"
+        middle = (start + end) / 2
+        label = f"{wait.kernel} waits for {other}: {need}, {there}"
+        curve = path(f"M{4 + _BOX_WIDTH} {start:g}H{x:g}V{end:g}H{6 + _BOX_WIDTH}", "edge", extra=arrow)
+        parts.append(f"<g>{tooltip(label)}{curve}{text(_BOX_WIDTH + 64, middle + 26 * position - 22, label, 's')}</g>")
+    height = 30 + 3 * _BOX + 2 * _GAP + 8
+    description = "; ".join(f"{wait.kernel} is at {wait.operation}" for wait in waits)
+    return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(parts))
