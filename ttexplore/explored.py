@@ -407,7 +407,8 @@ class Explored(ABC):
             deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
             event_count=deadlock.event_count, events=deadlock.events, svg=drawn,
         )  # fmt: skip
-        return explained.at(kernel_line(deadlock, listings))
+        explained.span = kernel_line(deadlock, listings)
+        return explained
 
     def _kernel_listings(self, code: Mapping[str, str]) -> dict[str, Listing]:
         """The C++ of the three kernels, with the texts in `code` instead of those emitted: lines that are still there

@@ -102,6 +102,10 @@ class ExplorerWidget(anywidget.AnyWidget):
                     answer = _check(exploration, question)
                 case "fork":
                     answer = self._fork(exploration, question)
+                case "record":
+                    core = tuple(map(int, question["core"].split(","))) if question.get("core") else None
+                    recorded = exploration.timeline(core, seed=int(question["seed"]))
+                    answer = {}, [packed(recorded.data)]
                 case other:
                     raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:

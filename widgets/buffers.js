@@ -3,16 +3,17 @@
 import { bytes, h, markup, put } from "./dom.js";
 import { pictureButtons } from "./cores.js";
 import { pinLink } from "./listing.js";
+import { timelineView } from "./timeline.js";
 
 const HEADS = ["CB", "buffer", "format", "pages", "bytes", "from", "to", "tiles in / out per item", "kernel line"];
 
-export function buffersView(store) {
+export function buffersView(store, kernel) {
   const graph = h("div", { class: "scroll" });
   const l1 = h("div", { class: "scroll" });
   const list = h("div", { class: "scroll" });
   const element = h("div", { class: "buffersview" },
     h("div", { class: "tools" }, h("b", {}, "dataflow of one core"), h("span", { class: "gapper" }), ...pictureButtons(graph, "dataflow")),
-    graph, h("div", { class: "two" }, list, l1));
+    graph, timelineView(store, kernel, kernel.model.get("timeline")).element, h("div", { class: "two" }, list, l1));
   store.on(["lowering"], () => {
     const { buffers } = store.state.lowering.data;
     if (!buffers) return put(graph, h("p", { class: "q" }, "Step A2 decides the circular buffers; it was not reached."));

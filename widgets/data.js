@@ -4,11 +4,13 @@ export const KINDS = ["exact", "derived", "inferred"];
 export const ROWS = ["equal", "added", "removed", "changed", "indented", "renamed", "moved"];
 export const GLYPHS = ["", "+", "−", "±", "~", "≈", "⇄"];
 
-/** The data from the deflated JSON that Python sends. */
-export async function unpacked(buffer) {
+/** The value of the deflated JSON that Python sends. */
+export async function inflated(buffer) {
   const stream = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Lowering(JSON.parse(await new Response(stream).text()));
+  return JSON.parse(await new Response(stream).text());
 }
+
+export const unpacked = async (buffer) => new Lowering(await inflated(buffer));
 
 /** Lines of text that know their origins: position `i` counts from 0. */
 class Listing {

@@ -12,8 +12,8 @@ from tests.faults.kernels import difference, product
 from ttexplore import explore
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.views.timeline import Timeline
 from ttexplore.views import timeline as module
+from ttexplore.views.timeline import Timeline
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,8 @@ class Deadlock(KernelFault):
     """No kernel can go on.
 
     `core` is the first blocked core's index in the partition, `waits` what its kernels wait for (a kernel without a
-    wait has finished), `events` the `event_count` events until then. `svg` shows who waits for whom, where it was drawn.
+    wait has finished), `events` the `event_count` events until then. `svg`, where it was drawn, shows who waits for
+    whom.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Listing, Span
 from ttexplore.views.markup import content_id, plural, shortened, visible
 from ttexplore.views.svg import arrow_marker, drawing, path, rectangle, text, tooltip
+from ttexplore.views.theme import VERMILLION
 
 if TYPE_CHECKING:
     from ttexplore.backends.base import Wait
@@ -42,20 +43,38 @@ def deadlock_svg(
             f"{text(16, y + 20, role, 'b')}{text(84, y + 20, state + kernel, 's')}"
             f"{text(16, y + 44, shortened(source, 58), 'm')}</g>"
         )
+    others = {
+        wait.kernel: buffer.producer if wait.operation == "wait_front" else buffer.consumer
+        for wait in waits
+        if wait.operation != "semaphore" and (buffer := buffers.get(wait.number))
+    }
     for position, wait in enumerate(waits):
-        buffer = buffers.get(wait.number)
-        if buffer is None or wait.operation == "semaphore":
+        if wait.kernel not in others:
             continue
-        front = wait.operation == "wait_front"
-        other = buffer.producer if front else buffer.consumer
+        front, other, buffer = wait.operation == "wait_front", others[wait.kernel], buffers[wait.number]
         start, end = top[wait.kernel] + _BOX / 2 - 9, top[other] + _BOX / 2 + 9
         x = 4 + _BOX_WIDTH + _LANES * (position + 1) / 2
         there = f"{wait.there} of {wait.capacity} tiles {'are there' if front else 'are free'}"
         need = f"needs {plural(wait.needed, 'tile')} {'of' if front else 'of room in'} {visible(buffer.name)}"
         middle = (start + end) / 2
+        # An edge of the cycle is thick: the kernel waits for one that, at last, waits for it.
+        cycle = _follows(others, other, wait.kernel)
+        style = f' style="stroke:{VERMILLION};stroke-width:2.5"' if cycle else ""
         label = f"{wait.kernel} waits for {other}: {need}, {there}"
-        curve = path(f"M{4 + _BOX_WIDTH} {start:g}H{x:g}V{end:g}H{6 + _BOX_WIDTH}", "edge", extra=arrow)
-        parts.append(f"<g>{tooltip(label)}{curve}{text(_BOX_WIDTH + 64, middle + 26 * position - 22, label, 's')}</g>")
+        curve = path(f"M{4 + _BOX_WIDTH} {start:g}H{x:g}V{end:g}H{6 + _BOX_WIDTH}", "edge", extra=arrow + style)
+        told = text(_BOX_WIDTH + 64, middle + 26 * position - 22, label, "b" if cycle else "s")
+        parts.append(f"<g>{tooltip(label)}{curve}{told}</g>")
     height = 30 + 3 * _BOX + 2 * _GAP + 8
     description = "; ".join(f"{wait.kernel} is at {wait.operation}" for wait in waits)
     return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(parts))
+
+
+def _follows(others: Mapping[str, str], start: str, wanted: str) -> bool:
+    """Whether following who waits for whom from `start` comes to `wanted`."""
+    seen: set[str] = set()
+    while start in others and start not in seen:
+        if start == wanted:
+            return True
+        seen.add(start)
+        start = others[start]
+    return start == wanted
