@@ -288,13 +288,15 @@ class Explored(ABC):
     def report(self, path: str | Path, *, run: bool = True) -> Path:
         """Write the explorer as one page that works offline, without Jupyter and without Python.
 
-        With `run`, the result of a run on the emulator goes with it, if a compiler is there and the lowering went
+        With `run`, the result of a run on the emulator and what happened on one core go with it, if a compiler is there and the lowering went
         through. Raises UsageError where the file cannot be written, and what a run raises.
         """
         state: dict[str, Any] = {}
+        recorded = None
         if run and self.error is None and Emulator().missing() is None:
             state["recorded_run"] = self.run()._repr_html_()
-        return write_file(path, report_html(self.data, self._repr_html_(), state))
+            recorded = self.timeline().data
+        return write_file(path, report_html(self.data, self._repr_html_(), state, recorded))
 
     # Running
 

@@ -109,7 +109,7 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case other:
                     raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
-            self._tell({"id": identifier, "state": "failed", "error": error_data(error.record())})
+            self._tell({"id": identifier, "state": "failed", "error": {**error_data(error.record()), "drawing": getattr(error, "svg", "")}})
         except Exception as error:  # The notebook goes on, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
             record = ErrorRecord(

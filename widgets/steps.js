@@ -1,7 +1,7 @@
 // The steps, the kernel, what the selected step changed, and where a kernel line went.
 
 import { GLYPHS, ROWS, ranges } from "./data.js";
-import { button, h, put } from "./dom.js";
+import { button, h, markup, put } from "./dom.js";
 import { ListingView, code, linkRows, mark, originLabel, pinLink } from "./listing.js";
 import { LARGEST_WRAPPED, Rows } from "./rows.js";
 
@@ -235,7 +235,8 @@ export function errorCard(store, error) {
   return h("div", { class: "card fault", role: "alert" },
     h("p", {}, h("b", {}, h("span", { class: "bad" }, "✖ "), error.kind), " ", error.line ? pinLink(store, error.line, error.where) : error.where, " ", h("span", { class: "q" }, error.code)),
     h("p", { class: "pre m" }, error.message.join("\n")),
-    error.hint.length ? h("p", { class: "pre" }, h("span", { class: "q" }, "hint: "), error.hint.join("\n")) : null);
+    error.hint.length ? h("p", { class: "pre" }, h("span", { class: "q" }, "hint: "), error.hint.join("\n")) : null,
+    error.drawing ? markup(error.drawing) : null);
 }
 
 /** The rows to show: runs of equal ones folded, hidden kinds of lines left out. */

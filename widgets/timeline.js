@@ -95,7 +95,7 @@ export function timelineView(store, kernel, recorded) {
       const needs = wait && `waits for ${wait[7]}: ${wait[5]} tiles ${wait[3] ? "of room in" : "of"} ${data.buffers[wait[4]][0]}${wait[8] ? ", for ever" : ""}`;
       const state = done ? "has finished" : needs || (last < 0 ? "not started" : "runs");
       words.push(`${role} ${state}`);
-      return h("div", { class: `lane ${wait ? "waits" : done ? "done" : ""}` }, h("b", {}, role), h("span", { class: "glyph", "aria-hidden": true }, wait ? "⏳︎" : done ? "■" : "▶︎"),
+      return h("div", { class: `lane ${wait ? "waits" : done ? "done" : ""}` }, h("b", {}, role), h("span", { class: "glyph", "aria-hidden": true }, wait ? "‖" : done ? "■" : "▸"),
         h("span", {}, state), line && !done ? h("code", {}, `${line[0]}  `, ...code(line[1], "cpp")) : h("code", {}), line && line[2] && !done ? pinLink(store, line[2], `L${line[2]}`) : "");
     }));
     [...plots.children].forEach((row, b) => {

@@ -19,18 +19,23 @@ _START = """
 const text = (name) => document.getElementById(name).textContent;
 const address = URL.createObjectURL(new Blob([JSON.parse(text("module"))], {type: "text/javascript"}));
 const {default: widget} = await import(address);
-const bytes = Uint8Array.from(atob(text("data")), (c) => c.charCodeAt(0));
-const state = {data: bytes, live: false, ...JSON.parse(text("state"))};
+const bytes = (name) => Uint8Array.from(atob(text(name)), (c) => c.charCodeAt(0));
+const state = {data: bytes("data"), live: false, ...JSON.parse(text("state"))};
+if (text("timeline")) state.timeline = bytes("timeline");
 document.getElementById("static").remove();
 await widget.render({model: {get: (name) => state[name], on() {}, off() {}}, el: document.getElementById("explorer")});
 """
 
 
-def report_html(data: dict[str, Any], static: str, state: dict[str, Any] | None = None) -> str:
+def report_html(
+    data: dict[str, Any], static: str, state: dict[str, Any] | None = None, timeline: dict[str, Any] | None = None
+) -> str:  # fmt: skip
     """A whole page with the explorer of `data`. Where no script runs it shows `static`, an HTML fragment.
 
-    `state` are further values that the widget's model has, such as a recorded run.
+    `state` are further values that the widget's model has, such as the card of a run; `timeline` is the data of what
+    happened on a core.
     """
+    recorded = base64.b64encode(packed(timeline)).decode() if timeline else ""
     title = escape(f"{data['kernel']} on {data['target']}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title} · ttexplore</title>'
@@ -41,6 +46,7 @@ def report_html(data: dict[str, Any], static: str, state: dict[str, Any] | None 
         f'<main><div id="explorer"></div><div id="static">{static}</div></main>'
         f'<script type="application/json" id="module">{_in_script(widget_module())}</script>'
         f'<script type="text/plain" id="data">{base64.b64encode(packed(data)).decode()}</script>'
+        f'<script type="text/plain" id="timeline">{recorded}</script>'
         f'<script type="application/json" id="state">{_in_script(state or {})}</script>'
         f'<script type="module">{_START}</script></body></html>\n'
     )
