@@ -288,8 +288,8 @@ class Explored(ABC):
     def report(self, path: str | Path, *, run: bool = True) -> Path:
         """Write the explorer as one page that works offline, without Jupyter and without Python.
 
-        With `run`, the result of a run on the emulator and what happened on one core go with it, if a compiler is there and the lowering went
-        through. Raises UsageError where the file cannot be written, and what a run raises.
+        With `run`, the result of a run on the emulator and what happened on one core go with it, if a compiler is there
+        and the lowering went through. Raises UsageError where the file cannot be written, and what a run raises.
         """
         state: dict[str, Any] = {}
         recorded = None

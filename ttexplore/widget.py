@@ -103,13 +103,17 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case "fork":
                     answer = self._fork(exploration, question)
                 case "record":
-                    core = tuple(map(int, question["core"].split(","))) if question.get("core") else None
-                    recorded = exploration.timeline(core, seed=int(question["seed"]))
-                    answer = {}, [packed(recorded.data)]
+                    answer = _record(exploration, question)
                 case other:
                     raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
-            self._tell({"id": identifier, "state": "failed", "error": {**error_data(error.record()), "drawing": getattr(error, "svg", "")}})
+            self._tell(
+                {
+                    "id": identifier,
+                    "state": "failed",
+                    "error": {**error_data(error.record()), "drawing": getattr(error, "svg", "")},
+                }
+            )
         except Exception as error:  # The notebook goes on, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
             record = ErrorRecord(
@@ -141,6 +145,11 @@ class ExplorerWidget(anywidget.AnyWidget):
         name = str(len(self._explorations))
         self._explorations[name] = other
         return {"variant": name}, [packed(other.data)]
+
+
+def _record(exploration: Explored, question: dict[str, Any]) -> Answer:
+    x, y = map(int, question["core"].split(","))
+    return {}, [packed(exploration.timeline((x, y), seed=int(question["seed"])).data)]
 
 
 def _check(exploration: Explored, question: dict[str, Any]) -> Answer:

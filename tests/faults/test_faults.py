@@ -21,7 +21,8 @@ from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import compare
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import ResourceError, TTExploreError, VerifyError
-from ttexplore.exploration import Exploration, kernel_line
+from ttexplore.exploration import Exploration
+from ttexplore.explored import kernel_line
 from ttexplore.ir.interpreter import interpret
 from ttexplore.ir.program import Program
 from ttexplore.passes.pipeline import PIPELINE
