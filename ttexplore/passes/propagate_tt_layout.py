@@ -121,7 +121,7 @@ def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
     exact = staging.exact and data_format == "Float32" and staging.consumer == "compute" and wide_dst
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
-        unpack_to_dest=exact, tile_order=staging.order, origin=staging.span,
+        unpack_to_dest=exact, tile_order=staging.order, origin=staging.span, reason=staging.reason,
     )  # fmt: skip
 
 

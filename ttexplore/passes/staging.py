@@ -31,7 +31,8 @@ class StagingBuffer:
     """Storage for one value: a block of tiles in L1 (a circular buffer) or in DST.
 
     `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
-    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut.
+    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `reason` says why a value that has
+    storage already gets this one, where that is not plain from the kernel.
     """
 
     name: str
@@ -44,6 +45,7 @@ class StagingBuffer:
     stages: int = 1
     order: TileOrder = "row_major"
     exact: bool = True
+    reason: str = ""
 
     @property
     def tiles(self) -> int:
@@ -279,11 +281,13 @@ class _Web:
     def _use_from(self, name: str) -> None:
         """Let the compute kernel's uses read the buffer, or an operand buffer where they need another form."""
         home = self.staging.buffers[name]
+        kept = home.kind == "cb" and self._is_kept_whole()
+        reason = f"the FPU cuts float32 to TF32, and {self.name} is copied on whole" if kept else ""
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
-                if home.kind == "dst" or self._is_kept_whole():
-                    operand = self._add(f"{self.name}_operand", "cb", exact=False)
+                if home.kind == "dst" or kept:
+                    operand = self._add(f"{self.name}_operand", "cb", exact=False, reason=reason)
                     self._copy_before(read, name, operand, transpose=False)
                 else:
                     operand = name
@@ -292,7 +296,8 @@ class _Web:
                 self.staging.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
-                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=role in ("row", "scalar"))
+                exact = role in ("row", "scalar")
+                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)
                 self.staging.reads[key] = operand
             else:
