@@ -1,0 +1,174 @@
+"""The explorer in a real JupyterLab: a notebook that is run, stepped through, closed and opened again."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Open
+from tests.browser.explorer_page import ExplorerPage
+
+_ROOT = Path(__file__).parents[2]
+_START_SECONDS = 120
+_PATIENCE_MS = 120_000
+_CELLS = (
+    "import ttexplore as ttx\nex = ttx.explore('gemm.py::matmul', M=128, N=128, K=64, block_M=64, block_N=64)\nex",
+    "ex",
+    "ttx.explore('gemm.py::matmul', M=1024, N=1024, K=1024, block_M=1024, block_N=1024, block_K=1024)",
+)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a JupyterLab whose folder has the notebook explorer.ipynb."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "gemm.py").write_bytes((_ROOT / "notebooks" / "kernels" / "gemm.py").read_bytes())
+    cells = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for n, source in enumerate(_CELLS)
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "explorer.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    own = {name: str(folder / "jupyter") for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
+    path = os.pathsep.join((str(_ROOT), os.environ.get("PYTHONPATH", "")))
+    options = [
+        "--no-browser",
+        f"--port={port}",
+        "--IdentityProvider.token=",
+        "--allow-root",
+        "--LabApp.expose_app_in_browser=True",
+    ]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={folder}", "--LabApp.news_url="],
+            stdout=log, stderr=subprocess.STDOUT, cwd=folder, env={**os.environ, **own, "PYTHONPATH": path},
+        )  # fmt: skip
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/api", server, folder / "log")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                # It waits for its kernels, which end by themselves without it.
+                server.kill()
+                server.wait()
+
+
+def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.3)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-2000:]}", pytrace=False)
+
+
+@pytest.fixture
+def notebook(lab: str, open_context: Open) -> Page:
+    """The notebook, with all of its cells run."""
+    context = open_context(viewport={"width": 1500, "height": 1000})
+    context.set_default_timeout(_PATIENCE_MS)
+    page = context.new_page()
+    page.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    run(page, "notebook:run-all-cells")
+    return page
+
+
+def run(page: Page, command: str, arguments: dict[str, Any] | None = None) -> None:
+    """Runs a command of JupyterLab."""
+    page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady")
+    page.evaluate(
+        "([command, arguments_]) => { jupyterapp.commands.execute(command, arguments_); }", [command, arguments or {}]
+    )
+
+
+def explorer(page: Page, number: int = 0) -> ExplorerPage:
+    page.locator(".ttx-explorer").nth(number).locator(".history").wait_for()
+    return ExplorerPage(page, {}, number)
+
+
+def cells(page: Page) -> int:
+    return page.evaluate("jupyterapp.shell.currentWidget.content.model.cells.length")
+
+
+def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
+    first, second, failed = explorer(notebook), explorer(notebook, 1), explorer(notebook, 2)
+    count = cells(notebook)
+    # Keys are the explorer's, none the notebook's.
+    first.root.scroll_into_view_if_needed()
+    first.find(".steplist [data-step='3']").click()
+    first.type("a", "b", "x", "d", "d", "j", "j", "0", "0")
+    assert (first.step(), cells(notebook)) == (5, count)
+    start = second.step()
+    second.press("k")
+    assert (first.step(), second.step()) == (5, start - 1)
+    # A pinned line of the kernel.
+    first.find(".source .l").filter(has_text="T.gemm(").click()
+    assert "pinned" in first.find(".history").inner_text() or "L27" in first.find(".history").inner_text()
+    assert first.lit(".diff")
+    # The kernel answers: a run, a check of each step, another lowering.
+    first.tab("Run")
+    first.find("select[aria-label=backend]").select_option("interpreter")
+    first.root.get_by_role("button", name="Run", exact=True).click()
+    first.find(".result > div").wait_for()
+    assert "PCC" in notebook.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
+    first.button("Check every step").click()
+    first.find(".checks .card.good").wait_for()
+    first.type("d", "d")
+    assert cells(notebook) == count
+    first.tab("What if")
+    first.find(".whatifview form").get_by_label("target").select_option("blackhole_p150")
+    first.button("Lower and compare").click()
+    first.find(".compared table").first.wait_for()
+    assert "blackhole_p150" in first.find(".compared").inner_text()
+    # A recorded run can be scrubbed through.
+    first.tab("Buffers")
+    first.button("Record a run").click()
+    first.find(".timeline .lane").first.wait_for()
+    moment = first.find(".timeline .tools .m")
+    before = moment.inner_text()
+    first.find(".scrubber").focus()
+    for _ in range(5):
+        notebook.keyboard.press("ArrowRight")
+    assert moment.inner_text() != before
+    # The lowering that fails shows the failed step.
+    assert "of L1" in failed.find(".diffpane .card.fault").inner_text()
+    assert failed.find(".steplist [aria-selected=true] .bad").inner_text() == "✖"
+    # Dark colours with the dark theme.
+    light = first.root.evaluate("one => getComputedStyle(one).backgroundColor")
+    run(notebook, "apputils:change-theme", {"theme": "JupyterLab Dark"})
+    notebook.wait_for_function(
+        "(light) => getComputedStyle(document.querySelector('.ttx-explorer')).backgroundColor !== light", arg=light
+    )
+    run(notebook, "apputils:change-theme", {"theme": "JupyterLab Light"})
+    # Closed and opened again, while the kernel lives, the explorer comes back; without it, its picture or a word.
+    run(notebook, "docmanager:save")
+    notebook.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
+    notebook.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+    again = explorer(notebook)
+    again.press("j")
+    assert again.find(".steplist [role=option]").count() == 15
+    notebook.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    notebook.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+    output = notebook.locator(".jp-OutputArea-output").first
+    output.filter(has_text="matmul").or_(output.filter(has_text="widget")).wait_for()
