@@ -379,3 +379,47 @@ def kernel(
     assert run.passed, run.message
     for copy, tensor in zip(run.outputs[1:], inputs, strict=True):
         np.testing.assert_array_equal(copy, tensor)
+
+
+def test_a_value_in_a_loop_beside_one_from_before_it(tmp_path: Path) -> None:
+    """Its partial sums got the circular buffer of a value that only goes after the loop."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 32), "float32"),
+    B: T.Tensor((64, 32), "bfloat16"),
+    D: T.Tensor((32, 32), "bfloat16"),
+    E: T.Tensor((32, 64), "bfloat16"),
+    C: T.Tensor((32, 64), "float32"),
+    F: T.Tensor((32, 64), "float32"),
+):
+    with T.Kernel(1):
+        c = T.alloc_shared((32, 64), "bfloat16")
+        u = T.alloc_shared((32, 32), "bfloat16")
+        p = T.alloc_shared((32, 32), "bfloat16")
+        s = T.alloc_shared((32, 32), "bfloat16")
+        b = T.alloc_shared((64, 32), "bfloat16")
+        d = T.alloc_shared((32, 32), "bfloat16")
+        e = T.alloc_fragment((32, 64), "float32")
+        f = T.alloc_fragment((32, 64), "float32")
+        T.clear(c)
+        T.copy(A, s)
+        for k in T.serial(2):
+            T.clear(u)
+            T.gemm(s, s, u)
+            for i, j in T.Parallel(32, 32):
+                p[i, j] = u[i, j]
+            T.copy(B, b)
+            T.gemm(p, b, c, transpose_B=True)
+        T.clear(f)
+        for k in T.serial(1):
+            T.copy(D, d)
+            T.copy(E, e)
+            T.gemm(d, e, f)
+        T.copy(c, C)
+        T.copy(f, F)
+"""
+    holds(text, tmp_path)

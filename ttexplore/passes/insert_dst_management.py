@@ -165,8 +165,8 @@ class _Management:
                 made += self.compound(part, spilled, rest, live_after)
             else:
                 made.append(part)
-        for value in own:
-            self.spills.give_back(spilled[value].cb)
+        for cb in own:
+            self.spills.give_back(cb)
         return made
 
     def stays(self, statement: Any) -> bool:
@@ -259,9 +259,11 @@ class _Management:
     # Values that several groups or loops touch
 
     def spill_shared(self, parts: list[Any], spilled: dict[Any, Spill], fresh: dict[Any, Any]) -> list[Any]:
-        """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The values
-        that get one; nothing outside of the sequence knows them."""
+        """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The
+        buffers: nothing outside of the sequence knows them. A value that comes later may get that of one that is gone;
+        sequences inside of this one may not, as they may come before that one goes."""
         own: list[Any] = []
+        handed_on: list[Any] = []
         lives = _lives(parts)
         for value, (first, _) in lives.items():
             if value not in spilled and any(_wants(part, value) for part in parts):
@@ -269,15 +271,15 @@ class _Management:
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
                 for other in [one for one in own if lives[one][1] < first]:
                     own.remove(other)
-                    self.spills.give_back(spilled[other].cb)
-                spilled[value] = self.spills.block(value, shape, reason)
+                    handed_on.append(spilled[other].cb)
+                spilled[value] = self.spills.block(value, shape, reason, handed_on)
                 own.append(value)
             if value in fresh:
                 loops = [part for part in parts if isinstance(part, tirx.For) and part.loop_var.same_as(fresh[value])]
                 once = sum(touches(one, value) for one in statements(loops[0].body)) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
-        return own
+        return [*(spilled[value].cb for value in own), *handed_on]
 
     def shape(self, grid: Grid) -> SubBlock:
         """How blocks of these tiles are cut: one way for all values that are kept in buffers in parts."""

@@ -39,8 +39,12 @@ class SpillBuffers:
         self.largest_part = 0
         self._idle: dict[tuple[int, str], list[Any]] = {}
 
-    def block(self, value: Any, shape: SubBlock, reason: str) -> Spill:
-        """A buffer for the whole block of a value, until it is given back."""
+    def block(self, value: Any, shape: SubBlock, reason: str, handed_on: list[Any]) -> Spill:
+        """A buffer for the whole block of a value, until it is given back: one that is taken out of `handed_on`, if one
+        fits, else another."""
+        for position, cb in enumerate(handed_on):
+            if (int(cb.ty.shape[0]), dtype_of(cb)) == (shape.block_tiles, dtype_of(value)):
+                return Spill(handed_on.pop(position), shape)
         return Spill(self._take(f"{value.name}_partials", shape.block_tiles, value, reason), shape)
 
     def borrow(self, value: Any, tiles: int) -> Any:
