@@ -40,6 +40,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     config = Config()
     config.HistoryManager.enabled = False
+    # Another environment may be the active one; these tests run in theirs all the same.
+    config.InteractiveShell.warn_venv = False
     config.HistoryManager.hist_file = ":memory:"
     made: Any = InteractiveShell.instance(config=config)
     made.run_cell("%load_ext ttexplore")
