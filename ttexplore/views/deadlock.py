@@ -60,10 +60,11 @@ def deadlock_svg(
         # An edge of the cycle is thick: the kernel waits for one that, at last, waits for it.
         cycle = _follows(others, other, wait.kernel)
         style = f' style="stroke:{VERMILLION};stroke-width:2.5"' if cycle else ""
-        label = f"{wait.kernel} waits for {other}: {need}, {there}"
+        head, detail = f"{wait.kernel} waits for {other}", f"{need}; {there}"
         curve = path(f"M{4 + _BOX_WIDTH} {start:g}H{x:g}V{end:g}H{6 + _BOX_WIDTH}", "edge", extra=arrow + style)
-        told = text(_BOX_WIDTH + 64, middle + 26 * position - 22, label, "b" if cycle else "s")
-        parts.append(f"<g>{tooltip(label)}{curve}{told}</g>")
+        x_told, y_told = _BOX_WIDTH + 64, middle + 36 * position - 34
+        told = text(x_told, y_told, head, *("b",) if cycle else ()) + text(x_told, y_told + 15, detail, "s")
+        parts.append(f"<g>{tooltip(f'{head}: {detail}')}{curve}{told}</g>")
     height = 30 + 3 * _BOX + 2 * _GAP + 8
     description = "; ".join(f"{wait.kernel} is at {wait.operation}" for wait in waits)
     return drawing(identifier, "Deadlock", description, _WIDTH + 160, height, "".join(parts))
