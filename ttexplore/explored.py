@@ -294,8 +294,10 @@ class Explored(ABC):
         state: dict[str, Any] = {}
         recorded = None
         if run and self.error is None and Emulator().missing() is None:
-            state["recorded_run"] = self.run()._repr_html_()
-            recorded = self.timeline().data
+            done = self.run(backend="emulator")
+            state["recorded_run"] = done._repr_html_()
+            assert done.execution is not None, "the emulator gives one"
+            recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
         return write_file(path, report_html(self.data, self._repr_html_(), state, recorded))
 
     # Running
@@ -443,21 +445,28 @@ class Explored(ABC):
         if self.error is not None:
             raise self.error
         plan, listings = self.plan, self._kernel_listings(code or {})
-        cores = plan.partition.cores if plan.partition else ()
-        chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
         try:
             execution = Emulator().run(self._emitted(listings), self._inputs(inputs, seed))
         except Deadlock as deadlock:
             if deadlock.events is None:
                 raise
-            where = cores[deadlock.core]
+            assert plan.partition is not None, "a program that runs has one"
+            where = plan.partition.cores[deadlock.core]
             return timeline(
                 deadlock.events, plan, (where.x, where.y), listings, stuck=deadlock.waits, deadlock=deadlock.message
             )
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
+        return self._recorded(execution, core, listings)
+
+    def _recorded(
+        self, execution: Execution, core: tuple[int, int] | None, listings: Mapping[str, Listing]
+    ) -> Timeline:  # fmt: skip
+        """What an execution on the emulator recorded of a core, by default of the one with the most work items."""
         assert execution.events is not None, "the emulator records unless it is told not to"
-        return timeline(execution.events, plan, chosen, listings)
+        cores = self.plan.partition.cores if self.plan.partition else ()
+        chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
+        return timeline(execution.events, self.plan, chosen, listings)
 
     def _backend(
         self, name: str, emulator: Emulator, on_device: Ttnn, listings: Mapping[str, Listing],

@@ -24,10 +24,6 @@ class Listing {
     return this.lowering.data.texts[this.flat[3 * i]];
   }
 
-  textId(i) {
-    return this.flat[3 * i];
-  }
-
   /** The number of the set of origins; sets are stored once. */
   originId(i) {
     return this.flat[3 * i + 1];
@@ -53,7 +49,6 @@ export class Lowering {
     this.listings = data.listings.map((flat) => new Listing(this, flat));
     this.source = this.listings[data.source.listing];
     this.steps = data.steps;
-    this.sourceLine = new Map(data.source.lines.map((line, i) => [line, i]));
   }
 
   /** The places, kernel lines as positions in `data.places`, of a set of origins. */
@@ -112,7 +107,7 @@ export class Lowering {
       }
       return count;
     });
-    return { matches, counts, first: counts.findIndex((count) => count > 0) };
+    return { counts, first: counts.findIndex((count) => count > 0) };
   }
 }
 

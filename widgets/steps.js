@@ -198,19 +198,15 @@ function diffPane(store) {
     if (row.gap || !words) return false;
     return [row.i >= 0 && before.text(row.i), row.j >= 0 && after.text(row.j)].some((text) => text && text.toLowerCase().includes(words));
   };
-  const jump = (wanted, direction) => {
+  const nextMatch = (direction) => {
     const from = rows.cursor < 0 ? (direction > 0 ? -1 : shown.length) : rows.cursor;
-    for (let i = from + direction; i >= 0 && i < shown.length; i += direction)
-      if (wanted(shown[i]) && !(wanted === isChange && i > 0 && isChange(shown[i - 1]) && i - direction === from && direction > 0)) {
-        rows.move(i);
-        store.set({ say: place(shown[i]) });
-        return true;
-      }
-    store.set({ say: "no more" });
-    return false;
+    let i = from + direction;
+    while (i >= 0 && i < shown.length && !isMatch(shown[i])) i += direction;
+    if (i < 0 || i >= shown.length) return store.set({ say: "no more" });
+    rows.move(i);
+    store.set({ say: place(shown[i]) });
   };
   const isChange = (row) => !row.gap && row.kind !== EQUAL;
-  const nextMatch = (direction) => jump(isMatch, direction);
   const nextChange = (direction) => {
     let i = rows.cursor;
     // The rest of the change that the cursor is in is no next one.

@@ -23,7 +23,7 @@ from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.facts import plan_facts, source_location, status
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import visible
-from ttexplore.views.origins import coverage
+from ttexplore.views.origins import ORIGIN_KINDS, coverage
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
 from ttexplore.views.work_map import work_map_svg
@@ -31,7 +31,6 @@ from ttexplore.views.work_map import work_map_svg
 # Version of this form: a page made by another version says so instead of showing nonsense.
 FORM = 1
 
-ORIGIN_KINDS = ("exact", "derived", "inferred")
 ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
 
 # Lines that a reader may want out of the way, by what they do; the first match counts.
@@ -101,7 +100,6 @@ def explorer_data(
         "classes": list(LINE_CLASSES),
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),
-        "options": {name: inline_value(value) for name, value in plan.options.items()},
     }
     # The tables are complete only now.
     data["texts"] = list(tables.texts)
@@ -227,12 +225,10 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
         "svg": core_map_svg(target, partition),
         "work": work_map_svg(partition),
         "summary": summary(partition),
-        "clock_hz": target.clock_hz if target else None,
         "cores": [_core(plan, core, target) for core in partition.cores],
         "tiles_per_item": None if tiles is None else sum(tiles.values()),
         "bytes_per_item": moved,
         "l1_bytes": sum(buffer.total_bytes for buffer in plan.buffers),
-        "l1_usable_bytes": target.l1_usable_bytes if target else None,
     }
 
 

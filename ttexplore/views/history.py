@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from ttexplore.record import Listing, Trace
 from ttexplore.views.markup import content_id, escape, plural, visible
+from ttexplore.views.origins import ORIGIN_KINDS
 from ttexplore.views.plan_lines import flat_plan
 from ttexplore.views.theme import fragment
-
-_KINDS = ("exact", "derived", "inferred")
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ def line_history(trace: Trace, line: int) -> LineHistory:
     for name, listing in trace.files.items():
         if name in ("reader.cpp", "compute.cpp", "writer.cpp"):
             linked = _linked(listing, file, line)
-            best = min((_KINDS.index(kind) for _, kind in linked), default=None)
-            files.append((name, tuple(number for number, _ in linked), "" if best is None else _KINDS[best]))
+            best = min((ORIGIN_KINDS.index(kind) for _, kind in linked), default=None)
+            files.append((name, tuple(number for number, _ in linked), "" if best is None else ORIGIN_KINDS[best]))
     return LineHistory(line, own[0].text, steps, tuple(files))
 
 
@@ -77,7 +76,7 @@ def _linked(listing: Listing, file: str, line: int) -> list[tuple[int, str]]:
     for number, one in enumerate(listing.lines, start=1):
         kinds = [origin.kind for origin in one.origins if (origin.span.file, origin.span.line) == (file, line)]
         if kinds:
-            found.append((number, min(kinds, key=_KINDS.index)))
+            found.append((number, min(kinds, key=ORIGIN_KINDS.index)))
     return found
 
 

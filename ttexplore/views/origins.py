@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
-from ttexplore.record import Listing, Origin
+from ttexplore.record import Listing, Origin, OriginKind
 
-_KINDS = ("exact", "derived", "inferred")
+# Best first.
+ORIGIN_KINDS: tuple[str, ...] = get_args(OriginKind)
 
 
 def origin_label(origins: Sequence[Origin]) -> str:
@@ -25,7 +27,7 @@ def origin_html(origins: Sequence[Origin]) -> str:
 
 def _origin_lines(origins: Sequence[Origin]) -> list[tuple[int, str]]:
     best: dict[int, str] = {}
-    for origin in sorted(origins, key=lambda one: (_KINDS.index(one.kind), one.span.line)):
+    for origin in sorted(origins, key=lambda one: (ORIGIN_KINDS.index(one.kind), one.span.line)):
         best.setdefault(origin.span.line, origin.kind)
     return list(best.items())
 
@@ -35,7 +37,7 @@ def coverage(listing: Listing) -> tuple[int, int, int, int]:
     found = [0, 0, 0, 0]
     for line in listing.lines:
         if line.node is not None:
-            best = min((_KINDS.index(origin.kind) for origin in line.origins), default=3)
+            best = min((ORIGIN_KINDS.index(origin.kind) for origin in line.origins), default=3)
             found[best] += 1
     return found[0], found[1], found[2], found[3]
 
