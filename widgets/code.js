@@ -9,8 +9,8 @@ export function codeView(store) {
   const source = new ListingView(store, "kernel source", { numberOf: (i) => store.state.lowering.data.source.lines[i], withOrigins: false });
   const columns = KERNELS.map((name) => column(store, name));
   const other = column(store, null);
-  const element = h("div", { class: "codeview" },
-    h("section", { class: "pane" }, h("div", { class: "filehead" }, h("b", {}, "kernel")), source.element),
+  const element = h("div.codeview",
+    h("section.pane", h("div.filehead", h("b", "kernel")), source.element),
     ...columns.map((one) => one.element), other.element);
   store.on(["lowering"], () => {
     const { lowering } = store.state;
@@ -29,7 +29,7 @@ export function codeView(store) {
 
 function column(store, name) {
   const view = new ListingView(store, name || "file");
-  const head = h("div", { class: "filehead" });
+  const head = h("div.filehead");
   const element = h("section", { class: `pane ${name ? "" : "other"}`, "aria-label": name || "other files" }, head, view.element);
   const column_ = { name, view, element, show, choose };
   function show(file, chooser) {
@@ -42,7 +42,7 @@ function column(store, name) {
     const all = exact + derived + inferred + unknown;
     const note = all ? `${listing.count} lines · ${Math.round((100 * (exact + derived)) / all)} % linked` : `${listing.count} lines`;
     put(head, ...[
-      chooser || h("b", {}, file.name), h("span", { class: "q" }, note), h("span", { class: "gapper" }),
+      chooser || h("b", file.name), h("span.q", note), h("span.gapper"),
       button("copy", async () => {
         await navigator.clipboard.writeText(text());
         store.set({ say: `${file.name} copied` });
@@ -53,7 +53,7 @@ function column(store, name) {
   }
   function choose(files) {
     const chooser = h("select", { "aria-label": "file", onchange: () => show(files[chooser.selectedIndex], chooser) },
-      ...files.map((file) => h("option", {}, file.name)));
+      ...files.map((file) => h("option", file.name)));
     show(files[0], chooser);
   }
   return column_;

@@ -22,21 +22,21 @@ function compact(value) {
 }
 
 export function coresView(store) {
-  const map = h("div", { class: "coremap", role: "group", "aria-label": "cores" });
-  const work = h("div", { class: "workmap", role: "group", "aria-label": "work items" });
-  const card = h("section", { class: "pane corecard", "aria-live": "polite" });
+  const map = h("div.coremap", { role: "group", "aria-label": "cores" });
+  const work = h("div.workmap", { role: "group", "aria-label": "work items" });
+  const card = h("section.pane.corecard", { "aria-live": "polite" });
   const metric = h("select", { "aria-label": "measure", onchange: () => store.set({ metric: metric.value }) });
-  const figures = h("span", { class: "q" });
-  const element = h("div", { class: "coresview" },
-    h("div", { class: "tools" }, h("label", {}, "colour by ", metric), figures, h("span", { class: "gapper" }), ...pictureButtons(map, "cores")),
-    h("div", { class: "two" }, map, h("div", {}, work), card));
+  const figures = h("span.q");
+  const element = h("div.coresview",
+    h("div.tools", h("label", "colour by ", metric), figures, h("span.gapper"), ...pictureButtons(map, "cores")),
+    h("div.two", map, h("div", work), card));
 
   store.on(["lowering"], () => {
     const { cores } = store.state.lowering.data;
-    if (!cores) return put(map, h("p", { class: "q" }, "Step B1 decides which core does what; it was not reached."));
+    if (!cores) return put(map, h("p.q", "Step B1 decides which core does what; it was not reached."));
     cores.total = cores.cores.reduce((sum, core) => sum + core.items, 0);
     cores.working = cores.cores.filter((core) => core.items).length;
-    put(metric, ...Object.entries(METRICS).filter(([, one]) => !one.needs || cores[one.needs] !== null).map(([name]) => h("option", {}, name)));
+    put(metric, ...Object.entries(METRICS).filter(([, one]) => !one.needs || cores[one.needs] !== null).map(([name]) => h("option", name)));
     put(map, markup(cores.svg));
     // A picture for who reads it, a group of buttons here.
     map.querySelector("svg").setAttribute("role", "group");
@@ -105,23 +105,23 @@ export function coresView(store) {
     }
     if (!cores || !name) return put(card);
     const core = cores.cores.find((one) => `${one.x},${one.y}` === name);
-    if (!core) return put(card, h("h4", {}, `core (${name})`), h("p", { class: "q" }, "It gets no work."));
+    if (!core) return put(card, h("h4", `core (${name})`), h("p.q", "It gets no work."));
     const facts = Object.entries(METRICS).filter(([, one]) => !one.needs || cores[one.needs] !== null)
       .map(([label, one]) => row(label, one.shown(one.of(core, cores))));
     put(card, ...[
-      h("h4", {}, `core (${core.x}, ${core.y})`, core.noc ? h("span", { class: "q" }, ` NoC (${core.noc.join(", ")})`) : ""),
+      h("h4", `core (${core.x}, ${core.y})`, core.noc ? h("span.q", ` NoC (${core.noc.join(", ")})`) : ""),
       table(facts),
-      core.listed.length ? h("p", { class: "m" }, `items ${core.listed.slice(0, 40).join(", ")}${core.listed.length > 40 ? " …" : ""}`) : null,
-      ...Object.entries(core.arguments).filter(([, list]) => list.length).map(([kernel, list]) => [h("h4", {}, `${kernel} arguments`), table(list.map(([a, b]) => row(a, b)))]).flat(),
-      !Object.keys(core.arguments).length && core.values.length ? [h("h4", {}, "values"), table(core.values.map(([a, b]) => row(a, b)))] : null,
-      buffers ? [h("h4", {}, "circular buffers"), table(buffers.buffers.map((one) => row(`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${bytes(one.page_bytes)}`)))] : null,
+      core.listed.length ? h("p.m", `items ${core.listed.slice(0, 40).join(", ")}${core.listed.length > 40 ? " …" : ""}`) : null,
+      ...Object.entries(core.arguments).filter(([, list]) => list.length).map(([kernel, list]) => [h("h4", `${kernel} arguments`), table(list.map(([a, b]) => row(a, b)))]).flat(),
+      !Object.keys(core.arguments).length && core.values.length ? [h("h4", "values"), table(core.values.map(([a, b]) => row(a, b)))] : null,
+      buffers ? [h("h4", "circular buffers"), table(buffers.buffers.map((one) => row(`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${bytes(one.page_bytes)}`)))] : null,
     ].flat().filter(Boolean));
   }
   return { element, focus: () => map.querySelector("[data-core][tabindex='0']")?.focus(), keys: {} };
 }
 
-const row = (label, value) => h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "m" }, `${value}`));
-export const table = (rows, properties) => h("table", { class: "facts", ...properties }, h("tbody", {}, ...rows));
+const row = (label, value) => h("tr", h("th", { scope: "row" }, label), h("td.m", `${value}`));
+export const table = (rows) => h("table.facts", h("tbody", rows));
 
 /** Buttons that save the drawing in `holder` as SVG and as PNG. */
 export function pictureButtons(holder, name) {

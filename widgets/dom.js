@@ -1,9 +1,15 @@
 // Elements without a framework. Text only ever becomes text nodes; markup made by Python goes through `markup`.
 
-/** An element with properties, `on...` listeners, attributes and children; null and false children are left out. */
-export function h(tag, properties, ...children) {
+/**
+ * `h("td.num", { title }, ...children)`: an element with classes, properties, `on...` listeners, attributes and children.
+ * The properties may be missing; null and false children are left out.
+ */
+export function h(name, ...children) {
+  const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties || {})) {
+  if (classes.length) element.className = classes.join(" ");
+  const properties = children[0]?.constructor === Object ? children.shift() : {};
+  for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined) continue;
     if (name.startsWith("aria-")) element.setAttribute(name, value);
     else if (value === false) continue;
@@ -38,12 +44,12 @@ export function markup(text) {
     }
   }
   // What is wider than its place scrolls, with the keyboard too.
-  return h("div", { class: "drawn", tabindex: "0" }, ...page.body.childNodes);
+  return h("div.drawn", { tabindex: "0" }, ...page.body.childNodes);
 }
 
 /** The same for a whole fragment with a style of its own, which must not reach what is around it. */
 export function isolated(text) {
-  const holder = h("div", {});
+  const holder = h("div");
   holder.attachShadow({ mode: "open" }).append(...markup(text).childNodes);
   return holder;
 }
@@ -52,6 +58,9 @@ export function isolated(text) {
 export function button(content, onclick, properties) {
   return h("button", { type: "button", onclick, ...properties }, content);
 }
+
+/** The head of a table. */
+export const heads = (...names) => h("thead", h("tr", names.map((name) => h("th", { scope: "col" }, name))));
 
 /** The figures as people read them: 1,234. */
 export const grouped = (value) => Math.round(value).toLocaleString("en-US");

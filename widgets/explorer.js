@@ -65,10 +65,10 @@ async function render({ model, el }) {
   const start = performance.now();
   const kernel = new Kernel(model);
   const lowering = await unpacked(model.get("data"));
-  const root = h("div", { class: "ttx ttx-explorer", tabindex: "0", role: "region", "aria-label": `exploration of ${lowering.data.kernel}`, "data-lm-suppress-shortcuts": "true" });
+  const root = h("div.ttx.ttx-explorer", { tabindex: "0", role: "region", "aria-label": `exploration of ${lowering.data.kernel}`, "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   if (lowering.data.form !== FORM) {
-    root.append(h("p", {}, "This page was made by another version of ttexplore; run the cell again."));
+    root.append(h("p", "This page was made by another version of ttexplore; run the cell again."));
     return () => kernel.close();
   }
   const store = new Store({
@@ -84,7 +84,7 @@ async function render({ model, el }) {
   const makers = { Steps: stepsView, Cores: coresView, Buffers: buffersView, Code: codeView, Run: runView, "What if": whatIfView };
   const views = {};
   const tabs = Object.keys(makers).map((name, i) => button(name, () => store.set({ tab: name }), { role: "tab", class: "tab", title: `${i + 1}` }));
-  const tablist = h("div", { class: "tabs", role: "tablist", "aria-label": "views", onkeydown: (event) => {
+  const tablist = h("div.tabs", { role: "tablist", "aria-label": "views", onkeydown: (event) => {
     const at = tabs.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1 }[event.key];
     if (to === undefined || at < 0) return;
@@ -94,27 +94,27 @@ async function render({ model, el }) {
     event.preventDefault();
     event.stopPropagation();
   } }, ...tabs);
-  const banner = h("div", { class: "banner", role: "status" });
-  const body = h("div", { class: "body", role: "tabpanel" });
-  const live = h("div", { class: "live", "aria-live": "polite" });
-  const help = h("dialog", { class: "help", "aria-label": "keys" }, h("h3", {}, "Keys"),
-    h("table", { class: "facts" }, h("tbody", {}, ...KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, key)), h("td", {}, what))))),
-    h("p", { class: "q" }, "Links: ", h("span", { class: "e" }, "exact"), ", ", h("span", { class: "d" }, "derived"), " by a pass, ", h("span", { class: "i" }, "inferred"), " from what encloses the line."),
+  const banner = h("div.banner", { role: "status" });
+  const body = h("div.body", { role: "tabpanel" });
+  const live = h("div.live", { "aria-live": "polite" });
+  const help = h("dialog.help", { "aria-label": "keys" }, h("h3", "Keys"),
+    h("table.facts", h("tbody", ...KEYS.map(([key, what]) => h("tr", h("th", { scope: "row" }, h("code", key)), h("td", what))))),
+    h("p.q", "Links: ", h("span.e", "exact"), ", ", h("span.d", "derived"), " by a pass, ", h("span.i", "inferred"), " from what encloses the line."),
     button("Close", () => help.close(), { class: "chip" }));
-  const head = h("header", {});
+  const head = h("header");
   root.append(head, banner, tablist, body, live, help);
 
   store.on(["lowering"], () => {
     const { data } = store.state.lowering;
-    put(head, h("h3", {}, data.kernel), h("span", { class: "m" }, data.target), h("span", { class: "q" }, data.where),
-      ...data.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span", { class: "fact" }, h("span", { class: "q" }, `${name} `), value)),
-      h("span", { class: "gapper" }), button("?", () => help.showModal(), { class: "chip", "aria-label": "keys" }));
+    put(head, h("h3", data.kernel), h("span.m", data.target), h("span.q", data.where),
+      ...data.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", h("span.q", `${name} `), value)),
+      h("span.gapper"), button("?", () => help.showModal(), { class: "chip", "aria-label": "keys" }));
   });
   store.on(["stale", "original"], () => {
     const { stale, original } = store.state;
     put(banner, ...[
-      stale ? h("p", {}, "⟳ ", stale) : null,
-      original ? h("p", {}, "This is the what-if lowering. ", button("Back to the first one", () => {
+      stale ? h("p", "⟳ ", stale) : null,
+      original ? h("p", "This is the what-if lowering. ", button("Back to the first one", () => {
         store.set({ lowering: original, original: null, variant: "", pinned: null, hover: null });
         select(store, store.state.step);
       }, { class: "link" })) : null,

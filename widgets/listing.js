@@ -27,7 +27,7 @@ export function code(text, language, query) {
 export function originLabel(lowering, originId) {
   const labels = lowering.labels(originId);
   const shown = labels.slice(0, 2).map(([line, kind]) => h("i", { class: KINDS[kind][0], title: KINDS[kind] }, `L${line}`));
-  return h("span", { class: "o" }, ...shown.flatMap((one, i) => (i ? [" ", one] : [one])), labels.length > 2 ? ` +${labels.length - 2}` : "");
+  return h("span.o", ...shown.flatMap((one, i) => (i ? [" ", one] : [one])), labels.length > 2 ? ` +${labels.length - 2}` : "");
 }
 
 /** A link that pins a kernel line. */
@@ -118,10 +118,10 @@ export class ListingView {
   row(i, numberOf, withOrigins) {
     const { lowering, hover, pinned } = this.store.state;
     const id = this.listing.originId(i);
-    const row = h("div", { class: "l", role: "listitem" },
-      h("span", { class: "n" }, `${numberOf(i)}`),
+    const row = h("div.l", { role: "listitem" },
+      h("span.n", `${numberOf(i)}`),
       withOrigins && originLabel(lowering, id),
-      h("code", {}, ...code(this.listing.text(i), this.language)));
+      h("code", ...code(this.listing.text(i), this.language)));
     mark(row, lowering.link(id, hover || pinned));
     return row;
   }

@@ -14,9 +14,9 @@ export class Rows {
     this.count = 0;
     this.wrapped = false;
     this.cursor = -1;
-    this.window = h("div", { class: "window", role: "presentation" });
-    this.spacer = h("div", { class: "spacer", role: "presentation" }, this.window);
-    this.element = h("div", { class: "rows", tabindex: "0", role: "list", "aria-label": label, ...properties }, this.spacer);
+    this.window = h("div.window", { role: "presentation" });
+    this.spacer = h("div.spacer", { role: "presentation" }, this.window);
+    this.element = h("div.rows", { tabindex: "0", role: "list", "aria-label": label, ...properties }, this.spacer);
     this.first = this.last = -1;
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.element);

@@ -1,29 +1,29 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
-import { button, h, isolated, put } from "./dom.js";
+import { button, h, heads, isolated, put } from "./dom.js";
 import { errorCard, select } from "./steps.js";
 
 export function runView(store, kernel) {
   const backend = h("select", { "aria-label": "backend", onchange: drawState });
   const seed = h("input", { type: "number", value: 0, min: 0, class: "small", "aria-label": "seed of the inputs" });
-  const arithmetic = h("select", { "aria-label": "arithmetic", title: "of the emulator's matrix unit" }, h("option", {}, "exact"), h("option", {}, "fast"));
+  const arithmetic = h("select", { "aria-label": "arithmetic", title: "of the emulator's matrix unit" }, h("option", "exact"), h("option", "fast"));
   const start = button("Run", () => go("run"), { class: "primary" });
   const check = button("Check every step", () => go("check"), { title: "executes the program after each step and names the first that changes the result" });
   const cancel = button("Cancel", () => kernel.ask({ do: "cancel" }), {});
-  const why = h("span", { class: "q", role: "status" });
-  const log = h("pre", { class: "log", tabindex: "0", "aria-label": "log" });
-  const logFold = h("details", {}, h("summary", {}, "log"), log);
-  const result = h("div", { class: "result" });
-  const steps = h("div", { class: "checks" });
-  const element = h("div", { class: "runview" },
-    h("div", { class: "tools" }, h("label", {}, "on ", backend), h("label", {}, "seed ", seed), h("label", { class: "exactness" }, "sums ", arithmetic), start, cancel, check, why),
+  const why = h("span.q", { role: "status" });
+  const log = h("pre.log", { tabindex: "0", "aria-label": "log" });
+  const logFold = h("details", h("summary", "log"), log);
+  const result = h("div.result");
+  const steps = h("div.checks");
+  const element = h("div.runview",
+    h("div.tools", h("label", "on ", backend), h("label", "seed ", seed), h("label.exactness", "sums ", arithmetic), start, cancel, check, why),
     result, steps, logFold);
 
   store.on(["backends", "lowering", "busy"], drawState);
 
   function drawState() {
     const { backends, busy, lowering } = store.state;
-    if (backend.options.length !== backends.length) put(backend, ...backends.map((one) => h("option", {}, one.name)));
+    if (backend.options.length !== backends.length) put(backend, ...backends.map((one) => h("option", one.name)));
     const chosen = backends[backend.selectedIndex];
     const failed = lowering.steps.some((step) => step.error);
     const reason = !kernel.live ? "no Python behind this page: open it in a notebook to run" : failed ? "the lowering failed: there is no program to run" : chosen?.missing || "";
@@ -70,13 +70,13 @@ export function runView(store, kernel) {
   function bisection(results) {
     const bad = results.findIndex((one) => !one.passed);
     return h("div", { class: `card ${bad < 0 ? "good" : "fault"}` },
-      h("p", {}, h("b", { class: bad < 0 ? "ok" : "bad" }, bad < 0 ? "✔ every step gives the reference's result" : `✖ ${results[bad].step} is the first step that changes the result`)),
-      h("div", { class: "scroll" }, h("table", { class: "grid" },
-        h("thead", {}, h("tr", {}, ...["", "step", "PCC", "max relative error", ""].map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", {}, ...results.map((one, i) => h("tr", {},
+      h("p", h("b", { class: bad < 0 ? "ok" : "bad" }, bad < 0 ? "✔ every step gives the reference's result" : `✖ ${results[bad].step} is the first step that changes the result`)),
+      h("div.scroll", h("table.grid",
+        heads("", "step", "PCC", "max relative error", ""),
+        h("tbody", ...results.map((one, i) => h("tr",
           h("td", { class: one.passed ? "ok" : "bad" }, one.passed ? "✔" : "✖"),
           h("th", { scope: "row" }, button(`${one.letter} ${one.step}`, () => { select(store, i); store.set({ tab: "Steps" }); }, { class: "link" })),
-          h("td", { class: "num" }, one.pcc), h("td", { class: "num" }, one.error), h("td", {}, one.passed ? "" : one.message)))))));
+          h("td.num", one.pcc), h("td.num", one.error), h("td", one.passed ? "" : one.message)))))));
   }
   // A page without Python may bring the result of a run.
   if (store.state.recordedRun) put(result, isolated(store.state.recordedRun));

@@ -12,7 +12,7 @@ const [EQUAL, ADDED, REMOVED, CHANGED, , RENAMED, MOVED] = ROWS.keys();
 export function counts([added, removed, indented, renamed, moved]) {
   const parts = [["plus", "+", added], ["minus", "−", removed], ["tilde", "~", indented], ["tilde", "≈", renamed], ["tilde", "⇄", moved]];
   const shown = parts.filter(([, , count]) => count).map(([kind, glyph, count]) => h("span", { class: kind }, `${glyph}${count} `));
-  return h("span", { class: "counts" }, shown.length ? shown : h("span", { class: "q" }, "·"));
+  return h("span.counts", shown.length ? shown : h("span.q", "·"));
 }
 
 export function stepsView(store) {
@@ -22,34 +22,34 @@ export function stepsView(store) {
   const diff = diffPane(store);
   const history = historyStrip(store);
   store.on(["lowering"], () => source.show(store.state.lowering.source, "python", "kernel source"));
-  const element = h("div", { class: "stepsview" },
+  const element = h("div.stepsview",
     list,
-    h("details", { class: "pane source", open: true }, h("summary", {}, "kernel"), source.element),
+    h("details.pane.source", { open: true }, h("summary", "kernel"), source.element),
     diff.element,
     history);
   return { element, focus: () => list.querySelector("[tabindex='0']")?.focus(), keys: diff.keys };
 }
 
 function stepList(store) {
-  const box = h("div", { class: "steplist", role: "listbox", "aria-label": "steps" });
-  const choice = h("select", { class: "stepchoice", "aria-label": "step", onchange: () => select(store, choice.selectedIndex) });
+  const box = h("div.steplist", { role: "listbox", "aria-label": "steps" });
+  const choice = h("select.stepchoice", { "aria-label": "step", onchange: () => select(store, choice.selectedIndex) });
   store.on(["lowering"], () => {
     const { steps } = store.state.lowering;
     let stage = null;
     put(box);
     put(choice);
     steps.forEach((step, i) => {
-      if (step.stage !== stage) box.append(h("div", { class: "stage", role: "presentation" }, (stage = step.stage)));
+      if (step.stage !== stage) box.append(h("div.stage", { role: "presentation" }, (stage = step.stage)));
       const state = { "✖": "bad", "○": "q" }[step.glyph] || "tilde";
       box.append(h("div", {
         class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-selected": false, tabindex: -1, "aria-setsize": steps.length, "aria-posinset": i + 1,
         "data-step": i, title: step.summary, onclick: () => select(store, i),
       },
       h("span", { class: `k ${state}`, role: "img", "aria-label": step.state }, step.glyph),
-      h("span", { class: "letter" }, step.letter),
-      h("span", { class: "name" }, step.name),
+      h("span.letter", step.letter),
+      h("span.name", step.name),
       counts(totals(step))));
-      choice.append(h("option", {}, `${step.glyph} ${step.letter} ${step.name}`));
+      choice.append(h("option", `${step.glyph} ${step.letter} ${step.name}`));
     });
   });
   store.on(["step", "lowering"], () => {
@@ -66,7 +66,7 @@ function stepList(store) {
     if (top < box.scrollTop || top + height > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
     choice.selectedIndex = store.state.step;
   });
-  return h("div", { class: "pane steppane" }, box, choice);
+  return h("div.pane.steppane", box, choice);
 }
 
 const totals = (step) => step.ir.counts.map((count, i) => count + step.plan.counts[i]);
@@ -100,11 +100,11 @@ function diffPane(store) {
     if (gap) store.set({ open: new Set([...store.state.open, shown[Number(gap.dataset.i)].key]) });
   });
 
-  const title = h("div", { class: "title" });
-  const about = h("details", { class: "about" });
-  const toggles = h("div", { class: "toggles" });
-  const error = h("div", {});
-  const found = h("span", { class: "found q" });
+  const title = h("div.title");
+  const about = h("details.about");
+  const toggles = h("div.toggles");
+  const error = h("div");
+  const found = h("span.found.q");
   const query = h("input", {
     type: "search", placeholder: "find, or first step with …", "aria-label": "find in all steps",
     oninput: () => store.set({ query: query.value.trim().toLowerCase() }),
@@ -119,8 +119,8 @@ function diffPane(store) {
     },
   });
   // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
-  const tools = h("div", { class: "tools" }, toggles, h("span", { class: "search" }, query, found));
-  const element = h("section", { class: "pane diffpane", "aria-label": "step" }, title, about, tools, error, rows.element);
+  const tools = h("div.tools", toggles, h("span.search", query, found));
+  const element = h("section.pane.diffpane", { "aria-label": "step" }, title, about, tools, error, rows.element);
 
   store.on(["step", "part", "lowering", "open", "collapsed", "hidden", "wrap", "split", "query"], () => {
     const { lowering, step: index, part, collapsed, hidden, wrap, split, open } = store.state;
@@ -154,11 +154,11 @@ function diffPane(store) {
   function drawHead(step, hiddenRows, search) {
     const { lowering, part, hidden, step: index } = store.state;
     put(title,
-      h("span", { class: "letter" }, step.letter), h("b", {}, step.name), h("span", { class: "q what" }, step.summary),
-      h("span", { class: "q ms", title: "time of this pass" }, `${step.ms} ms`));
+      h("span.letter", step.letter), h("b", step.name), h("span.q.what", step.summary),
+      h("span.q.ms", { title: "time of this pass" }, `${step.ms} ms`));
     const options = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
     const opened = about.open;
-    put(about, h("summary", {}, "what it promises", options && h("code", { class: "q" }, options)), h("div", { class: "prose" }, step.prose.join("\n")));
+    put(about, h("summary", "what it promises", options && h("code.q", options)), h("div.prose", step.prose.join("\n")));
     about.open = opened;
     put(error, step.error ? errorCard(store, step.error) : "");
     const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }), { "aria-pressed": part === name, class: "tab" });
@@ -178,10 +178,10 @@ function diffPane(store) {
     const renames = step[part].renames;
     put(toggles,
       tab("ir", "program"), tab("plan", "plan"),
-      h("span", { class: "gapper" }),
+      h("span.gapper"),
       ...classes.filter(Boolean),
-      renames.length ? h("span", { class: "chip", title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`) : null,
-      hiddenRows ? h("span", { class: "q" }, `${hiddenRows} lines hidden`) : null,
+      renames.length ? h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`) : null,
+      hiddenRows ? h("span.q", `${hiddenRows} lines hidden`) : null,
       toggle("collapsed", "collapse", "fold unchanged lines (c)"), toggle("split", "side by side", "before beside after (s)"),
       toggle("wrap", "wrap", `wrap long lines (w); up to ${LARGEST_WRAPPED} rows`),
     );
@@ -228,10 +228,10 @@ function diffPane(store) {
 }
 
 export function errorCard(store, error) {
-  return h("div", { class: "card fault", role: "alert" },
-    h("p", {}, h("b", {}, h("span", { class: "bad" }, "✖ "), error.kind), " ", error.line ? pinLink(store, error.line, error.where) : error.where, " ", h("span", { class: "q" }, error.code)),
-    h("p", { class: "pre m" }, error.message.join("\n")),
-    error.hint.length ? h("p", { class: "pre" }, h("span", { class: "q" }, "hint: "), error.hint.join("\n")) : null,
+  return h("div.card.fault", { role: "alert" },
+    h("p", h("b", h("span.bad", "✖ "), error.kind), " ", error.line ? pinLink(store, error.line, error.where) : error.where, " ", h("span.q", error.code)),
+    h("p.pre.m", error.message.join("\n")),
+    error.hint.length ? h("p.pre", h("span.q", "hint: "), error.hint.join("\n")) : null,
     error.drawing ? markup(error.drawing) : null);
 }
 
@@ -271,7 +271,7 @@ const SIDE_CLASS = ["", "a", "r", "c", "w", "w", "v"];
 function diffRow(store, row, before, after, language) {
   const { lowering, hover, pinned, query, split } = store.state;
   if (row.gap)
-    return h("div", { class: "l gap", role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${row.gap} unchanged lines`));
+    return h("div.l.gap", { role: "listitem" }, h("button", { type: "button", tabindex: "-1" }, `⋯ ${row.gap} unchanged lines`));
   const listing = row.j >= 0 ? after : before;
   const id = listing.originId(row.j >= 0 ? row.j : row.i);
   const glyph = GLYPHS[row.kind];
@@ -280,9 +280,9 @@ function diffRow(store, row, before, after, language) {
     title: row.partner ? `moved ${row.j >= 0 ? "from" : "to"} line ${row.partner}` : null,
   });
   const side = (list, i, pieces, sign) => [
-    h("span", { class: "n" }, i >= 0 ? `${i + 1}` : ""),
-    h("span", { class: "g" }, i >= 0 ? sign : ""),
-    h("code", {}, ...(i >= 0 ? changed(list.text(i), pieces, language, query) : [])),
+    h("span.n", i >= 0 ? `${i + 1}` : ""),
+    h("span.g", i >= 0 ? sign : ""),
+    h("code", ...(i >= 0 ? changed(list.text(i), pieces, language, query) : [])),
   ];
   if (split)
     element.append(
@@ -308,16 +308,16 @@ function changed(text, lengths, language, query) {
 }
 
 function historyStrip(store) {
-  const strip = h("div", { class: "history", role: "group", "aria-label": "history of the pinned lines" });
+  const strip = h("div.history", { role: "group", "aria-label": "history of the pinned lines" });
   store.on(["hover", "pinned", "lowering", "step"], () => {
     const { lowering, step: index } = store.state;
     const active = store.state.hover || store.state.pinned;
     const [exact, derived, inferred, unknown] = lowering.steps[index].coverage;
     const all = exact + derived + inferred + unknown;
     const share = all ? Math.round((100 * (exact + derived)) / all) : 100;
-    const covered = h("span", { class: "q coverage", title: `${exact} exact, ${derived} derived, ${inferred} inferred, ${unknown} unknown` }, `${share} % of statements linked`);
+    const covered = h("span.q.coverage", { title: `${exact} exact, ${derived} derived, ${inferred} inferred, ${unknown} unknown` }, `${share} % of statements linked`);
     if (!active) {
-      put(strip, h("span", { class: "q" }, "Hover a line to see where it comes from and where it went; click it or press Enter to pin it."), covered);
+      put(strip, h("span.q", "Hover a line to see where it comes from and where it went; click it or press Enter to pin it."), covered);
       return;
     }
     const lines = [...active.places].map((place) => lowering.data.places[place][1]).sort((a, b) => a - b);
@@ -325,14 +325,14 @@ function historyStrip(store) {
     const most = Math.max(1, ...found);
     const cells = lowering.steps.map((step, i) =>
       h("button", { type: "button", class: i === index ? "cell now" : "cell", title: `${step.letter} ${step.name}: ${found[i]} lines`, onclick: () => select(store, i) },
-        h("span", { class: "bar", style: `height:${found[i] ? 3 + Math.round((13 * found[i]) / most) : 0}px` }), h("span", { class: "lab" }, step.letter)));
+        h("span.bar", { style: `height:${found[i] ? 3 + Math.round((13 * found[i]) / most) : 0}px` }), h("span.lab", step.letter)));
     const files = lowering.data.files.filter((file) => /^(reader|compute|writer)/.test(file.name)).map((file) => {
       const linked = lowering.linked(lowering.listings[file.listing], active);
       const best = linked.length ? Math.min(...linked.map(([, kind]) => kind)) : 3;
-      return h("span", { class: "file" }, h("span", { class: "q" }, `${file.name.replace(".cpp", "")} `),
+      return h("span.file", h("span.q", `${file.name.replace(".cpp", "")} `),
         h("span", { class: "edi"[best] || "q" }, linked.length ? ranges(linked.map(([i]) => i)) : "–"));
     });
-    put(strip, h("span", {}, h("span", { class: "q" }, store.state.hover ? "" : "pinned "), h("b", {}, `L${lines.join(" L")}`)), h("span", { class: "cells" }, ...cells), ...files, covered);
+    put(strip, h("span", h("span.q", store.state.hover ? "" : "pinned "), h("b", `L${lines.join(" L")}`)), h("span.cells", ...cells), ...files, covered);
   });
   return strip;
 }

@@ -11,16 +11,16 @@ const ROW = 22;
 export function timelineView(store, kernel, recorded) {
   const chooser = h("select", { "aria-label": "core to record" });
   const record = button("Record a run", go, { class: "primary" });
-  const why = h("span", { class: "q" });
+  const why = h("span.q");
   const place = h("input", { type: "range", min: 0, value: 0, step: 1, class: "scrubber", "aria-label": "moment of the run", oninput: () => show(Number(place.value)) });
   const play = button("▶", toggle, { class: "chip", "aria-label": "play" });
-  const moment = h("span", { class: "m" });
-  const lanes = h("div", { class: "lanes" });
-  const plots = h("div", { class: "plots" });
-  const stage = h("div", {}, h("div", { class: "tools" }, play, place, moment), lanes, plots);
-  const problem = h("div", {});
-  const element = h("section", { class: "timeline", "aria-label": "time travel" },
-    h("div", { class: "tools" }, h("b", {}, "time travel"), h("label", {}, "core ", chooser), record, why), problem, stage);
+  const moment = h("span.m");
+  const lanes = h("div.lanes");
+  const plots = h("div.plots");
+  const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
+  const problem = h("div");
+  const element = h("section.timeline", { "aria-label": "time travel" },
+    h("div.tools", h("b", "time travel"), h("label", "core ", chooser), record, why), problem, stage);
   let data, timer;
   stage.hidden = true;
   store.on(["lowering", "busy"], () => {
@@ -57,7 +57,7 @@ export function timelineView(store, kernel, recorded) {
     place.max = Math.max(0, data.at.length - 1);
     stage.hidden = false;
     put(plots, data.buffers.map((buffer, b) => plot(buffer, b)));
-    if (data.deadlock.length) put(problem, h("p", { class: "pre bad m" }, data.deadlock.join("\n")));
+    if (data.deadlock.length) put(problem, h("p.pre.bad.m", data.deadlock.join("\n")));
     place.value = 0;
     show(0);
   }
@@ -76,7 +76,7 @@ export function timelineView(store, kernel, recorded) {
       waits.map(([start, stop]) => `<rect class="waited" x="${x(start)}" y="${ROW - 3}" width="${Math.max(1, x(stop) - x(start))}" height="3"/>`).join("") +
       `<path class="level" d="${path}H${PLOT_WIDTH}"/></svg>`;
     const drawn = new DOMParser().parseFromString(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"'), "image/svg+xml").documentElement;
-    return h("div", { class: "plot" }, h("span", { class: "m name" }, `${number} ${name}`), h("span", { class: "m fill" }), h("span", { class: "track" }, drawn, h("i", { class: "now" })));
+    return h("div.plot", h("span.m.name", `${number} ${name}`), h("span.m.fill"), h("span.track", drawn, h("i.now")));
   }
 
   /** What each kernel was doing at event `i`: its last call until then, and whether it waited in the next one. */
@@ -95,8 +95,8 @@ export function timelineView(store, kernel, recorded) {
       const needs = wait && `waits for ${wait[7]}: ${wait[5]} tiles ${wait[3] ? "of room in" : "of"} ${data.buffers[wait[4]][0]}${wait[8] ? ", for ever" : ""}`;
       const state = done ? "has finished" : needs || (last < 0 ? "not started" : "runs");
       words.push(`${role} ${state}`);
-      return h("div", { class: `lane ${wait ? "waits" : done ? "done" : ""}` }, h("b", {}, role), h("span", { class: "glyph", "aria-hidden": true }, wait ? "‖" : done ? "■" : "▸"),
-        h("span", {}, state), line && !done ? h("code", {}, `${line[0]}  `, ...code(line[1], "cpp")) : h("code", {}), line && line[2] && !done ? pinLink(store, line[2], `L${line[2]}`) : "");
+      return h("div", { class: `lane ${wait ? "waits" : done ? "done" : ""}` }, h("b", role), h("span.glyph", { "aria-hidden": true }, wait ? "‖" : done ? "■" : "▸"),
+        h("span", state), line && !done ? h("code", `${line[0]}  `, ...code(line[1], "cpp")) : h("code"), line && line[2] && !done ? pinLink(store, line[2], `L${line[2]}`) : "");
     }));
     [...plots.children].forEach((row, b) => {
       const [, , capacity] = data.buffers[b];

@@ -1,33 +1,33 @@
 // What if: the same kernel with another option or target, both lowerings side by side.
 
 import { unpacked } from "./data.js";
-import { button, bytes, grouped, h, isolated, markup, put } from "./dom.js";
+import { button, bytes, grouped, h, heads, isolated, markup, put } from "./dom.js";
 import { counts, errorCard, select } from "./steps.js";
 
 export function whatIfView(store, kernel) {
-  const form = h("form", { class: "tools wrap", onsubmit: (event) => { event.preventDefault(); compare(); } });
-  const result = h("div", { class: "compared" });
+  const form = h("form.tools.wrap", { onsubmit: (event) => { event.preventDefault(); compare(); } });
+  const result = h("div.compared");
   const controls = new Map();
   const go = h("button", { type: "submit", class: "primary" }, "Lower and compare");
   const target = h("select", { "aria-label": "target" });
-  const element = h("div", { class: "whatifview" }, form, result);
+  const element = h("div.whatifview", form, result);
   store.on(["lowering", "targets"], () => {
     const { lowering, targets } = store.state;
     controls.clear();
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.data.target }, name)));
     put(form, 
-      h("fieldset", {}, h("legend", {}, "chip"), h("label", {}, h("span", {}, "target"), target)),
-      ...lowering.steps.filter((step) => step.options.length).map((step) => h("fieldset", {},
-        h("legend", {}, `${step.letter} `, h("span", { class: "q" }, step.name)),
-        ...step.options.map((option) => h("label", {}, h("span", {}, option.name), control(option))))),
-      h("p", { class: "q" }, kernel.live ? "" : "no Python behind this page: open it in a notebook to lower again"), go);
+      h("fieldset", h("legend", "chip"), h("label", h("span", "target"), target)),
+      ...lowering.steps.filter((step) => step.options.length).map((step) => h("fieldset",
+        h("legend", `${step.letter} `, h("span.q", step.name)),
+        ...step.options.map((option) => h("label", h("span", option.name), control(option))))),
+      h("p.q", kernel.live ? "" : "no Python behind this page: open it in a notebook to lower again"), go);
     go.disabled = !kernel.live;
     put(result);
   });
 
   function control(option) {
     const made = option.choices.length
-      ? h("select", {}, ...option.choices.map((choice) => h("option", { value: JSON.stringify(choice), selected: choice === option.value }, choice === null ? "auto" : `${choice}`)))
+      ? h("select", ...option.choices.map((choice) => h("option", { value: JSON.stringify(choice), selected: choice === option.value }, choice === null ? "auto" : `${choice}`)))
       : h("input", { type: "text", value: option.value === null ? "" : JSON.stringify(option.value), placeholder: "none", spellcheck: false });
     controls.set(option.name, { made, before: made.value });
     made.addEventListener("input", () => made.classList.toggle("changed", made.value !== controls.get(option.name).before));
@@ -41,7 +41,7 @@ export function whatIfView(store, kernel) {
     go.textContent = "Lowering …";
     kernel.ask({ do: "fork", options, target: target.value })
       .then(async (answer) => draw(await unpacked(answer.buffer), answer, options))
-      .catch((error) => put(result, error.message?.join ? errorCard(store, error) : h("p", {}, `${error}`)))
+      .catch((error) => put(result, error.message?.join ? errorCard(store, error) : h("p", `${error}`)))
       .finally(() => {
         store.set({ busy: null });
         go.textContent = "Lower and compare";
@@ -72,10 +72,10 @@ export function whatIfView(store, kernel) {
         : planOf(lowering, step) !== planOf(other, twin) ? ["◐", "another plan"] : ["=", "the same"];
       return h("tr", { class: glyph === "=" ? "q" : "" }, h("td", { title: what, "aria-label": what }, glyph),
         h("th", { scope: "row" }, `${step.letter} ${step.name}`),
-        h("td", { class: "num" }, counts(step.ir.counts)), h("td", { class: "num" }, twin ? counts(twin.ir.counts) : what));
+        h("td.num", counts(step.ir.counts)), h("td.num", twin ? counts(twin.ir.counts) : what));
     });
     const first = lowering.steps.findIndex((step, i) => !other.steps[i] || !sameProgram(step, other.steps[i]));
-    const runs = h("div", { class: "two even" });
+    const runs = h("div.two.even");
     const runBoth = button("Run both", async () => {
       runBoth.disabled = true;
       const asked = { do: "run", backend: "emulator", seed: 0, arithmetic: "exact" };
@@ -85,21 +85,21 @@ export function whatIfView(store, kernel) {
     }, { class: "chip", title: "on the emulator, with the same inputs" });
     put(result, ...[
       failed && errorCard(store, failed.error),
-      h("div", { class: "tools" }, h("b", {}, changed.length ? changed.join(", ") : "nothing changed"),
-        first >= 0 ? h("span", { class: "q" }, `the programs differ from ${lowering.steps[first].letter} on`) : h("span", { class: "q" }, "the programs are the same"),
-        h("span", { class: "gapper" }), failed ? null : runBoth,
+      h("div.tools", h("b", changed.length ? changed.join(", ") : "nothing changed"),
+        first >= 0 ? h("span.q", `the programs differ from ${lowering.steps[first].letter} on`) : h("span.q", "the programs are the same"),
+        h("span.gapper"), failed ? null : runBoth,
         button("Explore this lowering", () => {
           store.set({ lowering: other, original: store.state.original || lowering, variant: answer.variant, pinned: null, hover: null, open: new Set() });
           select(store, Math.max(0, first));
           store.set({ tab: "Steps" });
         }, { class: "chip" })),
       runs,
-      h("div", { class: "two even" },
-        h("table", { class: "grid" }, h("thead", {}, h("tr", {}, h("th"), h("th", { scope: "col" }, "now"), h("th", { scope: "col" }, "what if"))),
-          h("tbody", {}, ...rows.map(([label, a, b]) => h("tr", { class: a === b ? "q" : "differs" }, h("th", { scope: "row" }, label), h("td", { class: "num" }, a), h("td", { class: "num" }, b))))),
-        h("table", { class: "grid" }, h("thead", {}, h("tr", {}, h("th"), h("th", { scope: "col" }, "step"), h("th", { scope: "col" }, "now"), h("th", { scope: "col" }, "what if"))), h("tbody", {}, ...steps))),
-      h("div", { class: "two even" }, ...sides.map((side) => (side.data.cores ? markup(side.data.cores.svg) : h("p", { class: "q" }, "no cores were decided")))),
-      h("div", { class: "two even" }, ...sides.map((side) => (side.data.buffers?.l1 ? markup(side.data.buffers.l1) : h("p")))),
+      h("div.two.even",
+        h("table.grid", heads("", "now", "what if"),
+          h("tbody", ...rows.map(([label, a, b]) => h("tr", { class: a === b ? "q" : "differs" }, h("th", { scope: "row" }, label), h("td.num", a), h("td.num", b))))),
+        h("table.grid", heads("", "step", "now", "what if"), h("tbody", ...steps))),
+      h("div.two.even", ...sides.map((side) => (side.data.cores ? markup(side.data.cores.svg) : h("p.q", "no cores were decided")))),
+      h("div.two.even", ...sides.map((side) => (side.data.buffers?.l1 ? markup(side.data.buffers.l1) : h("p")))),
     ].filter(Boolean));
   }
   return { element, focus: () => go.focus(), keys: {} };
