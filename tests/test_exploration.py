@@ -59,7 +59,7 @@ def test_run_with_own_inputs() -> None:
     np.testing.assert_array_equal(run.outputs[0], np.full((128, 64), 1.75))
     with pytest.raises(UsageError, match="1 inputs are given, the kernel takes 2"):
         exploration.run([a])
-    with pytest.raises(UsageError, match=r"input 1 is \(3,\), the kernel takes \(128, 64\)"):
+    with pytest.raises(UsageError, match=r"input 1 \(B\) is \(3,\), the kernel takes \(128, 64\)"):
         exploration.run([a, np.zeros(3)])
     with pytest.raises(UsageError, match="there is no backend 'gpu'"):
         exploration.run(backend="gpu")

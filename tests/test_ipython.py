@@ -161,3 +161,35 @@ def test_completion_knows_steps_and_code() -> None:
     assert steps.B1 is steps["B1"]
     with pytest.raises(AttributeError, match="there is no step 'Z9'"):
         _ = steps.Z9
+
+
+def answers(widget: Any, monkeypatch: pytest.MonkeyPatch, **question: Any) -> dict[str, Any]:
+    """What the explorer answers in the end, in this thread."""
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(widget, "send", lambda message, buffers=None: told.append(message))
+    widget._answer({"id": "1", "seed": 0, "inputs": "yours", "names": "", **question})
+    return told[-1]
+
+
+def test_the_explorer_runs_on_arrays_of_the_notebook(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(shell, f"%%ttexplore{KERNEL}")
+    run(shell, "import numpy as np\nmine = np.full((64, 64), 2.0)\nnamed = {'A': mine}\nflat = mine.ravel()")
+    widget = shell.user_ns["ex"].widget()
+    for names in ("mine", "named"):
+        asked: dict[str, Any] = {"do": "run", "backend": "interpreter", "names": names}
+        assert answers(widget, monkeypatch, **asked)["passed"]
+        assert answers(widget, monkeypatch, do="check", names=names)["first_bad"] is None
+        assert answers(widget, monkeypatch, do="record", core="0,0", names=names)["state"] == "done"
+    for names, message in (
+        ("mime", "there is no variable 'mime'"),
+        ("mine * 2", "inputs are looked up by name, and 'mine * 2' is none"),
+        ("mine, mine", "2 inputs are given, the kernel takes 1"),
+        ("flat", "input 0 (A) is (4096,), the kernel takes (64, 64)"),
+    ):
+        answer = answers(widget, monkeypatch, do="run", backend="interpreter", names=names)
+        assert answer["state"] == "failed"
+        assert answer["error"]["message"] == [message]
+    # The kind is no variable, whatever the notebook holds.
+    shell.user_ns["ones"] = "another"
+    assert answers(widget, monkeypatch, do="run", backend="interpreter", inputs="ones")["passed"]
+    assert [kind[0] for kind in widget.inputs][:3] == ["random", "uniform", "ones"]

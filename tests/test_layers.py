@@ -23,28 +23,29 @@ ALLOWED: dict[str, set[str]] = {
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "files": {"record", "errors"},
+    "inputs": {"errors"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "target", "plan"},
-    "widget": {"record", "errors", "target", "views"},
+    "widget": {"record", "errors", "target", "inputs", "views"},
     "archive": {"record", "errors", "target", "plan"},
     "results": {"record", "errors", "files", "backends", "views"},
     "freezing": {"errors", "files"},
     "watching": {"widget"},
     "explored": {
-        "record", "errors", "target", "plan", "ops", "backends", "views", "files", "archive", "results", "widget",
-        "watching",
+        "record", "errors", "target", "plan", "ops", "inputs", "backends", "views", "files", "archive", "results",
+        "widget", "watching",
     },
-    "saved": {"record", "errors", "target", "plan", "backends", "archive", "results", "explored"},
+    "saved": {"record", "errors", "target", "plan", "inputs", "backends", "archive", "results", "explored"},
     "exploration": {
-        "record", "errors", "target", "plan", "ops", "ir", "language", "passes", "emit", "backends", "archive",
-        "results", "explored",
+        "record", "errors", "target", "plan", "ops", "inputs", "ir", "language", "passes", "emit", "backends",
+        "archive", "results", "explored",
     },
     "tenstorrent": {"record", "errors", "target", "plan", "ir", "language", "passes", "emit", "files"},
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
     "cli": {
-        "record", "diagnostics", "errors", "target", "backends", "explored", "saved", "exploration", "doctor",
+        "record", "diagnostics", "errors", "target", "inputs", "backends", "explored", "saved", "exploration", "doctor",
         "verification", "freezing",
     },
     "ipython": {"record", "errors", "target", "language", "results", "exploration", "cli"},
@@ -53,8 +54,8 @@ ALLOWED: dict[str, set[str]] = {
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "record", "diagnostics", "errors", "target", "plan", "ops", "views", "backends", "files", "archive", "results",
-    "explored", "saved", "widget", "watching",
+    "record", "diagnostics", "errors", "target", "plan", "ops", "inputs", "views", "backends", "files", "archive",
+    "results", "explored", "saved", "widget", "watching",
 }  # fmt: skip
 
 

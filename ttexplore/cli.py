@@ -40,7 +40,7 @@ usage: ttexplore COMMAND ...
 Lowers a TileLang kernel, step by step, to a Tenstorrent program.
 
   show FILE::NAME     the steps, the plan and the size of the result; --step for one step, --code for a kernel
-  run FILE::NAME      run it on random inputs and compare with the reference
+  run FILE::NAME      run it, on random inputs or others, and compare with the reference
   check FILE::NAME    execute every step, name the first that changes the result
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
   save FILE::NAME     write all of it to one file, which show, run, export and report take in place of FILE::NAME
@@ -204,6 +204,15 @@ def _kernel_parser(name: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    from ttexplore.inputs import INPUT_KINDS
+
+    parser.add_argument(
+        "--inputs", metavar="KIND", default="random", help=f"{', '.join(INPUT_KINDS)} (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
+
+
 def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
@@ -212,19 +221,19 @@ def _show_parser() -> argparse.ArgumentParser:
 
 
 def _run_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("run", "Run a kernel on random inputs and compare with the reference.")
+    parser = _kernel_parser("run", "Run a kernel, on random inputs or others, and compare with the reference.")
     parser.add_argument(
         "--backend", default="emulator", help="reference, interpreter, emulator (the default) or ttnn (the real SDK)"
     )
     parser.add_argument("--device", help="of ttnn: wolfpine (the default) or ttsim, simulated chips, or card")
     parser.add_argument("--environment", metavar="FOLDER", help="of ttnn: the folder that setup device made")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
+    _add_inputs(parser)
     return parser
 
 
 def _check_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("check", "Execute every step and compare each with the reference.")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: %(default)s)")
+    _add_inputs(parser)
     return parser
 
 
@@ -361,7 +370,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
     on_device = arguments.backend == "ttnn"
     run = exploration.run(
-        backend=arguments.backend, seed=arguments.seed, device=arguments.device, environment=arguments.environment,
+        arguments.inputs, arguments.backend, arguments.seed, device=arguments.device, environment=arguments.environment,
         progress=_tell if on_device else None,
     )  # fmt: skip
     data = {
@@ -380,7 +389,7 @@ def _run_kernel(arguments: argparse.Namespace) -> Answer:
 
 def _check(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments)
-    check = exploration.check(seed=arguments.seed)
+    check = exploration.check(arguments.inputs, arguments.seed)
     data = {
         **_identity(exploration),
         "ok": bool(check),

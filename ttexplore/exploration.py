@@ -19,6 +19,7 @@ from ttexplore.backends.compare import compare
 from ttexplore.emit import emit
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
+from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.interpreter import interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
@@ -195,11 +196,12 @@ class Exploration(Explored):
         steps = bind_sizes((step.applied for step in self._steps), self.target, wanted)
         return dataclasses.replace(self, _steps=tuple(Step(index, one) for index, one in enumerate(steps)))
 
-    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> Exploration:
+    def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
         """The exploration for the sizes that are given, or that the inputs have."""
         wanted = dict(sizes or {})
         tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
-        for position, (array, tensor) in enumerate(zip(inputs or (), tensors, strict=False)):
+        given = given_inputs(inputs, self._tensors(("input", "inout"))) or ()
+        for position, (array, tensor) in enumerate(zip(given, tensors, strict=False)):
             for extent, symbolic in zip(np.shape(array), extents_of(tensor), strict=False):
                 name = "" if isinstance(symbolic, int) else str(symbolic.name)
                 if name and wanted.setdefault(name, extent) != extent:
@@ -215,15 +217,15 @@ class Exploration(Explored):
     def _roles(self) -> dict[str, str]:
         return dict(tensor_roles(self.kernel.function))
 
-    def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
+    def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
         return [
-            (bound_shape(p, self.plan.size_values), str(p.ty.dtype.dtype))
+            Tensor(str(p.name), bound_shape(p, self.plan.size_values), str(p.ty.dtype.dtype))
             for p in self.kernel.function.params
             if self._roles.get(str(p.name)) in roles
         ]
 
     def reference(
-        self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
     ) -> tuple[Array, ...]:
         """The outputs of the traced kernel, before any pass, in storage dtype."""
         sized = self._sized(inputs, sizes)
@@ -235,7 +237,7 @@ class Exploration(Explored):
 
     def _kept(self) -> Kept | None:
         elements = sum(
-            prod(shape) for shape, _ in (*self._tensors(("input", "inout")), *self._tensors(("output", "inout")))
+            prod(one.shape) for one in (*self._tensors(("input", "inout")), *self._tensors(("output", "inout")))
         )
         if self.error is not None or 4 * elements > LARGEST_ARRAYS_BYTES:
             return None
@@ -247,10 +249,9 @@ class Exploration(Explored):
         result = interpret(program.functions, program.plan, arrays, self._roles)
         return Execution(result.outputs, result.seconds, None, "")
 
-    def check(
-        self, inputs: Sequence[Any] | None = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None
-    ) -> Check:
-        """Execute the program after every step and compare it with the reference. Raises the lowering's error.
+    def check(self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None) -> Check:
+        """Execute the program after every step and compare it with the reference. `inputs` are those of :meth:`run`.
+        Raises the lowering's error.
 
         A step that leaves all as it is that the interpreter looks at has the result of the step before it.
         """

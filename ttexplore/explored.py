@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-import ml_dtypes
-import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.archive import Archive, Kept, write_archive
@@ -28,6 +26,7 @@ from ttexplore.backends.remedy import remedy
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.files import write_file, write_files
+from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, Span, StepRecord, Trace
@@ -52,8 +51,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
-# Of the inputs that nobody gives.
-LARGEST_RANDOM_INTEGER = 1000
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 _NO_REFERENCE = "there is no reference for these inputs: the outputs are compared with nothing"
 
@@ -201,11 +198,11 @@ class Explored(ABC):
         """Lower again with other options, those of step `at`, or with another target."""
 
     @abstractmethod
-    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+    def check(self, inputs: Inputs = None, seed: int = 0) -> Check:
         """Execute the program after every step and compare it with the reference."""
 
     @abstractmethod
-    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> Explored:
+    def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Explored:
         """The exploration for the sizes that are given, or that the inputs have."""
 
     # Reading and drawing
@@ -302,34 +299,28 @@ class Explored(ABC):
 
     # Running
 
-    def inputs(self, seed: int = 0) -> tuple[Array, ...]:
-        """Random inputs in the tensors' own dtypes and the sizes of the plan: normally distributed, int32 from -1000 to
-        1000, half of uint8 zero."""
-        random = np.random.default_rng(seed)
-        return tuple(_random(random, shape, dtype) for shape, dtype in self._tensors(("input", "inout")))
+    def inputs(self, seed: int = 0, kind: str = "random") -> tuple[Array, ...]:
+        """Inputs in the tensors' own dtypes and the sizes of the plan.
 
-    def _tensors(self, roles: tuple[str, ...]) -> list[tuple[tuple[int, ...], str]]:
-        """The shapes and dtypes of the tensors with these roles, in parameter order."""
+        `kind` is ``random`` (normally distributed, int32 from -1000 to 1000, half of uint8 zero), ``uniform`` (from 0
+        to 1), ``ones``, ``counting`` (0, 1, 2 ... 250 and again), ``identity`` (1 on the diagonal of the last two
+        dimensions) or ``extreme`` (zeros, small and large magnitudes). Raises UsageError for another kind.
+        """
+        return make_inputs(kind, self._tensors(("input", "inout")), seed)
+
+    def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
+        """The tensors with these roles, in parameter order."""
         layouts = sorted(self.plan.layouts, key=lambda layout: layout.position)
-        return [(layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
+        return [Tensor(layout.name, layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
 
-    def _inputs(self, inputs: Sequence[Any] | None, seed: int) -> tuple[Array, ...]:
-        """The inputs in storage precision, as float32 or int32. Raises UsageError for a wrong number or shape."""
-        wanted = self._tensors(("input", "inout"))
-        given = self.inputs(seed) if inputs is None else [np.asarray(one) for one in inputs]
-        if len(given) != len(wanted):
-            raise UsageError(
-                f"{len(given)} inputs are given, the kernel takes {len(wanted)}", hint="one for each input tensor"
-            )
-        made: list[Array] = []
-        for position, (array, (shape, dtype)) in enumerate(zip(given, wanted, strict=True)):
-            if array.shape != shape:
-                raise UsageError(f"input {position} is {array.shape}, the kernel takes {shape}", hint="reshape it")
-            made.append(rounded(array, dtype))
-        return tuple(made)
+    def _inputs(self, inputs: Inputs, seed: int) -> tuple[Array, ...]:
+        """The inputs in storage precision, as float32 or int32. Raises UsageError for what is no such input."""
+        tensors = self._tensors(("input", "inout"))
+        arrays = arrays_for(inputs, tensors, seed)
+        return tuple(rounded(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True))
 
     def run(
-        self, inputs: Sequence[Any] | None = None, backend: str = "emulator", seed: int = 0, *,
+        self, inputs: Inputs = None, backend: str = "emulator", seed: int = 0, *,
         arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
@@ -337,7 +328,8 @@ class Explored(ABC):
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
-        `inputs` are arrays for the input tensors in parameter order, of any float dtype; without them they are random.
+        `inputs` are arrays for the input tensors, in parameter order or by name, of any float dtype; or a kind of
+        :meth:`inputs`, as ``"ones"``; without them they are random.
         Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
@@ -391,8 +383,8 @@ class Explored(ABC):
             if reference is not None:
                 sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
-        own = [dtype for _, dtype in self._tensors(("output", "inout"))]
-        outputs = tuple(o.astype(own_dtype(dtype)) for o, dtype in zip(execution.outputs, own, strict=True))
+        own = self._tensors(("output", "inout"))
+        outputs = tuple(o.astype(own_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
         return Run(
             backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
@@ -428,7 +420,7 @@ class Explored(ABC):
         return EmittedProgram({role: listing.text for role, listing in listings.items()}, self.plan)
 
     def timeline(
-        self, core: tuple[int, int] | None = None, *, inputs: Sequence[Any] | None = None, seed: int = 0,
+        self, core: tuple[int, int] | None = None, *, inputs: Inputs = None, seed: int = 0,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
     ) -> Timeline:  # fmt: skip
         """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and who
@@ -532,19 +524,6 @@ class Explored(ABC):
 
 
 _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)
-
-
-def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    if dtype == "int32":
-        return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape).astype(np.int32)
-    if dtype == "uint8":
-        return (random.integers(0, 256, shape) * random.integers(0, 2, shape)).astype(np.uint8)
-    return random.standard_normal(shape).astype(own_dtype(dtype))
-
-
-def own_dtype(dtype: str) -> Any:
-    """The NumPy dtype of a kernel's dtype."""
-    return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
 
 
 def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> Span | None:

@@ -15,6 +15,7 @@ from ttexplore.archive import MALFORMED, Archive, Kept, malformed, read_archive,
 from ttexplore.backends.base import Execution, storage_dtype
 from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
+from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, StepRecord, Trace, from_json
 from ttexplore.results import Check
@@ -137,7 +138,7 @@ class SavedExploration(Explored):
         # Lowering again needs the kernel, so there is nothing to choose from.
         return {}
 
-    def reference(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs = None, seed: int = 0) -> tuple[Array, ...]:
         """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a kept reference."""
         found = self._reference(self._inputs(inputs, seed))
         if found is None:
@@ -166,7 +167,7 @@ class SavedExploration(Explored):
             for one in super().backends
         ]
 
-    def _sized(self, inputs: Sequence[Any] | None, sizes: Mapping[str, int] | None) -> SavedExploration:
+    def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs
         if sizes and dict(sizes) != {name: self.plan.size_values.get(name) for name in sizes}:
             raise _needs_kernel("a lowering for other sizes")
@@ -176,7 +177,7 @@ class SavedExploration(Explored):
         """Raises UsageError: lowering again needs the kernel."""
         raise _needs_kernel("lowering again")
 
-    def check(self, inputs: Sequence[Any] | None = None, seed: int = 0) -> Check:
+    def check(self, inputs: Inputs = None, seed: int = 0) -> Check:
         """Raises UsageError: executing each step needs the kernel."""
         raise _needs_kernel("executing each step")
 

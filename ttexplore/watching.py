@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from typing import Any
 
-from ttexplore.widget import ExplorerWidget
+from ttexplore.widget import ExplorerWidget, notebook_shell
 
 MAGIC = "%%ttexplore"
 
 
 def watch_cells(widget: ExplorerWidget) -> None:
     """Tells `widget` of each cell that runs from now on, for as long as it is open. Does nothing outside IPython."""
-    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = notebook_shell()
     if shell is None:
         return
     watched = weakref.ref(widget)

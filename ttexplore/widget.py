@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 import textwrap
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import anywidget
 import traitlets
 
 from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.record import ErrorRecord
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
@@ -43,11 +45,14 @@ class ExplorerWidget(anywidget.AnyWidget):
     data = traitlets.Bytes().tag(sync=True)
     backends = traitlets.List(traitlets.Dict()).tag(sync=True)
     targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    # The kinds of inputs: name, what they are, whether they have a seed.
+    inputs = traitlets.List(traitlets.Tuple()).tag(sync=True)
     stale = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, exploration: Explored) -> None:
         super().__init__(
-            data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS)
+            data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS),
+            inputs=[(kind.name, kind.what, kind.seeded) for kind in INPUT_KINDS.values()],
         )  # fmt: skip
         self._explorations: dict[str, Explored] = {"": exploration}
         self._cancel = threading.Event()
@@ -132,7 +137,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         progress(f"running on {backend} ...")
         on_device = backend == "ttnn"
         run = exploration.run(
-            backend=backend, seed=int(question["seed"]),
+            _inputs(question), backend, int(question["seed"]),
             arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
             progress=progress if on_device else None, cancel=self._cancel if on_device else None,
         )  # fmt: skip
@@ -147,13 +152,27 @@ class ExplorerWidget(anywidget.AnyWidget):
         return {"variant": name}, [packed(other.data)]
 
 
+def notebook_shell() -> Any:
+    """The shell of the notebook around, None outside of one."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def _inputs(question: dict[str, Any]) -> Inputs:
+    """The kind of inputs that was chosen, or the values of the variables that were named."""
+    if question["inputs"] in INPUT_KINDS:
+        return question["inputs"]
+    shell = notebook_shell()
+    variables: Mapping[str, Any] = shell.user_ns if shell is not None else {}
+    return named_inputs(str(question["names"]), variables)
+
+
 def _record(exploration: Explored, question: dict[str, Any]) -> Answer:
     x, y = map(int, question["core"].split(","))
-    return {}, [packed(exploration.timeline((x, y), seed=int(question["seed"])).data)]
+    return {}, [packed(exploration.timeline((x, y), inputs=_inputs(question), seed=int(question["seed"])).data)]
 
 
 def _check(exploration: Explored, question: dict[str, Any]) -> Answer:
-    check = exploration.check(seed=int(question["seed"]))
+    check = exploration.check(_inputs(question), int(question["seed"]))
     results = [
         {
             "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",

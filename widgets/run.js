@@ -1,11 +1,11 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
 import { button, h, heads, isolated, put } from "./dom.js";
+import { inputsControl, inputsWords } from "./inputs.js";
 import { errorCard, select } from "./steps.js";
 
 export function runView(store, kernel) {
   const backend = h("select", { "aria-label": "backend", onchange: drawState });
-  const seed = h("input", { type: "number", value: 0, min: 0, class: "small", "aria-label": "seed of the inputs" });
   const arithmetic = h("select", { "aria-label": "arithmetic", title: "of the emulator's matrix unit" }, h("option", "exact"), h("option", "fast"));
   const start = button("Run", () => go("run"), { class: "primary" });
   const check = button("Check every step", () => go("check"), { title: "executes the program after each step and names the first that changes the result" });
@@ -16,7 +16,7 @@ export function runView(store, kernel) {
   const result = h("div.result");
   const steps = h("div.checks");
   const element = h("div.runview",
-    h("div.tools", h("label", "on ", backend), h("label", "seed ", seed), h("label.exactness", "sums ", arithmetic), start, cancel, check, why),
+    h("div.tools", h("label", "on ", backend), inputsControl(store, kernel), h("label.exactness", "sums ", arithmetic), start, cancel, check, why),
     result, steps, logFold);
 
   store.on(["backends", "lowering", "busy"], drawState);
@@ -48,16 +48,14 @@ export function runView(store, kernel) {
     (what === "run" ? result : steps).replaceChildren();
     store.set({ busy: what, progress: null });
     const done = (patch) => store.set({ busy: null, progress: null, ...patch });
-    const request = what === "run"
-      ? { do: "run", backend: backend.value, seed: Number(seed.value) || 0, arithmetic: arithmetic.value }
-      : { do: "check", seed: Number(seed.value) || 0 };
-    kernel.ask(request, (answer) => store.set({ progress: answer.text })).then(
+    const words = h("p.q", `${what === "run" ? `on ${backend.value}, ` : ""}${inputsWords(store.state)}`);
+    kernel.ask({ do: what, backend: backend.value, arithmetic: arithmetic.value, ...store.state.inputs }, (answer) => store.set({ progress: answer.text })).then(
       (answer) => {
         if (what === "run") {
-          put(result, isolated(answer.html));
+          put(result, words, isolated(answer.html));
           done({ say: answer.passed ? "the run passed" : "the run failed" });
         } else {
-          put(steps, bisection(answer.results));
+          put(steps, words, bisection(answer.results));
           done({ say: answer.first_bad ? `${answer.first_bad} changes the result` : "every step gives the reference's result" });
         }
       },

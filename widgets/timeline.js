@@ -2,6 +2,7 @@
 
 import { inflated } from "./data.js";
 import { button, h, put } from "./dom.js";
+import { inputsControl } from "./inputs.js";
 import { code, pinLink } from "./listing.js";
 import { errorCard } from "./steps.js";
 
@@ -20,7 +21,7 @@ export function timelineView(store, kernel, recorded) {
   const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
   const problem = h("div");
   const element = h("section.timeline", { "aria-label": "time travel" },
-    h("div.tools", h("b", "time travel"), h("label", "core ", chooser), record, why), problem, stage);
+    h("div.tools", h("b", "time travel"), h("label", "core ", chooser), inputsControl(store, kernel), record, why), problem, stage);
   let data, timer;
   stage.hidden = true;
   store.on(["lowering", "busy"], () => {
@@ -38,7 +39,7 @@ export function timelineView(store, kernel, recorded) {
   function go() {
     store.set({ busy: "record" });
     put(problem);
-    kernel.ask({ do: "record", core: chooser.value, seed: 0 })
+    kernel.ask({ do: "record", core: chooser.value, ...store.state.inputs })
       .then(async (answer) => load(await inflated(answer.buffer)), (error) => put(problem, errorCard(store, error)))
       .finally(() => store.set({ busy: null }));
   }

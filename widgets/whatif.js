@@ -2,6 +2,7 @@
 
 import { unpacked } from "./data.js";
 import { button, bytes, grouped, h, heads, isolated, markup, put } from "./dom.js";
+import { inputsWords } from "./inputs.js";
 import { counts, errorCard, select } from "./steps.js";
 
 export function whatIfView(store, kernel) {
@@ -76,13 +77,15 @@ export function whatIfView(store, kernel) {
     });
     const first = lowering.steps.findIndex((step, i) => !other.steps[i] || !sameProgram(step, other.steps[i]));
     const runs = h("div.two.even");
+    const ran = h("p.q");
     const runBoth = button("Run both", async () => {
       runBoth.disabled = true;
-      const asked = { do: "run", backend: "emulator", seed: 0, arithmetic: "exact" };
+      const asked = { do: "run", backend: "emulator", arithmetic: "exact", ...store.state.inputs };
+      put(ran, `on emulator, ${inputsWords(store.state)}`);
       for (const variant of [kernel.variant(), answer.variant])
         runs.append(await kernel.ask({ ...asked, variant }).then((one) => isolated(one.html), (error) => errorCard(store, error)));
       runBoth.disabled = false;
-    }, { class: "chip", title: "on the emulator, with the same inputs" });
+    }, { class: "chip", title: "on the emulator, with the inputs chosen in Run" });
     put(result, ...[
       failed && errorCard(store, failed.error),
       h("div.tools", h("b", changed.length ? changed.join(", ") : "nothing changed"),
@@ -93,7 +96,7 @@ export function whatIfView(store, kernel) {
           select(store, Math.max(0, first));
           store.set({ tab: "Steps" });
         }, { class: "chip" })),
-      runs,
+      ran, runs,
       h("div.two.even",
         h("table.grid", heads("", "now", "what if"),
           h("tbody", ...rows.map(([label, a, b]) => h("tr", { class: a === b ? "q" : "differs" }, h("th", { scope: "row" }, label), h("td.num", a), h("td.num", b))))),

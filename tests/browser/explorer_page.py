@@ -22,6 +22,7 @@ BACKENDS = [
     {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device"},
 ]
 TARGETS = ["wormhole_n150", "blackhole_p150"]
+INPUTS = [["random", "normally distributed", True], ["ones", "1 everywhere", False]]
 
 _MODEL = """
 window.sent = [];
@@ -195,7 +196,7 @@ def mount(
         "([packed, state, displays]) => mount(packed, JSON.parse(state), displays)",
         [
             base64.b64encode(packed(dict(data))).decode(),
-            json.dumps({"backends": list(backends), "targets": TARGETS, "stale": "", **state}),
+            json.dumps({"backends": list(backends), "targets": TARGETS, "inputs": INPUTS, "stale": "", **state}),
             displays,
         ],
     )

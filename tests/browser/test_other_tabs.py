@@ -95,6 +95,7 @@ def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> Non
     explorer.button("Run").click()
     (question,) = explorer.sent()
     assert (question["do"], question["backend"], question["seed"]) == ("run", "emulator", 7)
+    assert question["inputs"] == "random"
     busy = explorer.button("Running …")
     assert busy.is_disabled()
     explorer.answer({"state": "progress", "text": "compiling ..."})
@@ -106,6 +107,40 @@ def test_a_run_shows_its_progress_then_its_result(explorer: ExplorerPage) -> Non
     assert not explorer.button("Run").is_disabled()
     assert "compiling ..." in (explorer.find(".log").text_content() or "")
     explorer.spoken("the run passed")
+
+
+def test_inputs_are_chosen_once_for_runs_checks_and_recordings(explorer: ExplorerPage) -> None:
+    explorer.tab("Run")
+    explorer.find("select[aria-label=backend]").select_option("emulator")
+    chosen = explorer.find(".runview select[aria-label=inputs]")
+    assert chosen.locator("option").all_inner_texts() == ["random", "ones", "yours"]
+    explorer.find("input[type=number]").fill("3")
+    chosen.select_option("ones")
+    assert "1 everywhere" in explorer.find(".runview").inner_text()
+    # What is the same each time has no seed.
+    assert not explorer.find("input[type=number]").is_visible()
+    assert not explorer.find(".runview [aria-label='names of arrays in the notebook']").is_visible()
+    explorer.button("Run").click()
+    explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True})
+    assert explorer.find(".result .q").inner_text() == "on emulator, inputs ones"
+    chosen.select_option("yours")
+    names = explorer.find(".runview [aria-label='names of arrays in the notebook']")
+    assert names.get_attribute("placeholder") == "a, b"
+    assert "for A bfloat16 (256, 128), B bfloat16 (128, 256)" in explorer.find(".runview").inner_text()
+    names.fill("left, right")
+    explorer.button("Check every step").click()
+    explorer.answer({"state": "done", "results": [], "first_bad": None})
+    assert explorer.find(".checks .q").inner_text() == "inputs left, right"
+    explorer.tab("Buffers")
+    assert explorer.find(".timeline select[aria-label=inputs]").input_value() == "yours"
+    explorer.button("Record a run").click()
+    explorer.answer({"state": "failed", "error": error_data(ErrorRecord("UsageError", "no variable", ""))})
+    asked = [(one["do"], one["inputs"], one["names"]) for one in explorer.sent()]
+    assert asked == [("run", "ones", ""), ("check", "yours", "left, right"), ("record", "yours", "left, right")]
+    explorer.find(".timeline select[aria-label=inputs]").select_option("random")
+    explorer.tab("Run")
+    assert chosen.input_value() == "random"
+    assert explorer.find(".runview input[type=number]").input_value() == "3"
 
 
 def test_cancel_asks_python_to_stop(explorer: ExplorerPage) -> None:
@@ -187,7 +222,8 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     explorer.page.wait_for_function("sent.length === 3")
     explorer.answer({"state": "done", "html": "<p>second result</p>", "passed": True})
     compared.get_by_text("second result").wait_for()
-    assert [one["variant"] for one in explorer.sent()[1:]] == ["", "1"]
+    assert [(one["variant"], one["inputs"]) for one in explorer.sent()[1:]] == [("", "random"), ("1", "random")]
+    assert "on emulator, inputs random, seed 0" in compared.inner_text()
     explorer.button("Explore this lowering").click()
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
     explorer.button("Back to the first one").click()

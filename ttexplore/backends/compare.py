@@ -156,13 +156,18 @@ def tile_errors(output: Array, reference: Array) -> NDArray[np.float64]:
     """
     if output.shape != reference.shape:
         raise ValueError(f"the output has shape {output.shape}, its reference {reference.shape}")
-    return _by_tile(_errors(*np.atleast_1d(output.astype(np.float64), reference.astype(np.float64))))
+    return _by_tile(_errors(*np.atleast_1d(_wide(output), _wide(reference))))
+
+
+def _wide(values: Array) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # a signalling NaN is as good as another
+        return values.astype(np.float64)
 
 
 def _compare_one(number: int, output: Array, reference: Array, low_fidelity: bool) -> Comparison:
     if output.shape != reference.shape:
         raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
-    got, want = np.atleast_1d(output.astype(np.float64), reference.astype(np.float64))
+    got, want = np.atleast_1d(_wide(output), _wide(reference))
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
     if low_fidelity and bound:

@@ -38,9 +38,11 @@ USAGE = (
     ),
     diagnostic(
         "U005", "wrong inputs for a run",
-        "A run takes one array for each input tensor, in the order of the parameters and of its shape.",
-        "Compare with the shapes that the kernel was made with.",
-        "{} inputs are given, the kernel takes {}", "input {} is {}, the kernel takes {}",
+        "A run takes one array of numbers for each input tensor, of its shape: in the order of the parameters, or by "
+        "name. In the explorer, arrays of the notebook are named.",
+        "Compare with the tensors that the kernel was made with.",
+        "{} inputs are given, the kernel takes {}", "input {} is {}, the kernel takes {}", "input {} is not given",
+        "inputs are looked up by name, and {} is none", "no variable is named for the inputs",
     ),
     diagnostic(
         "U006", "a step that was not reached",

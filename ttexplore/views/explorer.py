@@ -98,6 +98,11 @@ def explorer_data(
         "steps": steps,
         "files": files,
         "classes": list(LINE_CLASSES),
+        "inputs": [
+            f"{visible(one.name)} {one.dtype} {one.shape}"
+            for one in sorted(plan.layouts, key=lambda one: one.position)
+            if one.role != "output"
+        ],
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),
     }
