@@ -20,7 +20,7 @@ from ttexplore.emit import emit
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.inputs import Inputs, Tensor, given_inputs
-from ttexplore.ir.interpreter import interpret, runs_alike
+from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of
@@ -232,8 +232,12 @@ class Exploration(Explored):
         return sized._reference(sized._inputs(inputs, seed))
 
     def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        start = self._steps[0].before
-        return interpret(start.functions, start.plan, arrays, self._roles).outputs
+        return self._run(self._steps[0].before, arrays).outputs
+
+    def _run(self, program: Program, arrays: tuple[Array, ...]) -> Interpretation:
+        """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
+        plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
+        return interpret(program.functions, plan, arrays, self._roles)
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -245,8 +249,7 @@ class Exploration(Explored):
         return Kept(arrays, self._reference(arrays))
 
     def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
-        program = self._steps[0].before if name == "reference" else self._final()
-        result = interpret(program.functions, program.plan, arrays, self._roles)
+        result = self._run(self._steps[0].before if name == "reference" else self._final(), arrays)
         return Execution(result.outputs, result.seconds, None, "")
 
     def check(self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None) -> Check:
@@ -267,7 +270,7 @@ class Exploration(Explored):
                 results.append(dataclasses.replace(results[-1], step=step.name, letter=step.letter))
                 continue
             try:
-                result = interpret(step.after.functions, step.after.plan, arrays, self._roles)
+                result = self._run(step.after, arrays)
             except TTExploreError as error:
                 results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
                 continue

@@ -34,7 +34,8 @@ Mode = Literal["global", "local_shard"]
 class DataFormat:
     """A tile format. `name` is the SDK's name in C++, `ttnn` its name in Python, `dtype` the NumPy (or ml_dtypes) name.
 
-    `tile_bytes` is the size of a 32x32 tile in L1 and DRAM (source: reference page sizes of tt-metal formats).
+    Of a format that NumPy does not have, `dtype` is the smallest that holds its numbers. `tile_bytes` is the size of a
+    32x32 tile in L1 and DRAM (source: reference page sizes of tt-metal formats).
     """
 
     name: str
@@ -47,7 +48,13 @@ DATA_FORMATS: dict[str, DataFormat] = {
     "Float16_b": DataFormat("Float16_b", "bfloat16", "bfloat16", 2048),
     "Float32": DataFormat("Float32", "float32", "float32", 4096),
     "Int32": DataFormat("Int32", "int32", "int32", 4096),
+    # 16 numbers share an exponent, so elements and strips of a tile have no bytes of their own.
+    "Bfp8_b": DataFormat("Bfp8_b", "bfloat8_b", "bfloat16", 1088),
 }
+
+# The formats that a layout can ask for instead of that of the kernel's dtype, by the names that are accepted.
+BLOCK_FLOAT = "Bfp8_b"
+BLOCK_FLOAT_NAMES = ("bfp8_b", "bfloat8_b")
 
 FORMAT_OF_DTYPE: dict[str, str] = {
     "bfloat16": "Float16_b",
@@ -408,9 +415,10 @@ class Plan:
 
     @property
     def low_precision(self) -> bool:
-        """Whether the options ask for results of less precision than bfloat16 has."""
+        """Whether results of less precision than bfloat16 has are asked for, by options or by the format of outputs."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
-        return lofi or self.options.get("accumulate_dtype") == "bfloat16"
+        coarse = any(layout.role != "input" and layout.data_format == BLOCK_FLOAT for layout in self.layouts)
+        return lofi or coarse or self.options.get("accumulate_dtype") == "bfloat16"
 
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""

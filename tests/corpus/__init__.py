@@ -5,6 +5,7 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 
 from __future__ import annotations
 
+from tests.corpus.block_floats import BLOCK_FLOATS
 from tests.corpus.case import Case
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
@@ -15,6 +16,8 @@ from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
 
-CORPUS: tuple[Case, ...] = (*SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR)
+CORPUS: tuple[Case, ...] = (
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS
+)  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -78,7 +78,8 @@ LOWERING = (
         "Tensors have at most four dimensions and are read or written; scalars are constants of the kernel.",
         "Reshape it, write to a tensor of its own, or make it a constant.",
         "{} has {} dimensions", "{} is read and written by the kernel", "the scalar parameter {}",
-        "{} is held as {}, and {} is asked for",
+        "{} is held as {}, and {} is asked for", "{} is {}, and {} holds numbers of which 16 share an exponent",
+        "{} has {} columns, and {} packs {} at once: what lies behind the last ones would change them",
     ),
     diagnostic(
         "L011", "a block that is used in another loop than it is filled in",

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from math import prod
 
 from ttexplore.plan import (
+    BLOCK_FLOAT,
     TILE_COLUMNS,
     TILE_ROWS,
     Argument,
@@ -32,7 +33,8 @@ _CORES_PER_LINE = 8
 def emit_host(plan: Plan) -> str:
     """The text of main.cpp. The variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
     shards = _SHARDS if any(layout.sharding for layout in plan.layouts) else ""
-    return "\n".join([_head(plan), _SUPPORT + shards + _TRANSFERS, *_run(plan), _MAIN])
+    block_floats = _BLOCK_FLOATS if any(layout.data_format == BLOCK_FLOAT for layout in plan.layouts) else ""
+    return "\n".join([_head(plan), _SUPPORT + shards + _BYTES + block_floats + _TRANSFERS, *_run(plan), _MAIN])
 
 
 def _head(plan: Plan) -> str:
@@ -55,6 +57,7 @@ def _head(plan: Plan) -> str:
 //   add_executable(main main.cpp)
 //   target_link_libraries(main PRIVATE TT::Metalium)
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -162,16 +165,73 @@ BufferShardingArgs shards(
 }
 """
 
-_TRANSFERS = """
-std::shared_ptr<distributed::MeshBuffer> to_device(
-    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Words& values) {
-    std::vector<uint8_t> bytes(tiles.bytes());
+_BYTES = """
+// The bytes of a tensor on the device.
+using Bytes = std::vector<uint8_t>;
+
+[[maybe_unused]] Bytes pack(const Tiles& tiles, const Words& values) {
+    Bytes bytes(tiles.bytes());
     for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits = values[index];
         // bfloat16 is the upper half of a float32, rounded to the nearest, ties to even.
         if (tiles.element_bytes() == 2) bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
         std::memcpy(&bytes[byte], &bits, tiles.element_bytes());
     });
+    return bytes;
+}
+
+[[maybe_unused]] Words unpack(const Tiles& tiles, const Bytes& bytes) {
+    Words values(tiles.elements());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
+        std::memcpy(&values[index], &bytes[byte], tiles.element_bytes());
+        if (tiles.element_bytes() == 2) values[index] <<= 16;
+    });
+    return values;
+}
+"""
+
+_BLOCK_FLOATS = """
+// Bfp8_b: a tile is the exponents of its 64 groups of 16 elements, then a sign and 7 bits of each element.
+constexpr size_t GROUP = 16, GROUPS = 64, ELEMENTS = GROUP * GROUPS;
+
+// Rounded to the nearest, ties to even, but not beyond the largest magnitude.
+[[maybe_unused]] Bytes pack_block_floats(const Tiles& tiles, const Words& values) {
+    Words ordered(tiles.bytes() / tiles.page_bytes * ELEMENTS);
+    for_each_element(tiles, [&](size_t place, size_t index) { ordered[place] = values[index]; });
+    Bytes bytes(tiles.bytes());
+    for (size_t first = 0; first < ordered.size(); first += GROUP) {
+        uint8_t* page = &bytes[first / ELEMENTS * tiles.page_bytes];
+        const size_t place = first % ELEMENTS;
+        uint32_t exponent = 0;
+        for (size_t i = 0; i < GROUP; ++i) exponent = std::max(exponent, ordered[first + i] >> 23 & 0xff);
+        page[place / GROUP] = exponent;
+        for (size_t i = 0; i < GROUP; ++i) {
+            const uint32_t bits = ordered[first + i], own = bits >> 23 & 0xff;
+            const uint32_t moved = own ? ((bits & 0x7fffff) | 0x800000) >> std::min(exponent - own, 31u) : 0;
+            const uint32_t magnitude = std::min((moved + 0xffff + (moved >> 17 & 1)) >> 17, 0x7fu);
+            page[GROUPS + place + i] = magnitude ? bits >> 31 << 7 | magnitude : 0;
+        }
+    }
+    return bytes;
+}
+
+[[maybe_unused]] Words unpack_block_floats(const Tiles& tiles, const Bytes& bytes) {
+    Words values(tiles.elements());
+    for_each_element(tiles, [&](size_t place, size_t index) {
+        const uint8_t* page = &bytes[place / ELEMENTS * tiles.page_bytes];
+        const uint32_t element = page[GROUPS + place % ELEMENTS];
+        uint32_t exponent = page[place % ELEMENTS / GROUP], magnitude = element & 0x7f;
+        if (magnitude == 0) return;
+        for (; magnitude < 0x40; magnitude <<= 1) --exponent;
+        values[index] = element >> 7 << 31 | (exponent & 0xff) << 23 | (magnitude & 0x3f) << 17;
+    });
+    return values;
+}
+"""
+
+_TRANSFERS = """
+std::shared_ptr<distributed::MeshBuffer> to_device(
+    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Bytes& bytes) {
     auto buffer = distributed::MeshBuffer::create(
         distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
         distributed::DeviceLocalBufferConfig{
@@ -181,16 +241,10 @@ std::shared_ptr<distributed::MeshBuffer> to_device(
     return buffer;
 }
 
-Words from_device(
-    distributed::MeshDevice& device, const Tiles& tiles, std::shared_ptr<distributed::MeshBuffer>& buffer) {
-    std::vector<uint8_t> bytes;
+Bytes from_device(distributed::MeshDevice& device, std::shared_ptr<distributed::MeshBuffer>& buffer) {
+    Bytes bytes;
     distributed::EnqueueReadMeshBuffer(device.mesh_command_queue(), bytes, buffer, true);
-    Words values(tiles.elements());
-    for_each_element(tiles, [&](size_t byte, size_t index) {
-        std::memcpy(&values[index], &bytes[byte], tiles.element_bytes());
-        if (tiles.element_bytes() == 2) values[index] <<= 16;
-    });
-    return values;
+    return bytes;
 }
 
 [[maybe_unused]] Words load(const Options& options, size_t index, const Tiles& tiles) {
@@ -282,7 +336,8 @@ def _run(plan: Plan) -> list[str]:
     ]
     for layout in _with_role(plan, "output"):
         name = layout.name
-        lines.append(f'    save(options, "{name}", from_device(*device, {name}_tiles, {name}_tensor));')
+        values = f"unpack{_packing(layout)}({name}_tiles, from_device(*device, {name}_tensor))"
+        lines.append(f'    save(options, "{name}", {values});')
     return [*lines, "    device->close();", "}", ""]
 
 
@@ -303,8 +358,14 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     return [
         f"    const Tiles {name}_tiles{{{shape}, {integers}, {by_rows}}};",
         *_place(layout),
-        f"    auto {name}_tensor = to_device(*device, {name}_tiles, {name}_place, {values});",
+        f"    auto {name}_tensor =",
+        f"        to_device(*device, {name}_tiles, {name}_place, pack{_packing(layout)}({name}_tiles, {values}));",
     ]
+
+
+def _packing(layout: TensorLayout) -> str:
+    """The ending of the functions that make bytes of the tensor and numbers of its bytes."""
+    return "_block_floats" if layout.data_format == BLOCK_FLOAT else ""
 
 
 def _place(layout: TensorLayout) -> list[str]:

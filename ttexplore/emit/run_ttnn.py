@@ -16,6 +16,7 @@ FORMATS = {
     "Float16_b": (ttnn.bfloat16, 2048, np.float32),
     "Float32": (ttnn.float32, 4096, np.float32),
     "Int32": (ttnn.int32, 4096, np.int32),
+    "Bfp8_b": (ttnn.bfloat8_b, 1088, np.float32),
 }
 # What an output holds where no kernel writes: integers have no NaN.
 UNWRITTEN = {np.float32: np.nan, np.int32: -0x21524111}
@@ -170,8 +171,9 @@ def results(plan, on_device):
     made = {}
     for layout in sorted(plan["layouts"], key=lambda one: one["position"]):
         if layout["role"] != "input":
-            host = on_device[layout["name"]].cpu().to(ttnn.ROW_MAJOR_LAYOUT)
-            host = ttnn.to_dtype(host, ttnn.float32) if host.dtype == ttnn.bfloat16 else host
+            host = on_device[layout["name"]].cpu()
+            host = host if host.dtype == ttnn.int32 else ttnn.to_dtype(host, ttnn.float32)
+            host = host.to(ttnn.ROW_MAJOR_LAYOUT)
             made[layout["name"]] = np.array(np.from_dlpack(host.to_numpy())).reshape(layout["shape"])
     return made
 

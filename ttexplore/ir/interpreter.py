@@ -27,11 +27,12 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops import OPS
+from ttexplore.ops.block_float import rounded_in_groups
 from ttexplore.ops.integers import as_uint8, shifted_left, shifted_right
 from ttexplore.ops.op import Op, TileKind
 from ttexplore.ops.sfpu import as_int32
 from ttexplore.ops.storage import rounded
-from ttexplore.plan import DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
+from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
 # float32, or int32 where a buffer holds that.
 Array = NDArray[Any]
@@ -93,6 +94,11 @@ def storage(dtype: str) -> Any:
     return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
 
 
+def _in_format(array: Array, data_format: str | None) -> Array:
+    """A tensor as its layout holds it, if it has one that is not the kernel dtype's."""
+    return rounded_in_groups(array) if data_format == BLOCK_FLOAT else array
+
+
 def _held(dtype: str) -> TileKind:
     """In which dtype the interpreter holds what a kernel dtype stands for."""
     return "int32" if dtype == "int32" else "float32"
@@ -118,10 +124,11 @@ def interpret(
     read = [name for name, role in roles.items() if role in ("input", "inout")]
     given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
     arrays: dict[str, Array] = {}
+    formats = {layout.name: layout.data_format for layout in plan.layouts}
     for name in names:
         dtype, shape = tensors[name]
         if name in given:
-            arrays[name] = rounded(given[name], dtype).reshape(shape)
+            arrays[name] = _in_format(rounded(given[name], dtype).reshape(shape), formats.get(name))
         else:
             arrays[name] = _unwritten(shape, dtype)
     tiled = _is_tiled(functions)
@@ -153,7 +160,9 @@ def interpret(
             dtype, shape = tensors[name]
             tiles = tiled and plan.layout(name).page == "tile"
             array = untilize(arrays[name], shape) if tiles else arrays[name].reshape(shape)
-            outputs.append(as_uint8(array) if dtype == "uint8" else array.astype(storage(dtype)))
+            array = _in_format(array, formats.get(name))
+            held = ml_dtypes.bfloat16 if formats.get(name) == BLOCK_FLOAT else storage(dtype)
+            outputs.append(as_uint8(array) if dtype == "uint8" else array.astype(held))
     return Interpretation(tuple(outputs), time.perf_counter() - start)
 
 
@@ -169,7 +178,8 @@ def _facts(functions: dict[str, Any], plan: Plan) -> tuple[Any, ...]:
     core_values = plan.partition if _has_core_values(functions) else None
     # Before there are tiles and kernels nothing else is looked at.
     machine = (plan.layouts, plan.buffers, plan.compute) if len(functions) > 1 or _is_tiled(functions) else ()
-    return positions, plan.size_values, core_values, machine
+    formats = [layout.name for layout in plan.layouts if layout.data_format == BLOCK_FLOAT]
+    return positions, plan.size_values, core_values, machine, formats
 
 
 def tilize(array: Array, padding: float) -> Array:
@@ -963,8 +973,13 @@ class _Machine:
             return queue.tiles[(queue.front + index) % queue.pages]
         return (self.current if self.mode == "channels" else self.arrays)[cb][index]
 
-    def _put(self, cb: str, index: int, tile: Array) -> None:
+    def _rounded(self, cb: str, tile: Array) -> Array:
+        """A tile as a circular buffer holds it."""
         tile = rounded(tile, self.dtypes[cb])
+        return rounded_in_groups(tile) if self.plan.buffer(cb).data_format == BLOCK_FLOAT else tile
+
+    def _put(self, cb: str, index: int, tile: Array) -> None:
+        tile = self._rounded(cb, tile)
         if self.mode == "queues":
             queue = self.queues[cb]
             if not 0 <= index < queue.reserved:
@@ -973,7 +988,7 @@ class _Machine:
                 )
             position = (queue.back + index) % queue.pages
             if self.l1_accumulate and self.role == "compute":
-                tile = rounded(queue.tiles[position] + tile, self.dtypes[cb])
+                tile = self._rounded(cb, queue.tiles[position] + tile)
             queue.tiles[position] = tile
             return
         (self.current if self.mode == "channels" else self.arrays)[cb][index] = tile

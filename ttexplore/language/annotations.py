@@ -284,9 +284,10 @@ def annotate_tt_sharding(*arguments: Any, **values: Any) -> Any:
 def annotate_tt_layout(*arguments: Any, **values: Any) -> Any:
     """Say where tensors lie: ``{A: {"memory": "L1", "layout": "sharded"}}`` or ``(A, memory="L1", ...)``.
 
-    Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype, tile_shape ([32, 32]), shard (height, width, block),
-    grid, order (row_major, column_major, match_shard), nd_shard, page (tile, row). In a kernel, as a decorator, or of
-    a kernel. Raises UsageError for other keys and values, Unsupported for a halo.
+    Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype (``"bfp8_b"`` for tiles of 1088 bytes in which 16
+    numbers share an exponent, else the tensor's own), tile_shape ([32, 32]), shard (height, width, block), grid, order
+    (row_major, column_major, match_shard), nd_shard, page (tile, row). In a kernel, as a decorator, or of a kernel.
+    Raises UsageError for other keys and values, Unsupported for a halo.
     """
     if arguments and (is_buffer(arguments[0]) or (isinstance(arguments[0], str) and values)):
         arguments, values = ({arguments[0]: dict(values)}, *arguments[1:]), {}

@@ -432,7 +432,7 @@ def with_local_shards(program: Program) -> Program:
     partition = plan.partition
     assert partition is not None, "it is decided"
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, int(plan.options.get("stages", 2)))
+    staging = plan_staging(kernel, int(plan.options.get("stages", 2)), plan.layouts)
     copies = tensor_copies(kernel, grid_loops(kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}

@@ -31,7 +31,7 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     """
     stages = int(program.plan.options.get("stages", 2))
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, stages)
+    staging = plan_staging(kernel, stages, program.plan.layouts)
     made = {
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()

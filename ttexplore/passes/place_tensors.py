@@ -12,7 +12,10 @@ from ttexplore.language.annotations import LayoutRequest, layout_request
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.passes.core_sets import ranges_of_options
 from ttexplore.plan import (
+    BLOCK_FLOAT,
+    BLOCK_FLOAT_NAMES,
     DATA_FORMATS,
+    FACE,
     FORMAT_OF_DTYPE,
     TILE_COLUMNS,
     TILE_ROWS,
@@ -63,11 +66,8 @@ def placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges:
 
 
 def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]) -> TensorLayout:
-    if request.dtype is not None and _format(request.dtype) != layout.data_format:
-        raise Unsupported(
-            f"{layout.name} is held as {layout.data_format}, and {request.dtype} is asked for",
-            hint="give the kernel's tensor that dtype",
-        )
+    if request.dtype is not None:
+        layout = _in_format(layout, request.dtype)
     memory = request.memory or "dram"
     if request.page == "row":
         return _by_rows(layout, request)
@@ -91,16 +91,44 @@ def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
             f"{layout.name} row by row {'in shards' if request.sharded else 'in L1'}",
             hint='leave it in DRAM, interleaved, or in tiles: page="tile"',
         )
+    if layout.data_format == BLOCK_FLOAT:
+        raise Unsupported(
+            f"{layout.name} row by row as {BLOCK_FLOAT}, which is a format of whole tiles",
+            hint='leave out page="row" or the dtype',
+        )
     shape = layout.shape if len(layout.shape) > 1 else (1, *layout.shape)
     return dataclasses.replace(layout, page="row", padded_shape=shape, padding="none")
 
 
-def _format(dtype: str) -> str:
-    """The tile format of a dtype by any of its names. Raises UsageError."""
+def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
+    """The layout in the tile format that a dtype means. Raises Unsupported where the kernel's tensor has another."""
+    if dtype.lower() in BLOCK_FLOAT_NAMES:
+        return _in_block_float(layout)
     name = dtype_name(dtype)
     if name not in FORMAT_OF_DTYPE:
-        raise unknown("tile format for", dtype, FORMAT_OF_DTYPE)
-    return FORMAT_OF_DTYPE[name]
+        raise unknown("tile format for", dtype, (*FORMAT_OF_DTYPE, *BLOCK_FLOAT_NAMES))
+    if FORMAT_OF_DTYPE[name] != layout.data_format:
+        raise Unsupported(
+            f"{layout.name} is held as {layout.data_format}, and {dtype} is asked for",
+            hint="give the kernel's tensor that dtype",
+        )
+    return layout
+
+
+def _in_block_float(layout: TensorLayout) -> TensorLayout:
+    if layout.dtype not in ("bfloat16", "float16", "float32"):
+        raise Unsupported(
+            f"{layout.name} is {layout.dtype}, and {BLOCK_FLOAT} holds numbers of which 16 share an exponent",
+            hint="leave its dtype out: integers and masks would not stay what they are",
+        )
+    if layout.role != "input" and layout.shape[-1] % FACE:
+        raise Unsupported(
+            f"{layout.name} has {layout.shape[-1]} columns, and {BLOCK_FLOAT} packs {FACE} at once: what lies behind "
+            "the last ones would change them",
+            hint=f"make it a multiple of {FACE}, or leave the dtype of this output out",
+        )
+    reason = "; ".join(one for one in (layout.reason, f"{FACE} numbers share an exponent") if one != "default")
+    return dataclasses.replace(layout, data_format=BLOCK_FLOAT, reason=reason)
 
 
 def tile_rows_and_columns(layout: TensorLayout) -> tuple[int, int]:

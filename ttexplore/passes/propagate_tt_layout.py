@@ -69,7 +69,7 @@ def propagate_tt_layout(
     masked, masks = with_masks(program.kernel, check_regions(program, target))
     program = program if masked is program.kernel else program.with_kernel(masked)
     kernel, unused = without_unused(program.kernel)
-    staging = plan_staging(kernel, stages)
+    staging = plan_staging(kernel, stages, program.plan.layouts)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     buffers = tuple(circular_buffer(one, wide) for one in staging.buffers.values() if one.kind == "cb")
     chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
@@ -117,7 +117,7 @@ def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
 
 def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
     """The circular buffer of a staging buffer in L1. A DST of 16 bits cannot take float32 whole."""
-    data_format = FORMAT_OF_DTYPE[staging.dtype]
+    data_format = staging.data_format or FORMAT_OF_DTYPE[staging.dtype]
     exact = staging.exact and data_format == "Float32" and staging.consumer == "compute" and wide_dst
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,

@@ -19,7 +19,7 @@ from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.sizes import extents_of, size_variables
 from ttexplore.passes.attach_tensor_accessor import row_major_strides
-from ttexplore.plan import FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+from ttexplore.plan import BLOCK_FLOAT, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 BLOCK_RANGES = "tt.block_ranges"
 # Indices are computed in 32 bits: a T.dynamic size is at most this.
@@ -265,6 +265,11 @@ def _no_strips(
     rows: Axis, columns: Axis, matrix: Axis | None, layout: TensorLayout, unit: int, alignment: int, bounds: Bounds
 ) -> tuple[str, str] | None:
     """Why a block cannot be moved in strips, and what would work; None if it can."""
+    if layout.data_format == BLOCK_FLOAT:
+        return (
+            f"it is no block of whole tiles, and {BLOCK_FLOAT} keeps the exponents of a tile apart from its elements",
+            f"start at multiples of {TILE_ROWS} and take multiples of {TILE_ROWS}, or leave the tensor's dtype out",
+        )
     if not bounds.proves(tirx.floormod(columns.low, FACE) == 0):
         return f"it starts at {columns.low} along its last axis", f"start at multiples of {FACE}"
     if not _fills(columns, FACE, bounds):

@@ -7,6 +7,7 @@ that the FPU multiplies and that is stored or copied on as float32, which has to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +18,15 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_nest, webs
 from ttexplore.ir.names import unused_name
-from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, KernelRole
+from ttexplore.plan import (
+    BLOCK_FLOAT,
+    DATA_FORMATS,
+    FORMAT_OF_DTYPE,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    KernelRole,
+    TensorLayout,
+)
 from ttexplore.record import Span
 
 TileOrder = Literal["row_major", "column_major"]
@@ -31,8 +40,9 @@ class StagingBuffer:
     """Storage for one value: a block of tiles in L1 (a circular buffer) or in DST.
 
     `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
-    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `reason` says why a value that has
-    storage already gets this one, where that is not plain from the kernel.
+    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `data_format` is that of the
+    tensor whose tiles it holds, empty for that of the dtype. `reason` says why a value that has storage already gets
+    this one, where that is not plain from the kernel.
     """
 
     name: str
@@ -45,6 +55,7 @@ class StagingBuffer:
     stages: int = 1
     order: TileOrder = "row_major"
     exact: bool = True
+    data_format: str = ""
     reason: str = ""
 
     @property
@@ -77,6 +88,20 @@ class Staging:
         return unique
 
 
+@dataclass(frozen=True)
+class Held:
+    """How a tensor's tiles hold its elements: the storage dtype and the tile format."""
+
+    dtype: str
+    data_format: str
+
+
+def _layout_dtype(layout: TensorLayout) -> str:
+    if layout.data_format == FORMAT_OF_DTYPE[layout.dtype]:
+        return storage_dtype(layout.dtype)
+    return DATA_FORMATS[layout.data_format].dtype
+
+
 def storage_dtype(dtype: str) -> str:
     """The dtype in which the chip holds a kernel dtype. Raises KeyError for one that no tile format holds.
 
@@ -91,16 +116,17 @@ def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
     return -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)
 
 
-def plan_staging(function: Any, default_stages: int) -> Staging:
-    """Decide the storage of every on-chip value of a kernel.
+def plan_staging(function: Any, default_stages: int, layouts: Sequence[TensorLayout]) -> Staging:
+    """Decide the storage of every on-chip value of a kernel whose tensors have these layouts.
 
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
     staging = Staging()
+    tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     pipelines, loops = _pipeline_depths(function), _innermost_loops(function)
     for web in webs(function):
         _check_block(web)
-        _Web(web, staging, pipelines, loops, default_stages).place()
+        _Web(web, staging, pipelines, loops, default_stages, tensors).place()
     return staging
 
 
@@ -152,10 +178,11 @@ class _Web:
     """Places one web."""
 
     def __init__(
-        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, Any], default_stages: int
-    ) -> None:
+        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, Any], default_stages: int,
+        tensors: dict[str, Held],
+    ) -> None:  # fmt: skip
         self.web, self.staging, self.default_stages = web, staging, default_stages
-        self.pipelines, self.loops = pipelines, loops
+        self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
         self.loads = [write for write in web.writes if _tensor_of_load(write) is not None]
@@ -176,7 +203,15 @@ class _Web:
     # What kind of web it is
 
     def _same_format(self, load: Any) -> bool:
-        return storage_dtype(dtype_of(_tensor_of_load(load))) == self.dtype
+        """Whether the tiles of the tensor are the value: of its dtype, or of a narrower format that it holds exactly."""
+        held = self._loaded(load)
+        return held.dtype == self.dtype or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
+
+    def _loaded(self, load: Any) -> Held:
+        return self.tensors[str(_tensor_of_load(load).name)]
+
+    def _stored(self, store: Any) -> Held:
+        return self.tensors[str(_tensor_of_store(store).name)]
 
     def _plain_write(self) -> bool:
         """Whether one statement other than a gemm writes it, once and without reading it."""
@@ -198,7 +233,7 @@ class _Web:
             return False
         if not self._used_where_written(self.stores[0]):
             return False
-        stored = _stored_dtype(self.stores[0])
+        stored = self._stored(self.stores[0]).dtype
         narrower = self.dtype == "bfloat16" and stored == "float32"
         other_kind = stored != self.dtype and ("int32" in (stored, self.dtype) or stored == "uint8")
         return not narrower and not other_kind
@@ -226,16 +261,17 @@ class _Web:
         return self.pipelines.get(load, 0) or self.default_stages
 
     def _place_loaded(self, load: Any) -> None:
-        stages = self._input_stages(load)
-        if not self.uses and len(self.stores) == 1 and _stored_dtype(self.stores[0]) == self.dtype:
-            name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages)
+        stages, held = self._input_stages(load), self._loaded(load)
+        form = {"dtype": held.dtype, "data_format": held.data_format}
+        if not self.uses and len(self.stores) == 1 and self._stored(self.stores[0]) == held:
+            name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages, **form)
         else:
             transposed = (
                 bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
             )
             name = self._add(
                 self.name, "cb", producer="reader", consumer="compute", stages=stages, exact=self._exact(),
-                order="column_major" if transposed else "row_major",
+                order="column_major" if transposed else "row_major", **form,
             )  # fmt: skip
             self._store_from(name)
         self.staging.writes[(load, self.web.buffer)] = name
@@ -245,7 +281,10 @@ class _Web:
 
     def _place_output(self) -> None:
         store = self.stores[0]
-        name = self._add(self.name, "cb", consumer="writer", stages=2, dtype=_stored_dtype(store))
+        held = self._stored(store)
+        name = self._add(
+            self.name, "cb", consumer="writer", stages=2, dtype=held.dtype, data_format=held.data_format
+        )  # fmt: skip
         self.staging.writes[(self.computed[0], self.web.buffer)] = name
         self.staging.reads[(store, self.web.buffer, "source")] = name
 
@@ -262,9 +301,10 @@ class _Web:
         for write in self.computed:
             self.staging.writes[(write, self.web.buffer)] = name
         for load in self.loads:
+            held = self._loaded(load)
             entry = self._add(
-                f"{self.name}_in", "cb", producer="reader", stages=self._input_stages(load),
-                dtype=storage_dtype(dtype_of(_tensor_of_load(load))),
+                f"{self.name}_in", "cb", producer="reader", stages=self._input_stages(load), dtype=held.dtype,
+                data_format=held.data_format,
             )  # fmt: skip
             self.staging.writes[(load, self.web.buffer)] = entry
             self.staging.after.setdefault(load, []).append((entry, name, False))
@@ -274,7 +314,10 @@ class _Web:
     def _store_from(self, name: str) -> None:
         """Give each store a buffer of its own that the compute kernel packs."""
         for store in self.stores:
-            leaving = self._add(f"{self.name}_out", "cb", consumer="writer", stages=2, dtype=_stored_dtype(store))
+            held = self._stored(store)
+            leaving = self._add(
+                f"{self.name}_out", "cb", consumer="writer", stages=2, dtype=held.dtype, data_format=held.data_format
+            )
             self.staging.before.setdefault(store, []).append((name, leaving, False))
             self.staging.reads[(store, self.web.buffer, "source")] = leaving
 
@@ -358,7 +401,3 @@ def _tensor_of_store(statement: Any) -> Any:
         return None
     source, target = (region.source for region in arguments(statement))
     return target if is_on_chip(source) and not is_on_chip(target) else None
-
-
-def _stored_dtype(store: Any) -> str:
-    return storage_dtype(dtype_of(_tensor_of_store(store)))

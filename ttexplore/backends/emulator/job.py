@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ttexplore.backends.base import Array, on_host, ordered_layouts, storage_dtype
+from ttexplore.backends.base import Array, on_host, ordered_layouts
 from ttexplore.backends.emulator.compiler import KernelSource
 from ttexplore.backends.emulator.tiles import from_pages, to_pages
 from ttexplore.errors import BackendError
 from ttexplore.plan import (
+    BLOCK_FLOAT,
     KERNEL_ROLES,
     Argument,
     CircularBuffer,
@@ -31,7 +32,7 @@ TENSOR_ADDRESS_STEP = 0x0100_0000
 INTERLEAVED_DRAM = 2
 
 # By the numbers that the runner gives them.
-FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2}
+FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2, BLOCK_FLOAT: 3}
 FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
 
 # The reader runs on NoC 0, the writer on NoC 1 (metalium.md 2.4).
@@ -189,8 +190,8 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
     for index, layout in enumerate(ordered_layouts(plan)):
         if layout.role == "input":
             continue
-        pages = np.fromfile(folder / output_file(index), dtype=storage_dtype(layout))
-        outputs.append(on_host(layout, from_pages(pages, layout)))
+        stored = np.fromfile(folder / output_file(index), dtype=np.uint8)
+        outputs.append(on_host(layout, from_pages(stored, layout)))
     return tuple(outputs)
 
 

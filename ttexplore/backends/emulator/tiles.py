@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, TensorLayout
+from ttexplore.backends.base import storage_dtype
+from ttexplore.ops.block_float import packed, unpacked
+from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 
 
 def to_pages(array: NDArray[Any], layout: TensorLayout) -> NDArray[Any]:
     """The pages of a tensor, one in each row: tiles, or the tensor's own rows."""
     if layout.page == "row":
         return np.ascontiguousarray(array).reshape(-1, layout.shape[-1])
-    return tilize(array)
+    pages = tilize(array)
+    return packed(pages) if layout.data_format == BLOCK_FLOAT else pages
 
 
-def from_pages(pages: NDArray[Any], layout: TensorLayout) -> NDArray[Any]:
-    """The tensor from its pages."""
+def from_pages(stored: NDArray[np.uint8], layout: TensorLayout) -> NDArray[Any]:
+    """The tensor, in storage dtype, from the bytes of its pages."""
+    dtype = storage_dtype(layout)
+    pages = unpacked(stored).astype(dtype) if layout.data_format == BLOCK_FLOAT else stored.view(dtype)
     return pages.reshape(layout.shape) if layout.page == "row" else untilize(pages, layout.shape)
 
 

@@ -9,7 +9,7 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of
 from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
 from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
-from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
+from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
 
 
@@ -123,14 +123,20 @@ def check_formats(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
     formats = {buffer.name: buffer for buffer in plan.buffers}
     for role, skeleton in skeletons.items():
         for name, buffer in skeleton.buffers.items():
-            given = FORMAT_OF_DTYPE.get(dtype_of(buffer))
-            if name in formats and formats[name].data_format != given:
+            # A block float is seen as the dtype that holds its numbers.
+            if name in formats and not _holds(formats[name].data_format, dtype_of(buffer)):
                 raise VerifyError(
                     f"{kernel_name(role)} holds {dtype_of(buffer)} in {name}; "
                     f"the plan says {formats[name].data_format}",
                     hint="let both say the same format: the page size follows from it",
                     span=span_of(buffer) or formats[name].origin,
                 )
+
+
+def _holds(data_format: str, dtype: str) -> bool:
+    if data_format == BLOCK_FLOAT:
+        return dtype == DATA_FORMATS[data_format].dtype
+    return data_format == FORMAT_OF_DTYPE.get(dtype)
 
 
 def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:

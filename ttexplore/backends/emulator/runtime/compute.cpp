@@ -1,4 +1,5 @@
 // The compute engine without the SFPU: start-up and formats, DST sections, FPU operations, packing.
+#include "block_float.h"
 #include "fpu.h"
 #include "machine.h"
 #include "matmul.h"
@@ -7,8 +8,8 @@
 // ---- formats
 
 // Source A and B formats as the unpacker distinguishes them.
-enum : uint32_t { KEY_BFLOAT16, KEY_FLOAT32, KEY_FLOAT32_TO_DST, KEY_INT32 };
-static constexpr const char* KEY_NAMES[] = {"Float16_b", "Float32", "Float32 unpacked to DST", "Int32"};
+enum : uint32_t { KEY_BFLOAT16, KEY_FLOAT32, KEY_FLOAT32_TO_DST, KEY_INT32, KEY_BFP8 };
+static constexpr const char* KEY_NAMES[] = {"Float16_b", "Float32", "Float32 unpacked to DST", "Int32", "Bfp8_b"};
 
 static uint32_t source_key(uint32_t buffer) {
     checked_buffer(buffer);
@@ -16,6 +17,7 @@ static uint32_t source_key(uint32_t buffer) {
     switch (config.format) {
         case Format::Bfloat16: return KEY_BFLOAT16;
         case Format::Int32: return KEY_INT32;  // always unpacked to DST
+        case Format::Bfp8: return KEY_BFP8;
         case Format::Float32: break;
     }
     return config.unpack_to_dest ? KEY_FLOAT32_TO_DST : KEY_FLOAT32;
@@ -26,6 +28,7 @@ static uint32_t pack_key(uint32_t buffer) {
     switch (machine.buffers[buffer].format) {
         case Format::Bfloat16: return KEY_BFLOAT16;
         case Format::Int32: return KEY_INT32;
+        case Format::Bfp8: return KEY_BFP8;
         case Format::Float32: break;
     }
     return KEY_FLOAT32;
@@ -295,6 +298,10 @@ static uint32_t variant_mask(uint8_t variant) {
 }
 
 static void unpack(const uint8_t* page, Format format, bool to_dest, uint32_t mask, float* tile) {
+    if (format == Format::Bfp8) {
+        unpack_block_floats(page, mask, tile);
+        return;
+    }
     if (format == Format::Bfloat16) {
         const uint16_t* values = reinterpret_cast<const uint16_t*>(page);
         for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
@@ -420,10 +427,10 @@ void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t
     ComputeState& state = started_state(line);
     check_init(state, Fpu_unary_bcast, variant, 0xFF, in, in);
     check_width(in, "unary_bcast");
-    if (variant == 2 && machine.wide_dst && source_key(in) == KEY_BFLOAT16) {
-        kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (Float16_b) into a 32-bit DST: the chip gives wrong "
+    if (variant == 2 && machine.wide_dst && (source_key(in) == KEY_BFLOAT16 || source_key(in) == KEY_BFP8)) {
+        kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (%s) into a 32-bit DST: the chip gives wrong "
                                  "values without any error",
-                                 buffer_name(in).c_str()),
+                                 buffer_name(in).c_str(), KEY_NAMES[source_key(in)]),
                      "use add_tiles_bcast_rows with a tile of zeros, or a Float32 circular buffer");
     }
     if (goes_to_dst(in)) {
@@ -588,7 +595,8 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
     uint8_t in1_variant = Exact;
     if (cut) {
         const bool low_fidelity = machine.fidelity < 2;
-        const bool exact = !low_fidelity && machine.buffers[in1].format == Format::Bfloat16;
+        const Format format = machine.buffers[in1].format;
+        const bool exact = !low_fidelity && (format == Format::Bfloat16 || format == Format::Bfp8);
         in1_variant = low_fidelity ? HighA : exact ? Exact : FullA;
     }
     if (state.matmul_transpose) {
@@ -744,6 +752,9 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     if (integers && (state.relu_mode || state.pack_accumulate)) {
         kernel_fault("pack_tile of integers with ReLU or L1 accumulation", "turn both off for integers");
     }
+    if (config.format == Format::Bfp8 && state.pack_accumulate) {
+        kernel_fault("pack_tile to Bfp8_b with L1 accumulation", "accumulate in a Float32 or Float16_b circular buffer");
+    }
     float changed[TILE_ELEMENTS];
     if (state.relu_mode) {
         const float threshold = widen(static_cast<uint16_t>(state.relu_threshold));
@@ -753,7 +764,9 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
         values = changed;
     }
     uint8_t* page = page_memory(core, out, position);
-    if (config.format == Format::Bfloat16) {
+    if (config.format == Format::Bfp8) {
+        pack_block_floats(values, page);
+    } else if (config.format == Format::Bfloat16) {
         uint16_t* target = reinterpret_cast<uint16_t*>(page);
         if (state.pack_accumulate) {
             for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {

@@ -8,7 +8,7 @@
 #include "number.h"
 
 // In the order of job.py.
-enum class Format : uint32_t { Bfloat16, Float32, Int32 };
+enum class Format : uint32_t { Bfloat16, Float32, Int32, Bfp8 };
 
 // Source: metalium.md 2.1 and 3.2. Blackhole's count; the plan's verifier knows the target's own limit.
 constexpr uint32_t MAXIMUM_BUFFERS = 64;

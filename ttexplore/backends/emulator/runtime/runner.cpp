@@ -454,7 +454,7 @@ static void read_job(const char* path) {
             BufferConfig config;
             line >> id >> config.pages >> config.page_bytes >> format >> config.unpack_to_dest >> config.lies_there >>
                 config.name;
-            if (id >= MAXIMUM_BUFFERS || format > static_cast<uint32_t>(Format::Int32)) {
+            if (id >= MAXIMUM_BUFFERS || format > static_cast<uint32_t>(Format::Bfp8)) {
                 broken_job(text);
             }
             config.used = true;
