@@ -28,6 +28,7 @@ CASES = (
     "sharded_blocks",
     "sharded_height_and_width",
     "local_shards",
+    "bfp8",
 )
 
 

@@ -203,7 +203,7 @@ class _Web:
     # What kind of web it is
 
     def _same_format(self, load: Any) -> bool:
-        """Whether the tiles of the tensor are the value: of its dtype, or of a narrower format that it holds exactly."""
+        """Whether the tiles of the tensor are the value: of its dtype, or in a narrower format that it holds."""
         held = self._loaded(load)
         return held.dtype == self.dtype or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
 
