@@ -12,7 +12,6 @@ import ttexplore as ttx
 from tests.corpus import CORPUS, Case, gemm
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
-from ttexplore.backends.compare import LOW_FIDELITY_PCC, MINIMUM_PCC
 from ttexplore.exploration import Exploration
 from ttexplore.plan import KERNEL_ROLES
 from ttexplore.target import TARGETS, get_target
@@ -36,7 +35,6 @@ def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     assert len(check.results) == 15
     run = exploration.run()
     assert run.passed, run.message
-    assert run.pcc >= (LOW_FIDELITY_PCC if exploration.plan.low_precision else MINIMUM_PCC)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -274,7 +274,7 @@ class Exploration(Explored):
             except TTExploreError as error:
                 results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
                 continue
-            one = compare(result.outputs, reference, low_fidelity=self.plan.low_precision)
+            one = compare(result.outputs, reference, self.plan.precisions)
             results.append(StepCheck(step.name, step.letter, one.passed, one.pcc, one.max_rel_error, one.message))
         return Check(tuple(results))
 

@@ -372,16 +372,16 @@ class Explored(ABC):
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
         reference = self._reference(arrays)
-        low_fidelity = self.plan.low_precision
+        precisions = self.plan.precisions
         sides: list[Side] = []
         if reference is not None:
             name = f"{backend} against reference"
-            sides.append(Side.of(name, execution.outputs, reference, low_fidelity=low_fidelity))
+            sides.append(Side.of(name, execution.outputs, reference, precisions))
         if backend == "ttnn" and emulator.missing() is None:
             emulated = emulator.run(self._emitted(listings), arrays).outputs
             sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
             if reference is not None:
-                sides.append(Side.of("emulator against reference", emulated, reference, low_fidelity=low_fidelity))
+                sides.append(Side.of("emulator against reference", emulated, reference, precisions))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
         own = self._tensors(("output", "inout"))
         outputs = tuple(o.astype(own_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))

@@ -26,6 +26,7 @@ KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
 
 
+Precision = Literal["full", "block_float", "low_fidelity"]
 Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
 Mode = Literal["global", "local_shard"]
 
@@ -414,11 +415,15 @@ class Plan:
         return "option" if given else "default"
 
     @property
-    def low_precision(self) -> bool:
-        """Whether results of less precision than bfloat16 has are asked for, by options or by the format of outputs."""
+    def precisions(self) -> tuple[Precision, ...]:
+        """What may be asked of each output, in parameter order: less than bfloat16 has where options or its format say
+        so."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
-        coarse = any(layout.role != "input" and layout.data_format == BLOCK_FLOAT for layout in self.layouts)
-        return lofi or coarse or self.options.get("accumulate_dtype") == "bfloat16"
+        low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
+        outputs = [one for one in sorted(self.layouts, key=lambda one: one.position) if one.role != "input"]
+        return tuple(
+            "low_fidelity" if low else "block_float" if one.data_format == BLOCK_FLOAT else "full" for one in outputs
+        )
 
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""

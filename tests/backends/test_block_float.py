@@ -215,3 +215,18 @@ def test_a_format_that_there_is_not_is_answered_with_names() -> None:
     error = ttx.explore(repacked(BF16), options={"layouts": {"A": {"dtype": "uint16"}}}).error
     assert error is not None
     assert "bfp8_b" in str(error)
+
+
+def test_such_tiles_have_no_rows() -> None:
+    layouts = {"A": {"dtype": "bfp8_b", "page": "row"}}
+    error = ttx.explore(repacked(BF16), options={"layouts": layouts}).error
+    assert error is not None
+    assert "A row by row as Bfp8_b, which is a format of whole tiles" in str(error)
+    assert 'leave out page="row" or the dtype' in error.hint
+
+
+def test_outputs_in_such_tiles_are_held_to_their_own_bound() -> None:
+    exploration = ttx.explore(repacked(BF16))
+    assert exploration.plan.precisions == ("block_float",)
+    coarse = ttx.explore(repacked(BF16), options={"math_fidelity": "LoFi"})
+    assert coarse.plan.precisions == ("low_fidelity",)

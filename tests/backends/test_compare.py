@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -192,8 +193,26 @@ def test_the_worst_tile_is_that_of_the_output_that_fails() -> None:
     assert (worst.output, worst.index) == (1, (1, 0, 1))
     assert side.worst_slice == ((0.0, pytest.approx(1.0)),)
     assert not side.comparison.passed
-    lenient = Side.of("a against b", [rounded], [large * np.float32(1.05)], low_fidelity=True)
-    assert lenient.comparison.passed
+
+
+@pytest.mark.parametrize(
+    ("precision", "error", "passed"),
+    [
+        ("full", 0.005, True), ("full", 0.015, False), ("block_float", 0.025, True), ("block_float", 0.04, False),
+        ("low_fidelity", 0.07, True), ("low_fidelity", 0.09, False),
+    ],
+)  # fmt: skip
+def test_outputs_of_less_precision_have_wider_bounds(precision: Any, error: float, passed: bool) -> None:
+    want = np.linspace(1e4, 2e4, 4096, dtype=np.float32).reshape(64, 64)
+    exact = want.astype(np.float32)
+    got = want.copy()
+    got[3, 3] += np.float32(2e4 * error)
+    comparison = compare([exact, got], [exact, want], ["full", precision])
+    assert comparison.passed == passed
+    # The bound is that of this output, not of those beside it.
+    assert compare([got, exact], [want, exact], ["full", precision]).passed == (error <= 0.01)
+    # Integers have no rounding to allow.
+    assert not compare([np.array([3], np.int32)], [np.array([4], np.int32)], [precision]).passed
 
 
 def test_sides_stand_in_a_table() -> None:

@@ -131,6 +131,14 @@ def test_what_a_simulator_does_not_model_is_refused_at_its_line(spilled: ttx.Exp
     assert "T.gemm(a, b, c" in linecache.getline(str(fault.span.file), fault.span.line)
 
 
+def test_a_format_that_a_simulator_does_not_model_is_refused_at_its_buffer() -> None:
+    exploration = ttx.explore(elementwise(lambda a, b: a + b), options={"layouts": {"A": {"dtype": "bfp8_b"}}})
+    with pytest.raises(BackendError, match="wolfpine does not model Bfp8_b, the format of circular buffer") as caught:
+        exploration.run(backend="ttnn", device="wolfpine")
+    assert caught.value.hint == "use device='ttsim' or a card"
+    assert caught.value.span is not None
+
+
 def test_a_choice_in_16_bit_dst_is_not_for_wolfpine() -> None:
     kernel = elementwise(lambda a, b: T.if_then_else(a > b, a, b))
     exploration = ttx.explore(kernel, options={"accumulate_dtype": "bfloat16", "cores": (1, 1)})

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
 
@@ -22,10 +22,11 @@ MINIMUM_PCC = 0.9999
 # Integers have no rounding.
 MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint8": 0.0}
 
+# For outputs that are asked for in less precision: the smallest PCC and the largest relative error.
 # LoFi multiplies 5 bits of one operand: each product is cut by up to 2^-5 (metalium.md 5.1). The other fidelities drop
-# less than bfloat16's last place.
-LOW_FIDELITY_PCC, LOW_FIDELITY_RELATIVE_ERROR = 0.999, 0.08
-
+# less than bfloat16's last place. Bfp8_b's packer rounds twice to 7 bits of the largest number of a group: 2^-7 each
+# time, on top of what bfloat16 does.
+COARSE_BOUNDS: dict[Precision, tuple[float, float]] = {"low_fidelity": (0.999, 0.08), "block_float": (0.9998, 0.03)}
 
 # The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
 ULP_ENDS = (0, 1, 2, 4, 8, 16, 64)
@@ -86,10 +87,10 @@ class Side:
 
     @classmethod
     def of(
-        cls, name: str, outputs: Sequence[Array], references: Sequence[Array], *, low_fidelity: bool = False
+        cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = ()
     ) -> Side:
         """Compares as :func:`compare` does, and keeps the errors around the worst tile."""
-        comparison = compare(outputs, references, low_fidelity=low_fidelity)
+        comparison = compare(outputs, references, precisions)
         if comparison.worst_tile is None:
             return cls(name, comparison)
         number, leading = comparison.worst_tile.output, comparison.worst_tile.index[:-2]
@@ -119,19 +120,19 @@ def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
     )
 
 
-def compare(outputs: Sequence[Array], references: Sequence[Array], *, low_fidelity: bool = False) -> Comparison:
+def compare(outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = ()) -> Comparison:
     """Compares each output with its reference (any float dtype or integers, same shapes).
 
     Passed: every output is finite where its reference is (and infinite or NaN where that is), its PCC is at least
     0.9999, and its largest error relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or
-    0 (integers); with `low_fidelity` (math fidelity LoFi) 0.999 and 0.08.
-    Raises ValueError for differing shapes.
+    0 (integers); numbers of less precision, as `precisions` says for each output, have COARSE_BOUNDS. Raises ValueError
+    for differing shapes.
     """
     if len(outputs) != len(references):
         raise ValueError(f"{len(outputs)} outputs to compare with {len(references)} references")
-    results = [
-        _compare_one(i, out, ref, low_fidelity) for i, (out, ref) in enumerate(zip(outputs, references, strict=True))
-    ]
+    asked: Sequence[Precision] = precisions or ("full",) * len(outputs)
+    pairs = zip(outputs, references, asked, strict=True)
+    results = [_compare_one(number, *pair) for number, pair in enumerate(pairs)]
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
     failed = next((result for result in results if not result.passed), None)
@@ -164,14 +165,14 @@ def _wide(values: Array) -> NDArray[np.float64]:
         return values.astype(np.float64)
 
 
-def _compare_one(number: int, output: Array, reference: Array, low_fidelity: bool) -> Comparison:
+def _compare_one(number: int, output: Array, reference: Array, precision: Precision) -> Comparison:
     if output.shape != reference.shape:
         raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
     got, want = np.atleast_1d(_wide(output), _wide(reference))
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
-    if low_fidelity and bound:
-        least_pcc, bound = LOW_FIDELITY_PCC, LOW_FIDELITY_RELATIVE_ERROR
+    if precision in COARSE_BOUNDS and bound:
+        least_pcc, bound = COARSE_BOUNDS[precision]
     if want.size == 0:
         return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
     error = _errors(got, want)

@@ -149,7 +149,7 @@ BACKENDS = (
         "B025", "a simulator that is silently wrong",
         "The chosen simulator does not model an instruction of the program, or computes it wrongly without saying so.",
         "Use the other simulator, or the option that the hint names.",
-        "wolfpine {}", "ttsim {}",
+        "wolfpine {}", "ttsim {}", "{}, the format of circular buffer {}",
     ),
     diagnostic(
         "B026", "a program that is too large for a core",

@@ -28,7 +28,7 @@ class StrongType;
 
 namespace tt {
 enum class ARCH { WORMHOLE_B0, BLACKHOLE };
-enum class DataFormat : uint8_t { Float32, Float16_b };
+enum class DataFormat : uint8_t { Float32, Float16_b, Bfp8_b };
 struct xy_pair {
     size_t x, y;
 };

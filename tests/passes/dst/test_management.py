@@ -240,7 +240,7 @@ def test_how_much_dst_holds(dtype: str, full: bool, tiles: int) -> None:
     # 64x128 is 8 tiles, which all of these hold: nothing is spilled.
     assert not [buffer for buffer in exploration.plan.buffers if "partials" in buffer.name]
     assert any("as asked for" in reason for reason in compute.reasons)
-    assert exploration.plan.low_precision == (dtype == "bfloat16")
+    assert exploration.plan.precisions == ("low_fidelity" if dtype == "bfloat16" else "full",)
 
 
 def test_a_scaled_product_inside_of_a_loop_starts_from_zero_in_each_turn() -> None:

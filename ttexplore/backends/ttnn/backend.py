@@ -31,7 +31,7 @@ from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment,
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
 from ttexplore.errors import BackendError, UsageError
-from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES, KernelRole, Plan
 from ttexplore.record import to_json
 from ttexplore.target import get_target
 
@@ -68,6 +68,11 @@ REFUSED_CALLS = {
             "use device='ttsim', a card, or a Wormhole target",
         ),
     },
+}
+
+# The same for tile formats.
+REFUSED_FORMATS = {
+    "wolfpine": {BLOCK_FLOAT: (f"wolfpine does not model {BLOCK_FLOAT}", "use device='ttsim' or a card")},
 }
 
 # The exported runner: what is proved here is the file that users get.
@@ -144,6 +149,7 @@ class Ttnn:
         its subclasses KernelFault: a text that does not compile or a program that hangs, and Cancelled.
         """
         arrays = checked_inputs(program.plan, inputs)
+        self._refuse_formats(program.plan)
         self._refuse_calls(program)
         session = self._session(program.plan)
         with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
@@ -200,6 +206,15 @@ class Ttnn:
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)
                 if number is not None:
                     raise KernelFault(what, hint=mend, kernel=role, cpp_line=number)
+
+    def _refuse_formats(self, plan: Plan) -> None:
+        refused = REFUSED_FORMATS.get(self.device, {})
+        for buffer in plan.buffers:
+            if buffer.data_format in refused:
+                what, mend = refused[buffer.data_format]
+                raise BackendError(
+                    f"{what}, the format of circular buffer {buffer.name}", hint=mend, span=buffer.origin
+                )
 
     def _session(self, plan: Plan) -> Session:
         environment = read_environment(self.environment_folder)

@@ -15,6 +15,7 @@
 //   add_executable(main main.cpp)
 //   target_link_libraries(main PRIVATE TT::Metalium)
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -104,15 +105,31 @@ struct Place {
     BufferShardingArgs sharding{};
 };
 
-std::shared_ptr<distributed::MeshBuffer> to_device(
-    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Words& values) {
-    std::vector<uint8_t> bytes(tiles.bytes());
+// The bytes of a tensor on the device.
+using Bytes = std::vector<uint8_t>;
+
+[[maybe_unused]] Bytes pack(const Tiles& tiles, const Words& values) {
+    Bytes bytes(tiles.bytes());
     for_each_element(tiles, [&](size_t byte, size_t index) {
         uint32_t bits = values[index];
         // bfloat16 is the upper half of a float32, rounded to the nearest, ties to even.
         if (tiles.element_bytes() == 2) bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
         std::memcpy(&bytes[byte], &bits, tiles.element_bytes());
     });
+    return bytes;
+}
+
+[[maybe_unused]] Words unpack(const Tiles& tiles, const Bytes& bytes) {
+    Words values(tiles.elements());
+    for_each_element(tiles, [&](size_t byte, size_t index) {
+        std::memcpy(&values[index], &bytes[byte], tiles.element_bytes());
+        if (tiles.element_bytes() == 2) values[index] <<= 16;
+    });
+    return values;
+}
+
+std::shared_ptr<distributed::MeshBuffer> to_device(
+    distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Bytes& bytes) {
     auto buffer = distributed::MeshBuffer::create(
         distributed::ReplicatedBufferConfig{.size = tiles.bytes()},
         distributed::DeviceLocalBufferConfig{
@@ -122,16 +139,10 @@ std::shared_ptr<distributed::MeshBuffer> to_device(
     return buffer;
 }
 
-Words from_device(
-    distributed::MeshDevice& device, const Tiles& tiles, std::shared_ptr<distributed::MeshBuffer>& buffer) {
-    std::vector<uint8_t> bytes;
+Bytes from_device(distributed::MeshDevice& device, std::shared_ptr<distributed::MeshBuffer>& buffer) {
+    Bytes bytes;
     distributed::EnqueueReadMeshBuffer(device.mesh_command_queue(), bytes, buffer, true);
-    Words values(tiles.elements());
-    for_each_element(tiles, [&](size_t byte, size_t index) {
-        std::memcpy(&values[index], &bytes[byte], tiles.element_bytes());
-        if (tiles.element_bytes() == 2) values[index] <<= 16;
-    });
-    return values;
+    return bytes;
 }
 
 [[maybe_unused]] Words load(const Options& options, size_t index, const Tiles& tiles) {
@@ -179,10 +190,12 @@ void run(const Options& options) {
 
     const Tiles A_tiles{1, 64, 96, 2048, false, false};
     const Place A_place{BufferType::DRAM};
-    auto A_tensor = to_device(*device, A_tiles, A_place, load(options, 0, A_tiles));
+    auto A_tensor =
+        to_device(*device, A_tiles, A_place, pack(A_tiles, load(options, 0, A_tiles)));
     const Tiles B_tiles{1, 64, 96, 2048, false, false};
     const Place B_place{BufferType::DRAM};
-    auto B_tensor = to_device(*device, B_tiles, B_place, Words(B_tiles.elements(), UNWRITTEN));
+    auto B_tensor =
+        to_device(*device, B_tiles, B_place, pack(B_tiles, Words(B_tiles.elements(), UNWRITTEN)));
 
     const std::vector<CoreCoord> cores = {
         {0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0},
@@ -245,7 +258,7 @@ void run(const Options& options) {
     distributed::EnqueueMeshWorkload(device->mesh_command_queue(), workload, false);
     distributed::Finish(device->mesh_command_queue());
 
-    save(options, "B", from_device(*device, B_tiles, B_tensor));
+    save(options, "B", unpack(B_tiles, from_device(*device, B_tensor)));
     device->close();
 }
 
