@@ -100,6 +100,17 @@ def test_what_needs_the_kernel_says_so(file: Path, use: Callable[[Any], Any], wh
     assert "explore the kernel again" in caught.value.hint
 
 
+def test_what_cannot_be_done_is_known_before_it_is_asked_for(exploration: Exploration, file: Path) -> None:
+    saved = ttx.load(file)
+    assert exploration.missing.keys() <= {"record"}
+    assert saved.missing.keys() - {"record"} == {"check", "fork"}
+    for what, why in saved.missing.items():
+        assert what == "record" or why == "needs the kernel itself, which a saved exploration does not have"
+    assert {one["name"] for one in saved.backends if one["missing"].startswith("needs the kernel itself")} == {
+        "interpreter", "reference",
+    }  # fmt: skip
+
+
 def test_a_failed_exploration_is_saved_with_its_error(tmp_path: Path) -> None:
     saved = ttx.load(ttx.explore(gemm(4096, 4096, 4096, 2048, 2048, 2048)).save(tmp_path / "failed.ttx"))
     assert isinstance(saved.error, ResourceError)

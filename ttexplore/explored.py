@@ -508,6 +508,12 @@ class Explored(ABC):
             {"name": "ttnn", "missing": missing["ttnn"] or ""}
         ]
 
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why the explorer cannot ``record``, ``check`` or ``fork``, for those that it cannot."""
+        emulator = Emulator().missing()
+        return {"record": emulator} if emulator else {}
+
     def widget(self) -> ExplorerWidget:
         """The interactive explorer; in a notebook, showing the exploration is enough."""
         from ttexplore.watching import watch_cells

@@ -23,6 +23,8 @@ from ttexplore.target import Target
 
 Array = NDArray[Any]
 
+_NEEDS_KERNEL = "needs the kernel itself, which a saved exploration does not have"
+
 
 def load(path: str | Path) -> SavedExploration:
     """Opens what ``exploration.save(path)`` wrote; nothing that the file holds is run.
@@ -161,11 +163,14 @@ class SavedExploration(Explored):
 
     @property
     def backends(self) -> list[dict[str, str]]:
-        missing = "needs the kernel itself, which a saved exploration does not have"
         return [
-            {**one, "missing": missing} if one["name"] in ("reference", "interpreter") else one
+            {**one, "missing": _NEEDS_KERNEL} if one["name"] in ("reference", "interpreter") else one
             for one in super().backends
         ]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        return {**super().missing, "check": _NEEDS_KERNEL, "fork": _NEEDS_KERNEL}
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs

@@ -47,12 +47,15 @@ class ExplorerWidget(anywidget.AnyWidget):
     targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
     # The kinds of inputs: name, what they are, whether they have a seed.
     inputs = traitlets.List(traitlets.Tuple()).tag(sync=True)
+    # Why it cannot do what it is asked for, by what that is.
+    missing = traitlets.Dict().tag(sync=True)
     stale = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, exploration: Explored) -> None:
         super().__init__(
             data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS),
             inputs=[(kind.name, kind.what, kind.seeded) for kind in INPUT_KINDS.values()],
+            missing=exploration.missing,
         )  # fmt: skip
         self._explorations: dict[str, Explored] = {"": exploration}
         self._cancel = threading.Event()

@@ -38,6 +38,11 @@ class Kernel {
     model.on?.("msg:custom", this.heard);
   }
 
+  /** Why `what` cannot be asked for; empty where it can. */
+  missing(what) {
+    return this.live ? this.model.get("missing")?.[what] || "" : "no Python behind this page: explore the kernel in a notebook";
+  }
+
   /** Asks; `progress` is called with each word on the way. The promise gives the answer or throws the error. */
   ask(question, progress) {
     const id = `${this.model.model_id || ""}${Date.now()}-${++this.count}`;
@@ -74,7 +79,7 @@ async function render({ model, el }) {
   const store = new Store({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", hidden: new Set(), open: new Set(),
     collapsed: true, split: false, wrap: false, core: null, metric: "work items", busy: null, progress: null, say: "", help: false,
-    recordedRun: model.get("recorded_run") || "", backends: model.get("backends") || [], kinds: model.get("inputs") || [["random", "", true]], inputs: { inputs: "random", seed: 0, names: "" }, targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
+    recordedRun: model.get("recorded_run") || "", backends: model.get("backends") || [], kinds: model.get("inputs") || [], inputs: { inputs: "random", seed: 0, names: "" }, targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
   });
   kernel.variant = () => store.state.variant;
   const failed = lowering.steps.findIndex((step) => step.error);

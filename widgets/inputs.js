@@ -20,7 +20,7 @@ export function inputsControl(store, kernel) {
   const what = h("span.q");
   store.on(["inputs", "kinds", "lowering"], () => {
     const { inputs, kinds, lowering } = store.state;
-    const known = kernel.live ? [...kinds, [YOURS, `names of arrays in the notebook, or of one list or dictionary of them, for ${lowering.data.inputs.join(", ")}`]] : kinds;
+    const known = [...kinds, [YOURS, `names of arrays in the notebook, or of one list or dictionary of them, for ${lowering.data.inputs.join(", ")}`]];
     const [, words, seeded] = known.find(([name]) => name === inputs.inputs) || known[0];
     if (kind.options.length !== known.length) put(kind, known.map(([name]) => h("option", name)));
     kind.value = inputs.inputs;
@@ -28,9 +28,8 @@ export function inputsControl(store, kernel) {
     kind.title = words;
     names.placeholder = lowering.data.inputs.map((one) => one.split(" ")[0].toLowerCase()).join(", ");
     seedLabel.hidden = !seeded;
-    kind.disabled = seed.disabled = !kernel.live;
     names.hidden = inputs.inputs !== YOURS;
     for (const [control, value] of [[seed, inputs.seed], [names, inputs.names]]) if (control.value !== `${value}`) control.value = value;
   });
-  return h("span.inputs", h("label", "inputs ", kind), seedLabel, names, what);
+  return kernel.live && h("span.inputs", h("label", "inputs ", kind), seedLabel, names, what);
 }

@@ -7,6 +7,7 @@ import { errorCard, select } from "./steps.js";
 export function runView(store, kernel) {
   const backend = h("select", { "aria-label": "backend", onchange: drawState });
   const arithmetic = h("select", { "aria-label": "arithmetic", title: "of the emulator's matrix unit" }, h("option", "exact"), h("option", "fast"));
+  const sums = h("label", "sums ", arithmetic);
   const start = button("Run", () => go("run"), { class: "primary" });
   const check = button("Check every step", () => go("check"), { title: "executes the program after each step and names the first that changes the result" });
   const cancel = button("Cancel", () => kernel.ask({ do: "cancel" }), {});
@@ -16,7 +17,7 @@ export function runView(store, kernel) {
   const result = h("div.result");
   const steps = h("div.checks");
   const element = h("div.runview",
-    h("div.tools", h("label", "on ", backend), inputsControl(store, kernel), h("label.exactness", "sums ", arithmetic), start, cancel, check, why),
+    h("div.tools", h("label", "on ", backend), inputsControl(store, kernel), sums, start, cancel, check, why),
     result, steps, logFold);
 
   store.on(["backends", "lowering", "busy"], drawState);
@@ -25,17 +26,21 @@ export function runView(store, kernel) {
     const { backends, busy, lowering } = store.state;
     if (backend.options.length !== backends.length) put(backend, ...backends.map((one) => h("option", one.name)));
     const chosen = backends[backend.selectedIndex];
-    const failed = lowering.steps.some((step) => step.error);
-    const reason = !kernel.live ? "no Python behind this page: open it in a notebook to run" : failed ? "the lowering failed: there is no program to run" : chosen?.missing || "";
-    for (const control of [start, check]) control.disabled = Boolean(busy || (control === check ? !kernel.live || failed : reason));
+    const failed = lowering.steps.some((step) => step.error) && "the lowering failed: there is no program to run";
+    const whyRun = kernel.missing("run") || failed || chosen?.missing;
+    const whyCheck = kernel.missing("check") || failed;
+    start.disabled = Boolean(busy || whyRun);
+    check.disabled = Boolean(busy || whyCheck);
+    backend.parentElement.hidden = !kernel.live;
     // A control that cannot be used any more loses the focus; the next keys would be the notebook's.
     const { activeElement } = element.getRootNode();
     if (element.contains(activeElement) && (activeElement.disabled || (activeElement === cancel && !busy))) element.closest(".ttx-explorer").focus({ preventScroll: true });
     start.textContent = busy === "run" ? "Running …" : "Run";
     check.textContent = busy === "check" ? "Checking …" : "Check every step";
     cancel.hidden = !busy;
-    why.textContent = busy ? store.state.progress || "" : reason;
-    element.querySelector(".exactness").hidden = chosen?.name !== "emulator";
+    const reasons = whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `Check every step: ${whyCheck}`];
+    put(why, busy ? store.state.progress || "" : reasons.map((reason) => reason && h("div", reason)));
+    sums.hidden = chosen?.name !== "emulator";
   }
 
   store.on(["progress"], () => {
@@ -77,6 +82,6 @@ export function runView(store, kernel) {
           h("td.num", one.pcc), h("td.num", one.error), h("td", one.passed ? "" : one.message)))))));
   }
   // A page without Python may bring the result of a run.
-  if (store.state.recordedRun) put(result, isolated(store.state.recordedRun));
+  if (store.state.recordedRun) put(result, h("p.q", "on emulator, inputs random, seed 0"), isolated(store.state.recordedRun));
   return { element, focus: () => (start.disabled ? backend : start).focus(), keys: { r: () => start.click() } };
 }

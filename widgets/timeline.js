@@ -29,8 +29,9 @@ export function timelineView(store, kernel, recorded) {
     const cores = (lowering.data.cores?.cores || []).filter((core) => core.items);
     if (chooser.options.length !== cores.length) put(chooser, cores.map((core) => h("option", { value: `${core.x},${core.y}` }, `(${core.x}, ${core.y})`)));
     const failed = lowering.steps.some((step) => step.error);
-    const reason = !kernel.live ? (recorded ? "" : "no Python behind this page") : failed ? "the lowering failed" : "";
-    record.disabled = Boolean(busy || !kernel.live || reason);
+    const reason = kernel.missing("record") || (failed ? "the lowering failed" : "");
+    record.disabled = Boolean(busy || reason);
+    chooser.parentElement.hidden = Boolean(reason);
     why.textContent = reason || (busy === "record" ? "recording …" : "");
   });
   store.on(["lowering"], () => (stage.hidden = true));
@@ -85,7 +86,7 @@ export function timelineView(store, kernel, recorded) {
     const time = data.at[i];
     const end = data.at[data.at.length - 1] || 1;
     place.value = i;
-    moment.textContent = `step ${time} of ${end}`;
+    moment.textContent = `core (${data.core.join(", ")}), step ${time} of ${end}`;
     const words = [];
     put(lanes, data.kernels.map((role, k) => {
       let last = -1;

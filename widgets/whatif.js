@@ -15,14 +15,15 @@ export function whatIfView(store, kernel) {
   store.on(["lowering", "targets"], () => {
     const { lowering, targets } = store.state;
     controls.clear();
+    const reason = kernel.missing("fork");
+    const group = (title, ...fields) => h("fieldset", { disabled: reason }, h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.data.target }, name)));
     put(form, 
-      h("fieldset", h("legend", "chip"), h("label", h("span", "target"), target)),
-      ...lowering.steps.filter((step) => step.options.length).map((step) => h("fieldset",
-        h("legend", `${step.letter} `, h("span.q", step.name)),
-        ...step.options.map((option) => h("label", h("span", option.name), control(option))))),
-      h("p.q", kernel.live ? "" : "no Python behind this page: open it in a notebook to lower again"), go);
-    go.disabled = !kernel.live;
+      h("p.q", reason && `Lowering again: ${reason}.`),
+      group("chip", h("label", h("span", "target"), target)),
+      ...lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, h("span.q", step.name)],
+        step.options.map((option) => h("label", h("span", option.name), control(option))))), go);
+    go.disabled = Boolean(reason);
     put(result);
   });
 
@@ -77,7 +78,8 @@ export function whatIfView(store, kernel) {
     });
     const first = lowering.steps.findIndex((step, i) => !other.steps[i] || !sameProgram(step, other.steps[i]));
     const runs = h("div.two.even");
-    const ran = h("p.q");
+    const noEmulator = kernel.missing("record");
+    const ran = h("p.q", noEmulator && `Run both: ${noEmulator}`);
     const runBoth = button("Run both", async () => {
       runBoth.disabled = true;
       const asked = { do: "run", backend: "emulator", arithmetic: "exact", ...store.state.inputs };
@@ -85,7 +87,7 @@ export function whatIfView(store, kernel) {
       for (const variant of [kernel.variant(), answer.variant])
         runs.append(await kernel.ask({ ...asked, variant }).then((one) => isolated(one.html), (error) => errorCard(store, error)));
       runBoth.disabled = false;
-    }, { class: "chip", title: "on the emulator, with the inputs chosen in Run" });
+    }, { class: "chip", disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
     put(result, ...[
       failed && errorCard(store, failed.error),
       h("div.tools", h("b", changed.length ? changed.join(", ") : "nothing changed"),

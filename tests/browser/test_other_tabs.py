@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
 
 import pytest
 
 from tests.browser.conftest import Show
 from tests.browser.explorer_page import ExplorerPage
-from ttexplore import Exploration
+from ttexplore import Exploration, load
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import error_data
 
@@ -175,13 +177,46 @@ def test_a_backend_that_is_missing_says_what_it_needs(explorer: ExplorerPage) ->
 
 def test_without_python_the_buttons_say_why_they_rest(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, live=False)
+    why = "no Python behind this page: explore the kernel in a notebook"
     explorer.tab("Run")
     assert explorer.button("Run").is_disabled()
     assert explorer.button("Check every step").is_disabled()
-    assert "no Python behind this page" in explorer.find(".runview").inner_text()
+    assert explorer.find(".runview [role=status]").inner_text() == why
+    # There is nothing to choose for what cannot be done.
+    assert explorer.find(".runview select:visible").count() == 0
+    explorer.tab("Buffers")
+    assert explorer.button("Record a run").is_disabled()
+    assert why in explorer.find(".timeline").inner_text()
+    assert explorer.find(".timeline select:visible").count() == 0
     explorer.tab("What if")
     assert explorer.button("Lower and compare").is_disabled()
-    assert "no Python behind this page" in explorer.find(".whatifview").inner_text()
+    assert explorer.find(".whatifview :is(select, input):enabled").count() == 0
+    assert why in explorer.find(".whatifview").inner_text()
+
+
+def test_a_saved_exploration_offers_what_needs_no_kernel(show: Show, gemm: Exploration, tmp_path: Path) -> None:
+    widget = load(gemm.save(tmp_path / "gemm.ttx")).widget()
+    explorer = show(
+        json.loads(zlib.decompress(widget.data)), missing=widget.missing,
+        backends=[{**one, "missing": one["missing"] if one["name"] != "emulator" else ""} for one in widget.backends],
+    )  # fmt: skip
+    why = "needs the kernel itself, which a saved exploration does not have"
+    explorer.tab("Run")
+    told = explorer.find(".runview [role=status]")
+    assert explorer.find("select[aria-label=backend]").input_value() == "emulator"
+    assert not explorer.button("Run").is_disabled()
+    assert explorer.button("Check every step").is_disabled()
+    assert told.inner_text() == f"Check every step: {why}"
+    explorer.find("select[aria-label=backend]").select_option("interpreter")
+    assert explorer.button("Run").is_disabled()
+    assert told.inner_text() == why
+    explorer.tab("Buffers")
+    assert not explorer.button("Record a run").is_disabled()
+    explorer.tab("What if")
+    assert explorer.button("Lower and compare").is_disabled()
+    assert explorer.find(".whatifview :is(select, input):enabled").count() == 0
+    assert explorer.find(".whatifview p").first.inner_text() == f"Lowering again: {why}."
+    assert explorer.sent() == []
 
 
 def test_the_check_names_the_first_bad_step_and_leads_to_it(explorer: ExplorerPage) -> None:
@@ -228,6 +263,19 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
     explorer.button("Back to the first one").click()
     assert not explorer.find(".banner").is_visible()
+
+
+def test_without_a_compiler_what_needs_the_emulator_rests(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, missing={"record": "no C++ compiler"})
+    explorer.tab("Buffers")
+    assert explorer.button("Record a run").is_disabled()
+    assert "no C++ compiler" in explorer.find(".timeline").inner_text()
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer({"state": "done", "variant": "1"}, gemm.data)
+    explorer.find(".compared table").first.wait_for()
+    assert explorer.button("Run both").is_disabled()
+    assert "Run both: no C++ compiler" in explorer.find(".compared").inner_text()
 
 
 def test_what_if_shows_the_refusal_of_an_option(explorer: ExplorerPage) -> None:
