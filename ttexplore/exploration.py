@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
@@ -28,9 +28,9 @@ from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
-from ttexplore.passes.pipeline import PIPELINE, Applied, accepted_values, known_options, lower, with_annotations
+from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower, option_forms, with_annotations
 from ttexplore.plan import Plan, Size
-from ttexplore.record import Listing, StepRecord, Trace, to_json
+from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
 
@@ -291,8 +291,8 @@ class Exploration(Explored):
         )  # fmt: skip
 
     @property
-    def choices(self) -> Mapping[str, Sequence[Any]]:
-        return accepted_values()
+    def option_forms(self) -> Mapping[str, OptionForm]:
+        return option_forms(self.plan.partition.work_items if self.plan.partition else 0)
 
 
 __all__ = ["Check", "Exploration", "Run", "Step", "StepCheck", "Steps", "compare_explorations", "explore"]

@@ -29,7 +29,7 @@ from ttexplore.files import write_file, write_files
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import KERNEL_ROLES, Plan
-from ttexplore.record import Line, Listing, Span, StepRecord, Trace
+from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
@@ -182,8 +182,8 @@ class Explored(ABC):
 
     @property
     @abstractmethod
-    def choices(self) -> Mapping[str, Sequence[Any]]:
-        """The accepted values of those options that accept a few only."""
+    def option_forms(self) -> Mapping[str, OptionForm]:
+        """How each option of the passes is given, where that is known."""
 
     @abstractmethod
     def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
@@ -498,7 +498,7 @@ class Explored(ABC):
     @functools.cached_property
     def data(self) -> dict[str, Any]:
         """What the explorer shows, in JSON form."""
-        return explorer_data(self.trace, self.plan, self.target, self.choices)
+        return explorer_data(self.trace, self.plan, self.target, self.option_forms)
 
     @property
     def backends(self) -> list[dict[str, str]]:

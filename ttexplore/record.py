@@ -82,6 +82,16 @@ class ErrorRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionForm:
+    """How an option of a pass is given: the values that it accepts, if they are few, else an example as text; and the
+    policy that it goes with, if with one only."""
+
+    choices: tuple[Any, ...] = ()
+    example: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One pass as it ran. `plan_before` and `plan_after` are the plan's JSON form; `options` are the values used."""
 

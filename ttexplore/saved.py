@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
 from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
-from ttexplore.record import Listing, StepRecord, Trace, from_json
+from ttexplore.record import Listing, OptionForm, StepRecord, Trace, from_json
 from ttexplore.results import Check
 from ttexplore.target import Target
 
@@ -136,7 +136,7 @@ class SavedExploration(Explored):
         return self._archive.trace
 
     @property
-    def choices(self) -> Mapping[str, Sequence[Any]]:
+    def option_forms(self) -> Mapping[str, OptionForm]:
         # Lowering again needs the kernel, so there is nothing to choose from.
         return {}
 

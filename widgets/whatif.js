@@ -22,23 +22,50 @@ export function whatIfView(store, kernel) {
       h("p.q", reason && `Lowering again: ${reason}.`),
       group("chip", h("label", h("span", "target"), target)),
       ...lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, h("span.q", step.name)],
-        step.options.map((option) => h("label", h("span", option.name), control(option))))), go);
+        step.options.map(control))), go);
+    arrange();
     go.disabled = Boolean(reason);
     put(result);
   });
 
   function control(option) {
+    const { name, text, policy, example } = option;
+    const named = { "aria-label": name };
+    const choices = option.choices.includes(text) ? option.choices : [text, ...option.choices];
     const made = option.choices.length
-      ? h("select", ...option.choices.map((choice) => h("option", { value: JSON.stringify(choice), selected: choice === option.value }, choice === null ? "auto" : `${choice}`)))
-      : h("input", { type: "text", value: option.value === null ? "" : JSON.stringify(option.value), placeholder: "none", spellcheck: false });
-    controls.set(option.name, { made, before: made.value });
-    made.addEventListener("input", () => made.classList.toggle("changed", made.value !== controls.get(option.name).before));
-    return made;
+      ? h("select", named, choices.map((one) => h("option", { value: one, selected: one === text }, one || "auto")))
+      : h("input", { ...named, type: "text", value: text, placeholder: example && `e.g. ${example}`, spellcheck: false });
+    const label = h("label", h("span", name), made);
+    const before = made.value;
+    const fit = () => {
+      if (!option.choices.length) made.size = Math.max(8, (made.value || made.placeholder).length);
+      made.classList.toggle("changed", made.value !== before);
+    };
+    fit();
+    controls.set(name, { made, before, policy, label });
+    made.addEventListener("input", () => {
+      fit();
+      arrange();
+    });
+    return label;
+  }
+
+  /** Options that go with one policy are there with it only. */
+  function arrange() {
+    const chosen = controls.get("policy");
+    for (const { made, before, policy, label } of controls.values()) {
+      if (!policy) continue;
+      label.hidden = policy !== chosen.made.value && !(before && chosen.made.value === chosen.before);
+      made.required = policy === "explicit" && chosen.made.value === policy;
+    }
   }
 
   function compare() {
     const options = {};
-    for (const [name, { made, before }] of controls) if (made.value !== before) options[name] = made.value;
+    for (const [name, { made, before, label }] of controls) {
+      const value = label.hidden ? "" : made.value;
+      if (value !== before) options[name] = value;
+    }
     store.set({ busy: "compare" });
     go.textContent = "Lowering …";
     kernel.ask({ do: "fork", options, target: target.value })

@@ -13,6 +13,7 @@ from tests.browser.explorer_page import ExplorerPage
 from ttexplore import Exploration, load
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import error_data
+from ttexplore.widget import option_value
 
 
 @pytest.fixture
@@ -242,12 +243,12 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     form.get_by_label("policy").select_option(label="strided")
     explorer.button("Lower and compare").click()
     (question,) = explorer.sent()
-    assert (question["do"], question["options"]) == ("fork", {"policy": '"strided"'})
+    assert (question["do"], question["options"]) == ("fork", {"policy": "strided"})
     other = gemm.fork(policy="strided")
     explorer.answer({"state": "done", "variant": "1"}, other.data)
     compared = explorer.find(".compared")
     compared.locator("table").first.wait_for()
-    assert 'policy="strided"' in compared.inner_text()
+    assert "policy=strided" in compared.inner_text()
     assert (
         "the programs differ from B2 on" in compared.inner_text()
         or "the programs are the same" in compared.inner_text()
@@ -263,6 +264,41 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
     explorer.button("Back to the first one").click()
     assert not explorer.find(".banner").is_visible()
+
+
+def test_work_lists_are_written_where_the_policy_is_explicit(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("What if")
+    form = explorer.find(".whatifview form")
+    policy, lists, stride = (form.get_by_label(name, exact=True) for name in ("policy", "work_lists", "stride"))
+    assert not lists.is_visible()
+    assert not stride.is_visible()
+    policy.select_option("strided")
+    assert stride.is_visible()
+    stride.fill("3")
+    policy.select_option("explicit")
+    assert not stride.is_visible()
+    # Without lists there is nothing to lower.
+    explorer.button("Lower and compare").click()
+    assert explorer.sent() == []
+    assert lists.evaluate("one => one.validity.valueMissing")
+    example = (lists.get_attribute("placeholder") or "").removeprefix("e.g. ")
+    lists.fill(example)
+    explorer.button("Lower and compare").click()
+    (question,) = explorer.sent()
+    assert question["options"] == {"policy": "explicit", "work_lists": example}
+    other = gemm.fork(**{name: option_value(text) for name, text in question["options"].items()})
+    assert other.error is None
+    explorer.answer({"state": "done", "variant": "1"}, other.data)
+    explorer.find(".compared table").first.wait_for()
+    cores = explorer.find(".compared tr").filter(has_text="cores that work")
+    assert cores.locator(".num").all_inner_texts() == ["16", "2"]
+    # In the other lowering the lists are there, until another policy is chosen.
+    explorer.button("Explore this lowering").click()
+    explorer.tab("What if")
+    assert lists.input_value() == example
+    policy.select_option("strided")
+    explorer.button("Lower and compare").click()
+    assert explorer.sent()[-1]["options"] == {"policy": "strided", "work_lists": ""}
 
 
 def test_without_a_compiler_what_needs_the_emulator_rests(show: Show, gemm: Exploration) -> None:

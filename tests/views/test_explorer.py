@@ -11,11 +11,13 @@ import pytest
 
 from tests.corpus import CORPUS
 from ttexplore import explore
-from ttexplore.record import Line, StepRecord
+from ttexplore.passes.pipeline import option_forms
+from ttexplore.record import Line, StepRecord, to_json
 from ttexplore.views.assets import sources_digest, widget_folder, widget_module, widget_style
 from ttexplore.views.explorer import ORIGIN_KINDS, ROW_KINDS, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.rows import counts, ir_rows, renames
+from ttexplore.widget import option_value
 
 SHOWN = ("gemm_reload", "row_bias_fragment_bf16", "copy_bf16")
 
@@ -152,3 +154,27 @@ def test_the_module_asks_for_nothing_outside() -> None:
     for text in (widget_module(), widget_style()):
         assert not re.findall(r"https?://(?!www\.w3\.org/)|@import|\bimport\s*\(|\bfetch\s*\(|XMLHttpRequest", text)
     assert "innerHTML" not in widget_module()
+
+
+def test_every_option_can_be_written_and_its_example_lowers() -> None:
+    exploration = explore("notebooks/kernels/gemm.py::matmul", M=128, N=128, K=128, block_M=64, block_N=64)
+    shown = {one["name"]: one for step in exploration.data["steps"] for one in step["options"]}
+    for step in exploration.steps:
+        for name, value in step.options.items():
+            assert to_json(option_value(shown[name]["text"])) == to_json(value), name
+            assert all(option_value(text) is not None for text in shown[name]["choices"])
+    for name, one in shown.items():
+        assert bool(one["choices"]) != bool(one["example"]), name
+        if one["example"]:
+            asked: dict[str, Any] = {name: option_value(one["example"])}
+            if one["policy"]:
+                asked["policy"] = one["policy"]
+            if name == "match":
+                asked["layouts"] = {"A": {"shard": "height"}}
+            other = exploration.fork(**asked)
+            assert other.error is None, name
+            # What was asked for can be written again.
+            again = next(o for step in other.data["steps"] for o in step["options"] if o["name"] == name)
+            assert to_json(option_value(again["text"])) == to_json(option_value(one["example"])), name
+    assert shown["work_lists"]["example"] == "{(0, 0): [0, 1], (1, 0): [2, 3]}"
+    assert option_forms(64)["work_lists"].example == "{(0, 0): [0, 1], (1, 0): [..., 63]}"

@@ -47,6 +47,10 @@ from ttexplore.target import Target
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 MODES: tuple[str, ...] = get_args(Mode)
+# Options that go with one policy only.
+POLICY_OF_OPTION: dict[str, Policy] = {
+    "work_lists": "explicit", "rectangle": "rectangular", "stride": "strided", "match": "match_shard",
+}  # fmt: skip
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 # How many items or cores an error names.
 _SHOWN = 8
@@ -91,10 +95,8 @@ def layout_aware_work_partition(
     policy, order, edge = _policy_and_order(policy, order, work_lists)
     if mode not in MODES:
         raise unknown("mode", mode, MODES)
-    for option, value, owner in (
-        ("rectangle", rectangle, "rectangular"), ("stride", stride, "strided"), ("match", match, "match_shard"),
-    ):  # fmt: skip
-        if value is not None and policy != owner:
+    for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
+        if value is not None and policy != (owner := POLICY_OF_OPTION[option]):
             raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
     if program.plan.sizes and (policy == "match_shard" or mode == "local_shard"):
         raise Unsupported(

@@ -28,7 +28,7 @@ from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.insert_compute_init import insert_compute_init
 from ttexplore.passes.insert_dst_management import insert_dst_management
-from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
+from ttexplore.passes.layout_aware_work_partition import POLICY_OF_OPTION, layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
 from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
@@ -36,7 +36,7 @@ from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.verify import Verifier
 from ttexplore.plan import KernelAnnotation
-from ttexplore.record import Span, to_json
+from ttexplore.record import OptionForm, Span, to_json
 from ttexplore.target import Target
 
 
@@ -110,6 +110,30 @@ def accepted_values() -> dict[str, tuple[Any, ...]]:
         hints = typing.get_type_hints(step.function)
         found |= {name: values for name in step.options if (values := _values_of(hints[name]))}
     return found
+
+
+# Of the options that accept more than a few values. A and A_shared are a tensor and a circular buffer.
+_EXAMPLES = {
+    "layouts": '{"A": {"shard": "height"}}', "stages": "3", "cb_depth": '{"A_shared": 3}', "chunk_k_tiles": "2",
+    "order": "column_major", "cores": "(2, 2)", "core_offset": "(1, 0)", "core_ranges": "[((0, 0), (1, 1))]",
+    "rectangle": "(2, 1)", "stride": "2", "match": "A", "subblock": "(1, 2)",
+}  # fmt: skip
+_LISTED_ITEMS = 16
+
+
+def option_forms(work_items: int) -> dict[str, OptionForm]:
+    """How each option is given, for a kernel with so many work items."""
+    items = [str(item) for item in range(work_items)]
+    if work_items > _LISTED_ITEMS:
+        items = [*items[:2], "...", items[-1]]
+    half = -(-len(items) // 2)
+    lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
+    examples = {**_EXAMPLES, "work_lists": lists}
+    choices = accepted_values()
+    return {
+        name: OptionForm(choices.get(name, ()), examples.get(name, ""), POLICY_OF_OPTION.get(name, ""))
+        for name in known_options()
+    }
 
 
 def _values_of(kind: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttexplore.plan import Argument, CoreWork, Plan
-from ttexplore.record import ErrorRecord, Line, Listing, Origin, StepRecord, Trace
+from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.core_map import core_map_svg, summary
@@ -81,12 +81,12 @@ class _Tables:
 
 
 def explorer_data(
-    trace: Trace, plan: Plan, target: Target | None, choices: Mapping[str, Sequence[Any]] | None = None
+    trace: Trace, plan: Plan, target: Target | None, forms: Mapping[str, OptionForm] | None = None
 ) -> dict[str, Any]:
-    """The lowering as the widget wants it. `choices` are the accepted values of options, where they can be listed."""
+    """The lowering as the widget wants it. `forms` say how options are given."""
     tables = _Tables()
     source = tables.listing_of(trace.source.lines)
-    steps = [_step(tables, step, choices or {}) for step in trace.steps]
+    steps = [_step(tables, step, forms or {}) for step in trace.steps]
     files = [_file(tables, name, listing) for name, listing in trace.files.items()]
     data: dict[str, Any] = {
         "form": FORM,
@@ -124,7 +124,7 @@ def _own_line(line: Line) -> int:
     return line.origins[0].span.line if line.origins else 0
 
 
-def _step(tables: _Tables, step: StepRecord, choices: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def _step(tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm]) -> dict[str, Any]:
     ir, plan = ir_rows(step), plan_rows(step)
     glyph, state = status(step)
     plan_lines = [tuple(map(_plan_line, flat_plan(one))) for one in (step.plan_before, step.plan_after)]
@@ -136,7 +136,7 @@ def _step(tables: _Tables, step: StepRecord, choices: Mapping[str, Sequence[Any]
         "ir": _diff(tables, step.before.lines, step.after.lines, ir),
         "plan": _diff(tables, plan_lines[0], plan_lines[1], plan),
         "coverage": coverage(step.after),
-        "options": [_option(name, value, choices.get(name, ())) for name, value in step.options.items()],
+        "options": [_option(name, value, forms.get(name, OptionForm())) for name, value in step.options.items()],
         "error": error_data(step.error) if step.error else None,
     }  # fmt: skip
 
@@ -145,8 +145,18 @@ def _plan_line(entry: tuple[str, str]) -> Line:
     return Line(f"{entry[0]}: {entry[1]}")
 
 
-def _option(name: str, value: Any, choices: Sequence[Any]) -> dict[str, Any]:
-    return {"name": name, "value": value, "shown": inline_value(value), "choices": list(choices)}
+def _option(name: str, value: Any, form: OptionForm) -> dict[str, Any]:
+    return {
+        "name": name, "text": _option_text(value), "shown": inline_value(value), "example": form.example,
+        "choices": [_option_text(one) for one in form.choices], "policy": form.policy,
+    }  # fmt: skip
+
+
+def _option_text(value: Any) -> str:
+    """A recorded value as a user may write it: words, else JSON, but for cores as keys, which are tuples of Python."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return re.sub(r'"(\(\d+, \d+\))":', r"\1:", json.dumps(value))
 
 
 def error_data(error: ErrorRecord) -> dict[str, Any]:
