@@ -158,6 +158,27 @@ def test_buffers_and_pages_are_as_large_as_the_tiles() -> None:
     assert [buffer.consumer for buffer in exploration.plan.buffers] == ["writer"]
 
 
+def narrowed() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), FP32), Out: T.Tensor((32, 32), BF16)):
+        T.annotate_tt_layout({A: BFP8})
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), BF16)
+            T.copy(A, a)
+            T.copy(a, Out)
+
+    return kernel
+
+
+def test_float32_is_packed_from_all_its_bits() -> None:
+    """Rounded to bfloat16 first, 1 + 3/128 less a little would be a tie, which goes to 1 + 2/64."""
+    given = np.full((32, 32), 1 + 3 / 128 - 2.0**-20, np.float32)
+    assert given.astype(ml_dtypes.bfloat16)[0, 0] == 1 + 3 / 128
+    exploration = ttx.explore(narrowed())
+    for output in (exploration.run([given]).outputs[0], exploration.reference([given])[0]):
+        np.testing.assert_array_equal(output.astype(np.float32), 1 + 1 / 64)
+
+
 def strip() -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), BF16), Out: T.Tensor((64, 64), BF16)):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ttexplore.errors import BackendError
 from ttexplore.ops.integers import as_uint8
-from ttexplore.plan import DATA_FORMATS, KernelRole, Plan, TensorLayout
+from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, KernelRole, Plan, TensorLayout
 from ttexplore.record import Span
 
 Array = NDArray[Any]
@@ -168,7 +168,8 @@ def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:
 
 
 def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
-    """The inputs by tensor name, rounded to storage dtype (a no-op for arrays that have it).
+    """The inputs by tensor name, rounded to storage dtype (a no-op for arrays that have it). Groups of float32 that
+    share an exponent are packed from float32: rounding twice would be another result.
 
     Raises BackendError where the number of arrays or a shape does not fit the plan.
     """
@@ -186,5 +187,6 @@ def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
                 f"the array for tensor {layout.name} has shape {tuple(array.shape)}, the tensor {layout.shape}",
                 hint="pass arrays of the shapes that the kernel was traced with",
             )
-        arrays[layout.name] = np.ascontiguousarray(array, dtype=storage_dtype(layout))
+        in_groups = layout.data_format == BLOCK_FLOAT and layout.dtype == "float32"
+        arrays[layout.name] = np.ascontiguousarray(array, dtype=np.float32 if in_groups else storage_dtype(layout))
     return arrays
