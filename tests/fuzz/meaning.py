@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ from tests.fuzz.description import (
     inputs,
     outputs,
 )
+from ttexplore.ops.block_float import GROUP, rounded_in_groups
 
 Array = NDArray[np.float64]
 
@@ -301,6 +302,13 @@ def rounded(interval: Interval, dtype: str, precision: Precision) -> Interval:
     return made.widened(2**-7 * made.size) if precision.keeps_more and dtype != "float32" else made
 
 
+def _packed(interval: Interval) -> Interval:
+    """What groups with one exponent hold: twice rounded to 7 bits of the largest number, or cut to fit."""
+    groups = interval.size.reshape(-1, GROUP).max(axis=1, keepdims=True)
+    radius = np.broadcast_to(groups * 2**-6, (groups.shape[0], GROUP)).reshape(interval.size.shape)
+    return interval.widened(np.where(np.isfinite(radius), radius, np.inf))
+
+
 def _operand(interval: Interval, precision: Precision) -> Interval:
     """What an engine gets of a loaded value: the FPU cuts mantissas."""
     scale = 2.0**precision.mantissa_bits
@@ -333,14 +341,24 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor)
     return values.astype(np.float32)
 
 
-def expected(kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> tuple[Interval, ...]:
-    """The output tensors in the order of parameters, each element with its bounds; NaN where nothing is stored."""
-    run = _Run(kernel, arrays, precision)
+def expected(
+    kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision, block_floats: Collection[str] = ()
+) -> tuple[Interval, ...]:
+    """The output tensors in the order of parameters, each element with its bounds; NaN where nothing is stored.
+    `block_floats` are the tensors whose tiles are Bfp8_b."""
+    given = [
+        rounded_in_groups(to_dtype(array, tensor.dtype)) if tensor.name in block_floats else array
+        for tensor, array in zip(inputs(kernel), arrays, strict=True)
+    ]
+    run = _Run(kernel, given, precision)
     with np.errstate(all="ignore"):
         for block in itertools.product(*(range(kernel.number(extent)) for extent in reversed(kernel.grid))):
             run.names = dict(zip(BLOCK_INDICES, reversed(block), strict=False))
             run.body(kernel.body)
-    return tuple(run.storage[tensor.name] for tensor in outputs(kernel))
+    return tuple(
+        _packed(run.storage[tensor.name]) if tensor.name in block_floats else run.storage[tensor.name]
+        for tensor in outputs(kernel)
+    )
 
 
 class _Run:

@@ -85,6 +85,9 @@ def _of_schedule(kernel: Kernel, schedule: Schedule) -> Iterator[str]:
             yield f"{name} {str(value).partition('(')[0]}" if shown else name
     if "layouts" in schedule.options or "annotate_tt_layout" in text or "annotate_tt_sharding" in text:
         yield "layouts"
+        for one in ("bfp8_b", "page"):
+            if one in f"{text} {schedule.options.get('layouts')}":
+                yield f"layouts with {one}"
     if schedule.target != "wormhole_n150":
         yield "another target"
 

@@ -10,10 +10,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz.description import Allocate, Kernel, Schedule, statements
+from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements
 from tests.fuzz.draw.grids import Drawing
+from tests.fuzz.meaning import INTEGERS
+from ttexplore.ops.block_float import GROUP
 from ttexplore.target import TARGETS
 
+_BLOCK_FLOAT = {"dtype": "bfp8_b"}
 CORE_RANGES = ([((0, 0), (1, 1))], [((1, 1), (2, 1)), ((4, 3), (5, 4))], [((0, 0), (0, 0)), ((2, 2), (2, 4))])
 _ORDERS = ("row_major", "column_major", "block_linear(2)", "z_order")
 
@@ -26,16 +29,26 @@ def _work_lists(kernel: Kernel) -> SearchStrategy[Any]:
 
 
 def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
-    """One of the tensors in L1, interleaved or in shards, or in shards over the banks of DRAM."""
+    """Some of the tensors in L1, interleaved or in shards, or in shards over the banks of DRAM, or row-major, or in
+    tiles of Bfp8_b."""
     kinds = ("height", "width", "block")
-    places = st.sampled_from(
-        [
-            "L1",
-            *({"memory": "L1", "shard": one} for one in kinds),
-            *({"memory": "DRAM", "shard": one} for one in kinds[:2]),
-        ]
+    places = (
+        "L1",
+        *({"memory": "L1", "shard": one} for one in kinds),
+        *({"memory": "DRAM", "shard": one} for one in kinds[:2]),
+        *([] if kernel.sizes else [{"page": "row"}]),
     )
-    return st.dictionaries(st.sampled_from([one.name for one in kernel.tensors]), places, min_size=1, max_size=2)
+    one_of = {
+        tensor.name: st.sampled_from([*places, *([_BLOCK_FLOAT] * 2 if _may_share_exponents(kernel, tensor) else [])])
+        for tensor in kernel.tensors
+    }
+    names = st.lists(st.sampled_from(list(one_of)), min_size=1, max_size=2, unique=True)
+    return names.flatmap(lambda names: st.fixed_dictionaries({name: one_of[name] for name in names}))
+
+
+def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
+    """Whether a tensor may be Bfp8_b: numbers, and if it is an output, rows of whole groups."""
+    return tensor.dtype not in INTEGERS and (tensor in inputs(kernel) or kernel.shape(tensor)[-1] % GROUP == 0)
 
 
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
@@ -94,7 +107,7 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
     if options.get("policy") != "strided":
         options.pop("stride", None)
     # Rectangles of blocks, and shards in blocks, want one rectangle of cores; a stride wants as many cores.
-    blocks = any(isinstance(one, dict) and one["shard"] == "block" for one in options.get("layouts", {}).values())
+    blocks = any(isinstance(one, dict) and one.get("shard") == "block" for one in options.get("layouts", {}).values())
     if (options.get("policy") == "rectangular" or blocks) and len(options.get("core_ranges", "1")) > 1:
         options.pop("core_ranges")
     if options.get("stride", 1) > math.prod(options.get("cores", (2, 1))):
