@@ -423,3 +423,22 @@ def kernel(
         T.copy(f, F)
 """
     holds(text, tmp_path)
+
+
+def test_a_vector_of_one_element_is_a_column_of_one_row(tmp_path: Path) -> None:
+    """The interpreter took the turned block, which has one row, for a vector."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((1,), "bfloat16"), C: T.Tensor((1, 33), "bfloat16")):
+    with T.Kernel(1) as bx:
+        v = T.alloc_shared((1,), "bfloat16")
+        c = T.alloc_shared((1, 33), "bfloat16")
+        T.copy(A, v)
+        for i, j in T.Parallel(1, 33):
+            c[i, j] = v[i]
+        T.copy(c, C[0, bx * 33])
+"""
+    holds(text, tmp_path)

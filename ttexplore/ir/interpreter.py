@@ -654,7 +654,7 @@ class _Machine:
         if flags["transpose"]:
             if values.ndim == 1:
                 # A vector as a column: nothing else of the tiles is ever read.
-                self._view(target)[:, 0] = rounded(values, self.dtypes[target[0]])
+                self._view(target, rank=2)[:, 0] = rounded(values, self.dtypes[target[0]])
                 return
             values = values.T
         values = rounded(values, self.dtypes[target[0]])
