@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from traitlets.config import Config
 
 import ttexplore as ttx
 from ttexplore.exploration import Check, Exploration, Run
+from ttexplore.freezing import WIDGET_VIEW
 from ttexplore.results import ErrorCard
 
 KERNEL = """
@@ -88,6 +91,25 @@ def test_a_cell_is_explored_checked_and_run(shell: Any) -> None:
     # The line of the magic counts.
     assert exploration.kernel.first_line == 2
     assert exploration.kernel.file == f"cell {shell.execution_count - 1}"
+
+
+def test_an_exploration_is_two_outputs(shell: Any) -> None:
+    """The explorer, and below it the page, which is all that is left of it elsewhere."""
+    with capture_output() as captured:
+        shell.run_cell(f"%%ttexplore{KERNEL}").raise_error()
+        shell.run_cell("ex").raise_error()
+    shown = [output.data for output in captured.outputs]
+    exploration = shell.user_ns["ex"]
+    for place, page in (shown[:2], shown[2:]):
+        assert set(place) == {WIDGET_VIEW, "text/html", "text/plain"}
+        assert place["text/plain"] == repr(exploration)
+        # Neither text nor an element.
+        assert re.fullmatch("<!--[^>]*-->", place["text/html"])
+        assert set(page) == {"text/html"}
+        assert exploration._repr_html_() in page["text/html"]
+        assert len(json.dumps(page).encode()) < 150_000
+    assert shown[0][WIDGET_VIEW] != shown[2][WIDGET_VIEW]
+    assert shown[1] == shown[3], "two runs print the same bytes"
 
 
 def test_names_arguments_and_options(shell: Any) -> None:

@@ -42,6 +42,7 @@ from ttexplore.views.explorer import explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.report import report_html
+from ttexplore.views.still import PLACE, still_html
 from ttexplore.views.timeline import Timeline, timeline
 from ttexplore.views.work_map import work_map_svg
 
@@ -523,10 +524,13 @@ class Explored(ABC):
         watch_cells(made)
         return made
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """The widget, and for readers without a running kernel the page and the text."""
-        bundle = {"text/plain": repr(self), "text/html": self._repr_html_()}
-        return {**self.widget().view(), **bundle}
+    def _ipython_display_(self) -> None:
+        """Shows the widget, and below it the page for readers whom no kernel answers."""
+        from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
+
+        still = still_html(self._repr_html_())
+        publish_display_data({**self.widget().view(), "text/html": PLACE, "text/plain": repr(self)})
+        publish_display_data({"text/html": still})
 
 
 _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)

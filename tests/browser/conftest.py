@@ -51,19 +51,20 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_context(browser: Browser) -> Iterator[Open]:
-    """``open_context(**options)``: a context that asks nothing of another machine, and whose scripts do not fail."""
+    """``open_context(expected=, **options)``: a context that asks nothing of another machine, and whose scripts do not
+    fail, but for errors on the console with the text `expected`."""
     contexts: list[BrowserContext] = []
     outside: list[str] = []
     faults: list[str] = []
 
-    def listen(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            faults.append(message.text)
-
     def failed(error: Error) -> None:
         faults.append(str(error))
 
-    def make(**options: Any) -> BrowserContext:
+    def make(*, expected: str | None = None, **options: Any) -> BrowserContext:
+        def listen(message: ConsoleMessage) -> None:
+            if message.type == "error" and (expected is None or expected not in message.text):
+                faults.append(message.text)
+
         context = browser.new_context(**options)
         context.set_default_timeout(_PATIENCE_MS)
         keep_inside(context, outside)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from tests.browser.conftest import Open
 from tests.browser.explorer_page import ExplorerPage
@@ -28,11 +28,29 @@ _CELLS = (
     "ttx.explore('gemm.py::matmul', M=1024, N=1024, K=1024, block_M=1024, block_N=1024, block_K=1024)",
 )
 
+# Text that is there but not seen is none.
+SEEN = """() => [...document.querySelectorAll(".jp-OutputArea-child > .jp-OutputArea-output")].map((one) => {
+    if (!one.getClientRects().length) return "";
+    if (one.querySelector(".ttx-explorer")) return "live";
+    const still = one.querySelector(".ttx-still");
+    if (still) return still.getBoundingClientRect().height > 300 ? "still" : "";
+    return getComputedStyle(one).visibility === "hidden" ? getComputedStyle(one, "::after").content : one.innerText;
+})"""
+LIVE = ["live", ""] * 3
+STILL = ['"The live explorer is not here: run the cell to step through it."', "still"] * 3
+# JupyterLab writes this to the console.
+MISSING_MODEL = "widget model not found"
+
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a JupyterLab whose folder has the notebook explorer.ipynb."""
-    folder = tmp_path_factory.mktemp("lab")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the notebook explorer.ipynb is."""
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="module")
+def lab(folder: Path) -> Iterator[str]:
+    """The address of a JupyterLab in that folder."""
     (folder / "gemm.py").write_bytes((_ROOT / "notebooks" / "kernels" / "gemm.py").read_bytes())
     cells = [
         {"cell_type": "code", "id": f"c{n}", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
@@ -52,6 +70,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "--IdentityProvider.token=",
         "--allow-root",
         "--LabApp.expose_app_in_browser=True",
+        "--ServerApp.disable_check_xsrf=True",
     ]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
@@ -88,8 +107,7 @@ def notebook(lab: str, open_context: Open) -> Page:
     context = open_context(viewport={"width": 1500, "height": 1000})
     context.set_default_timeout(_PATIENCE_MS)
     page = context.new_page()
-    page.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    open_notebook(page, lab)
     run(page, "notebook:run-all-cells")
     return page
 
@@ -105,6 +123,34 @@ def run(page: Page, command: str, arguments: dict[str, Any] | None = None) -> No
 def explorer(page: Page, number: int = 0) -> ExplorerPage:
     page.locator(".ttx-explorer").nth(number).locator(".history").wait_for()
     return ExplorerPage(page, {}, number)
+
+
+def open_notebook(page: Page, lab: str) -> None:
+    page.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+
+
+def save(page: Page) -> None:
+    run(page, "docmanager:save")
+    page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
+
+
+def wait_until_seen(page: Page, wanted: list[str]) -> None:
+    """Waits until the outputs of the notebook's cells show this: ``live``, ``still``, a text, or nothing."""
+    try:
+        page.wait_for_function(
+            f"(wanted) => JSON.stringify(({SEEN})()) === JSON.stringify(wanted)", arg=wanted, timeout=30_000
+        )
+    except TimeoutError:
+        assert page.evaluate(SEEN) == wanted
+
+
+def shut_down_kernels(lab: str) -> None:
+    """Ends them from outside, when no page uses them any more."""
+    with urllib.request.urlopen(f"{lab}/api/sessions") as answer:
+        sessions: list[dict[str, Any]] = json.load(answer)
+    for session in sessions:
+        urllib.request.urlopen(urllib.request.Request(f"{lab}/api/sessions/{session['id']}", method="DELETE")).close()
 
 
 def cells(page: Page) -> int:
@@ -161,14 +207,46 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
         "(light) => getComputedStyle(document.querySelector('.ttx-explorer')).backgroundColor !== light", arg=light
     )
     run(notebook, "apputils:change-theme", {"theme": "JupyterLab Light"})
-    # Closed and opened again, while the kernel lives, the explorer comes back; without it, its picture or a word.
-    run(notebook, "docmanager:save")
-    notebook.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
-    notebook.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
+    # Closed and opened again, while the kernel lives, the explorer comes back.
+    save(notebook)
+    open_notebook(notebook, lab)
     again = explorer(notebook)
     again.press("j")
     assert again.find(".steplist [role=option]").count() == 15
-    notebook.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
-    notebook.goto(f"{lab}/lab/tree/explorer.ipynb?reset")
-    output = notebook.locator(".jp-OutputArea-output").first
-    output.filter(has_text="matmul").or_(output.filter(has_text="widget")).wait_for()
+    wait_until_seen(notebook, LIVE)
+
+
+def test_a_notebook_is_opened_again_without_its_kernel(
+    notebook: Page, lab: str, folder: Path, open_context: Open, tmp_path: Path
+) -> None:
+    explorer(notebook, 2)
+    # One and the same exploration is shown by two cells; the third has failed.
+    wait_until_seen(notebook, LIVE)
+    save(notebook)
+    notebook.close()
+    shut_down_kernels(lab)
+    # A new kernel knows nothing of the explorers: their pages are seen, and no error.
+    context = open_context(expected=MISSING_MODEL, viewport={"width": 1500, "height": 1000})
+    page = context.new_page()
+    open_notebook(page, lab)
+    wait_until_seen(page, STILL)
+    for theme in ("Light", "Dark"):
+        run(page, "apputils:change-theme", {"theme": f"JupyterLab {theme}"})
+        page.wait_for_function("(name) => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}")
+        page.screenshot(path=tmp_path / f"still_{theme.lower()}.png")
+    # A cell that runs again is live again; the others stay.
+    run(page, "notebook:run-cell")
+    explorer(page)
+    wait_until_seen(page, [*LIVE[:2], *STILL[2:]])
+    page.screenshot(path=tmp_path / "live_dark.png")
+    page.close()
+    # A notebook from somebody else is not trusted: no widget, no style of ours, the page all the same.
+    shut_down_kernels(lab)
+    file = folder / "explorer.ipynb"
+    theirs = json.loads(file.read_text(encoding="utf-8"))
+    theirs["metadata"]["author"] = "somebody else"
+    file.write_text(json.dumps(theirs), encoding="utf-8")
+    page = context.new_page()
+    open_notebook(page, lab)
+    wait_until_seen(page, ["", "still"] * 3)
+    page.screenshot(path=tmp_path / "untrusted_dark.png")

@@ -1,0 +1,58 @@
+"""Which of the two outputs of an exploration is seen beside whatever else a cell has, in the front ends' own markup."""
+
+from __future__ import annotations
+
+from tests.browser.conftest import Open
+from ttexplore.views.still import PLACE, still_html
+
+LAB = '<div class="lm-Widget lm-Panel jp-OutputArea-child">{}</div>'
+WIDGET = LAB.format('<div class="lm-Widget lm-Panel jp-OutputArea-output">{}</div>')
+LIVE = WIDGET.format('<div class="lm-Widget"><div class="ttx ttx-explorer">live</div></div>')
+LOADING = WIDGET.format("Loading widget...")
+ERROR = LOADING.replace("output", "output jupyter-widgets").replace("Loading", "Error displaying")
+RENDERED = '<div class="lm-Widget jp-RenderedHTMLCommon jp-RenderedHTML jp-OutputArea-output">{}</div>'
+FROZEN = LAB.format(RENDERED.format(PLACE))
+STILL = LAB.format(RENDERED.format(still_html("<p>still</p>")))
+TEXT = LAB.format('<div class="jp-RenderedText jp-OutputArea-output"><pre>text</pre></div>')
+TABS = WIDGET.format(f'<div class="jp-OutputArea">{LIVE}{STILL}</div>')
+CODE = '<div class="cell_container">{}</div>'
+IN_CODE = '<div class="output_container"><div class="output">{}</div></div>'
+CODE_STILL = IN_CODE.format(still_html("<p>still</p>"))
+CODE_LIVE = IN_CODE.format('<div class="ttx-explorer">live</div>')
+SAID = "The live explorer is not here: run the cell to step through it."
+SEEN = """() => [...document.querySelectorAll(":not(:has(*))")].flatMap((one) => {
+    const said = getComputedStyle(one, "::after").content;
+    if (said !== "none") return [JSON.parse(said)];
+    return one.checkVisibility({visibilityProperty: true}) && one.innerText ? [one.innerText] : [];
+})"""
+
+
+CASES: tuple[tuple[str, list[str]], ...] = (
+    (LIVE + STILL, ["live"]),
+    (TEXT + LIVE + STILL + TEXT, ["text", "live", "text"]),
+    (LIVE + STILL + LIVE + STILL, ["live", "live"]),
+    # A widget of its own, then one in an output widget.
+    (LIVE + TABS, ["live", "live"]),
+    (ERROR + STILL, [SAID, "still"]),
+    (FROZEN + STILL, ["still"]),
+    (TEXT + STILL, ["text", "still"]),
+    # An error of something else is not ours to hide.
+    (ERROR + TEXT + STILL, ["Error displaying widget...", "text", "still"]),
+    (CODE.format(CODE_LIVE + CODE_STILL), ["live"]),
+    (CODE.format(CODE_LIVE) + CODE.format(CODE_STILL), ["live", "still"]),
+)
+
+
+def test_which_output_is_seen(open_context: Open) -> None:
+    page = open_context().new_page()
+    for outputs, seen in CASES:
+        page.set_content(f"<!doctype html><body>{outputs}</body>")
+        assert page.evaluate(SEEN) == seen, outputs
+
+
+def test_the_page_waits_for_the_explorer_but_not_for_ever(open_context: Open) -> None:
+    page = open_context().new_page()
+    page.set_content(f"<!doctype html><body>{LOADING}{STILL}</body>")
+    height = "document.querySelector('.ttx-still').getBoundingClientRect().height"
+    assert page.evaluate(height) == 0
+    page.wait_for_function(f"{height} > 10")
