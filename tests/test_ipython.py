@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 from traitlets.config import Config
 
 import ttexplore as ttx
@@ -53,8 +57,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     InteractiveShell.clear_instance()
 
 
-def run(shell: Any, cell: str) -> list[Any]:
-    """The objects that a cell displays."""
+def run(shell: Any, cell: str, *, failed: str | None = None) -> list[Any]:
+    """The objects that a cell displays. It goes through, or has `failed` with this one line instead of a traceback."""
     shown: list[Any] = []
     original = shell.display_formatter.format
 
@@ -64,15 +68,21 @@ def run(shell: Any, cell: str) -> list[Any]:
 
     shell.display_formatter.format = keep
     try:
-        with capture_output(display=False):
-            shell.run_cell(cell, store_history=True).raise_error()
+        with capture_output(display=False) as captured:
+            result = shell.run_cell(cell, store_history=True)
     finally:
         shell.display_formatter.format = original
+    if failed is None:
+        result.raise_error()
+    else:
+        assert not result.success
+        assert captured.stdout.splitlines()[-1] == f"✖ The cell failed: {failed}, see above."
+        assert "Traceback" not in captured.stdout + captured.stderr
     return shown
 
 
-def card(shell: Any, cell: str) -> ErrorCard:
-    (shown,) = run(shell, cell)
+def card(shell: Any, cell: str, kind: str) -> ErrorCard:
+    (shown,) = run(shell, cell, failed=kind)
     assert isinstance(shown, ErrorCard), shown
     assert "Traceback" not in repr(shown)
     assert shown._repr_html_().startswith('<div class="ttx"')
@@ -139,7 +149,7 @@ def test_names_arguments_and_options(shell: Any) -> None:
 )
 def test_what_is_wrong_is_a_card(shell: Any, cell: str, kind: str, message: str, line: int) -> None:
     shell.user_ns["ex"] = "that of an earlier cell"
-    record = card(shell, cell).record
+    record = card(shell, cell, kind).record
     assert record.kind == kind
     assert message in record.message
     assert record.hint
@@ -153,9 +163,38 @@ def test_what_is_wrong_is_a_card(shell: Any, cell: str, kind: str, message: str,
 
 def test_a_refused_kernel_is_shown_with_its_failed_step(shell: Any) -> None:
     large = KERNEL.replace("64, 64", "8192, 8192").replace("32", "4096")
-    (exploration,) = run(shell, f"%%ttexplore --check{large}")
+    (exploration,) = run(shell, f"%%ttexplore --check{large}", failed="A2 refused the kernel")
     assert exploration.error is not None
+    assert exploration is shell.user_ns["ex"]
     assert "failed at" in repr(exploration)
+
+
+def test_a_wrong_check_or_run_ends_the_cell(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ttx.explore("notebooks/kernels/gemm.py::matmul", M=32, N=32, K=32, block_M=32, block_N=32)
+    check = right.check()
+    bad = dataclasses.replace(check.results[3], passed=False)
+    wrong_check = Check((*check.results[:3], bad, *check.results[4:]))
+    wrong_run = dataclasses.replace(right.run(backend="interpreter"), passed=False)
+    monkeypatch.setattr(Exploration, "check", lambda self: wrong_check)
+    monkeypatch.setattr(Exploration, "run", lambda self: wrong_run)
+    shown = run(shell, f"%%ttexplore --check --run{KERNEL}", failed=f"{bad.step} changed the result")
+    assert shown[1:] == [wrong_check]
+    shown = run(shell, f"%%ttexplore --run{KERNEL}", failed="the run did not give the reference's result")
+    assert shown[1:] == [wrong_run]
+
+
+def test_the_cells_after_a_failed_one_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As "Run all cells" of a notebook."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    cells = [new_code_cell(source) for source in ("%load_ext ttexplore", "%%ttexplore\nx = 1", "print('after')")]
+    notebook = new_notebook(cells=cells)
+    client = NotebookClient(notebook, kernel_name="python3", timeout=60)
+    with pytest.raises(CellExecutionError, match="The cell failed: UsageError, see above"):
+        client.execute()
+    shown, failed = notebook.cells[1].outputs
+    assert "the cell has no kernel" in shown.data["text/html"]
+    assert failed.traceback == ["✖ The cell failed: UsageError, see above."]
+    assert notebook.cells[2].outputs == []
 
 
 def test_the_banner_of_a_changed_kernel(shell: Any) -> None:

@@ -29,6 +29,13 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magics(ExploreMagics)
 
 
+class CellFailed(Exception):
+    """Ends a cell that has shown what is wrong: the cells after it do not run, and no traceback hides what is shown."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"✖ The cell failed: {self}, see above."]
+
+
 @magics_class
 class ExploreMagics(Magics):
     """The ``%%ttexplore`` cell."""
@@ -44,6 +51,8 @@ class ExploreMagics(Magics):
         The cell runs as always; then its last kernel, or NAME, is lowered with the arguments of the line, shown, and
         bound to `ex` (-o gives another name). --check executes every step, --run runs it on the emulator. Without an
         import of its own the cell has ttexplore.language as T. %%ttexplore --help lists the options.
+
+        Raises CellFailed, once it has shown why, for a cell, a kernel, a step or a run that is not right.
         """
         words = None
         try:
@@ -53,15 +62,24 @@ class ExploreMagics(Magics):
             exploration = self._explored(words, cell)
             self.shell.user_ns[words.output] = exploration
             display(exploration)
-            if exploration.error is None and words.check:
-                display(exploration.check())
-            if exploration.error is None and words.run:
-                display(exploration.run())
+            if exploration.error is not None:
+                raise CellFailed(f"{exploration.steps[-1].letter} refused the kernel") from exploration.error
+            if words.check:
+                check = exploration.check()
+                display(check)
+                if not check:
+                    raise CellFailed(f"{check.first_bad} changed the result")
+            if words.run:
+                run = exploration.run()
+                display(run)
+                if not run.passed:
+                    raise CellFailed("the run did not give the reference's result")
         except SystemExit:
             # --help has been printed.
             return
         except TTExploreError as error:
             display(ErrorCard(error.record()))
+            raise CellFailed(type(error).__name__) from error
 
     def _explored(self, words: argparse.Namespace, cell: str) -> Exploration:
         options = parse_pairs(words.option, "option")
