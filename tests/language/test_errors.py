@@ -338,6 +338,13 @@ def raised(trace: Callable[..., Any], *args: Any, **options: Any) -> TTExploreEr
         ),
         # The kernel's own Python.
         (
+            "for i in T.serial(2):\n    T.copy(A[i / 2, 0], C)",
+            KernelError,
+            1,
+            "integers are divided with /, which has a fraction",
+            'use // for the whole number, or cast one side first: T.cast(x, "float32")',
+        ),
+        (
             "T.clear(C)\nx = 1 // 0",
             KernelError,
             1,

@@ -74,9 +74,9 @@ KERNELS = (
     ),
     diagnostic(
         "K009", "a wrong dtype",
-        "The name is no dtype, or a value cannot be cast to it.",
-        "Use a dtype of T, or its name.",
-        "{} is no dtype", "{} cannot be cast to {}",
+        "The name is no dtype, a value cannot be cast to it, or the operation is not for values of it.",
+        "Use a dtype of T, or its name, and the operation that the hint names.",
+        "{} is no dtype", "{} cannot be cast to {}", "integers are divided with /, which has a fraction",
     ),
     diagnostic(
         "K010", "Python on values that are known only when the kernel runs",

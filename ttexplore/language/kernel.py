@@ -83,6 +83,12 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
             hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's",
             span=span,
         )
+    if "multiple types of integer divisions" in text:
+        return KernelError(
+            "integers are divided with /, which has a fraction",
+            hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
+            span=span,
+        )
     return KernelError(
         f"{type(error).__name__}: {text}", hint="the kernel's own Python raised this while it was traced", span=span
     )

@@ -48,7 +48,8 @@ def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
 
 def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
     """Whether a tensor may be Bfp8_b: numbers, and if it is an output, rows of whole groups."""
-    return tensor.dtype not in INTEGERS and (tensor in inputs(kernel) or kernel.shape(tensor)[-1] % GROUP == 0)
+    whole_groups = all(one.shape(tensor)[-1] % GROUP == 0 for one in (kernel, kernel.later()))
+    return tensor.dtype not in INTEGERS and (tensor in inputs(kernel) or whole_groups)
 
 
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
