@@ -13,7 +13,7 @@ export function buffersView(store, kernel) {
   const list = h("div.scroll");
   const element = h("div.buffersview",
     h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), ...pictureButtons(graph, "dataflow")),
-    graph, timelineView(store, kernel, kernel.model.get("timeline")).element, h("div.two", list, l1));
+    graph, timelineView(store, kernel, kernel.model.get("timeline"), graph).element, h("div.two", list, l1));
   store.on(["lowering"], () => {
     const { buffers } = store.state.lowering.data;
     if (!buffers) return put(graph, h("p.q", "Step A2 decides the circular buffers; it was not reached."));

@@ -9,7 +9,8 @@ import { errorCard } from "./steps.js";
 const PLOT_WIDTH = 600;
 const ROW = 22;
 
-export function timelineView(store, kernel, recorded) {
+/** `graph` holds the drawing of the dataflow, which shows the moment too. */
+export function timelineView(store, kernel, recorded, graph) {
   const chooser = h("select", { "aria-label": "core to record" });
   const record = button("Record a run", go, { class: "primary" });
   const why = h("span.q");
@@ -78,7 +79,7 @@ export function timelineView(store, kernel, recorded) {
       waits.map(([start, stop]) => `<rect class="waited" x="${x(start)}" y="${ROW - 3}" width="${Math.max(1, x(stop) - x(start))}" height="3"/>`).join("") +
       `<path class="level" d="${path}H${PLOT_WIDTH}"/></svg>`;
     const drawn = new DOMParser().parseFromString(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"'), "image/svg+xml").documentElement;
-    return h("div.plot", h("span.m.name", `${number} ${name}`), h("span.m.fill"), h("span.track", drawn, h("i.now")));
+    return h("div.plot", h("span.m.name", `${number} ${name}`), h("span.track", drawn, h("i.now")));
   }
 
   /** What each kernel was doing at event `i`: its last call until then, and whether it waited in the next one. */
@@ -88,6 +89,7 @@ export function timelineView(store, kernel, recorded) {
     place.value = i;
     moment.textContent = `core (${data.core.join(", ")}), step ${time} of ${end}`;
     const words = [];
+    const doing = [];
     put(lanes, data.kernels.map((role, k) => {
       let last = -1;
       for (let e = 0; e < data.at.length && data.at[e] <= time; e++) if (data.kernel[e] === k) last = e;
@@ -97,16 +99,36 @@ export function timelineView(store, kernel, recorded) {
       const needs = wait && `waits for ${wait[7]}: ${wait[5]} tiles ${wait[3] ? "of room in" : "of"} ${data.buffers[wait[4]][0]}${wait[8] ? ", for ever" : ""}`;
       const state = done ? "has finished" : needs || (last < 0 ? "not started" : "runs");
       words.push(`${role} ${state}`);
+      const two = done ? ["■ done"] : wait ? [wait[8] ? "✖ is stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`] : last < 0 ? ["not started"] : ["▸ runs"];
+      const buffer = wait && data.buffers[wait[4]][0];
+      doing.push({ role, two, state: wait ? "waits" : done ? "done" : "", edge: wait && (wait[3] ? `${role}>${buffer}` : `${buffer}>${role}`) });
       return h("div", { class: `lane ${wait ? "waits" : done ? "done" : ""}` }, h("b", role), h("span.glyph", { "aria-hidden": true }, wait ? "‖" : done ? "■" : "▸"),
         h("span", state), line && !done ? h("code", `${line[0]}  `, ...code(line[1], "cpp")) : h("code"), line && line[2] && !done ? pinLink(store, line[2], `L${line[2]}`) : "");
     }));
-    [...plots.children].forEach((row, b) => {
-      const [, , capacity] = data.buffers[b];
-      const pages = data.pages[i][b];
-      row.querySelector(".fill").textContent = `${"█".repeat(Math.round((8 * pages) / capacity)).padEnd(8, "░")} ${pages}/${capacity}`;
-      row.querySelector(".now").style.left = `${(100 * time) / end}%`;
-    });
+    for (const mark of plots.querySelectorAll(".now")) mark.style.left = `${(100 * time) / end}%`;
+    draw(data.pages[i], doing);
     store.set({ say: `step ${time}: ${words.join("; ")}` });
+  }
+
+  /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. */
+  function draw(pages, doing) {
+    const svg = graph.querySelector("svg");
+    if (!svg) return;
+    svg.classList.add("moment");
+    for (const box of svg.querySelectorAll("[data-buffer]")) {
+      const b = data.buffers.findIndex(([name]) => name === box.dataset.buffer);
+      if (b < 0) continue;
+      const bar = box.querySelector(".held");
+      bar.setAttribute("width", pages[b] * bar.dataset.page);
+      box.querySelector(".now text").textContent = `${pages[b]}/${data.buffers[b][2]}`;
+    }
+    for (const { role, two, state } of doing) {
+      const box = svg.querySelector(`[data-kernel=${role}]`);
+      box.setAttribute("class", state);
+      box.querySelectorAll(".now .s").forEach((line, k) => (line.textContent = two[k] || ""));
+    }
+    const edges = doing.map((one) => one.edge);
+    for (const edge of svg.querySelectorAll("[data-edge]")) edge.classList.toggle("waited", edges.includes(edge.dataset.edge));
   }
 
   function toggle() {

@@ -46,11 +46,32 @@ class _Lanes:
         return max(1, len(self.tensors_in), len(self.tensors_out), len(self.buffers_in), len(self.buffers_out))
 
 
-def cb_graph_svg(plan: Plan) -> str:
+# What is true at a moment of a run: how full the buffers are, what the kernels do, which edge one of them waits at.
+_MOMENT_STYLE = """<style>
+.ttx-svg .now,.ttx-svg.moment .plain{display:none}
+.ttx-svg.moment .now{display:inline}
+.ttx-svg .gauge{fill:var(--ttx-panel);stroke:var(--ttx-muted)}
+.ttx-svg .held{fill:var(--ttx-change)}
+.ttx-svg .pages{stroke:var(--ttx-surface);stroke-width:1}
+.ttx-svg .waits>.box{stroke:var(--ttx-warn);stroke-width:2;
+fill:color-mix(in srgb,var(--ttx-warn) 15%,var(--ttx-surface))}
+.ttx-svg .waits .s{fill:currentColor}
+.ttx-svg .done>.box{stroke:var(--ttx-line)}
+.ttx-svg .done text{fill:var(--ttx-muted)}
+.ttx-svg .edge.waited{stroke:color-mix(in srgb,var(--ttx-warn) 75%,var(--ttx-text));stroke-width:3;stroke-dasharray:6 3}
+</style>"""
+_NOTE = "numbers on edges: tiles per work item; in buffers: pages of a block × stages × page size"
+_NOTE_OF_MOMENTS = "in buffers: pages that are held / pages that there are; dashed edges: where a kernel waits"
+# A gauge with more pages has no lines between them.
+_MOST_PAGES_DRAWN = 24
+
+
+def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     """The dataflow of one core. Numbers on the edges are tiles per work item.
 
     A buffer that compute fills and drains itself hangs below compute; one that the reader passes straight to the
-    writer runs below both.
+    writer runs below both. A drawing `with_moments` has places for what is true at a moment of a run: the explorer
+    fills them, and shows them by the class ``moment``.
     """
     if plan.graph is None:
         return _undecided(plan)
@@ -69,18 +90,24 @@ def cb_graph_svg(plan: Plan) -> str:
         label = f"{source} → {target}" + (f": {_tiles(edge)}" if edge else "")
         number = f"{edge.tiles_per_item:,}" if edge and edge.tiles_per_item is not None else ""
         shown = text((x1 + x2) / 2 - 3, y - 5, number, "s", anchor="middle") if number else ""
-        return f"<g>{tooltip(label)}{path(f'M{x1:g} {y:g}H{x2:g}', 'edge', extra=arrow)}{shown}</g>"
+        drawn = path(f"M{x1:g} {y:g}H{x2:g}", "edge", extra=arrow + named(source, target))
+        return f"<g>{tooltip(label)}{drawn}{shown}</g>"
+
+    def named(source: str, target: str) -> str:
+        return f' data-edge="{escape(source)}&gt;{escape(target)}"' if with_moments else ""
 
     parts = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", _lane_headings()]
+    if with_moments:
+        parts.append(_MOMENT_STYLE)
     for name, y in _places(lanes.tensors_in, lanes.rows):
         parts.append(_tensor(plan, name, _X_TENSOR_IN, y))
         parts.append(flow(y + _BOX / 2, _X_TENSOR_IN + _TENSOR, _X_READER, name, "reader"))
     for buffer, y in _places(lanes.buffers_in, lanes.rows):
-        parts.append(_buffer(buffer, _X_BUFFER_IN, y))
+        parts.append(_buffer(buffer, _X_BUFFER_IN, y, with_moments))
         parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_BUFFER_IN, "reader", buffer.name))
         parts.append(flow(y + _BOX / 2, _X_BUFFER_IN + _BUFFER, _X_COMPUTE, buffer.name, "compute"))
     for buffer, y in _places(lanes.buffers_out, lanes.rows):
-        parts.append(_buffer(buffer, _X_BUFFER_OUT, y))
+        parts.append(_buffer(buffer, _X_BUFFER_OUT, y, with_moments))
         parts.append(flow(y + _BOX / 2, _X_COMPUTE + _COMPUTE, _X_BUFFER_OUT, "compute", buffer.name))
         parts.append(flow(y + _BOX / 2, _X_BUFFER_OUT + _BUFFER, _X_WRITER, buffer.name, "writer"))
     for name, y in _places(lanes.tensors_out, lanes.rows):
@@ -88,24 +115,27 @@ def cb_graph_svg(plan: Plan) -> str:
         parts.append(flow(y + _BOX / 2, _X_WRITER + _MOVER, _X_TENSOR_OUT, "writer", name))
     for position, buffer in enumerate(lanes.loops):
         y = loop_top + position * _ROW
-        parts.append(_loop(buffer, y, main_bottom, len(lanes.loops) - position, len(lanes.loops), counts, arrow))
-        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y))
+        arrows = tuple(arrow + named(*edge) for edge in (("compute", buffer.name), (buffer.name, "compute")))
+        parts.append(_loop(buffer, y, main_bottom, len(lanes.loops) - position, len(lanes.loops), counts, arrows))
+        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
     for position, buffer in enumerate(lanes.through):
         y = through_top + position * _ROW
-        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y))
+        parts.append(_buffer(buffer, _X_MIDDLE_BUFFER, y, with_moments))
         parts.append(flow(y + _BOX / 2, _X_READER + _MOVER, _X_MIDDLE_BUFFER, "reader", buffer.name))
         parts.append(flow(y + _BOX / 2, _X_MIDDLE_BUFFER + _BUFFER, _X_WRITER, buffer.name, "writer"))
-    parts.append(_mover("reader", _X_READER, movers_bottom))
-    parts.append(_mover("writer", _X_WRITER, movers_bottom))
-    parts.append(_compute(plan, lanes, main_bottom))
-    notes = ["numbers on edges: tiles per work item; in buffers: pages of a block × stages × page size"]
+    parts.append(_mover("reader", _X_READER, movers_bottom, with_moments))
+    parts.append(_mover("writer", _X_WRITER, movers_bottom, with_moments))
+    parts.append(_compute(plan, lanes, main_bottom, with_moments))
+    notes = [_NOTE]
     drawn = _drawn(lanes)
     if missing := [
         f"{edge.source} → {edge.target}" for edge in plan.graph.edges if (edge.source, edge.target) not in drawn
     ]:
         notes.append("not drawn: " + ", ".join(missing))
     for position, note in enumerate(notes):
-        parts.append(text(_MARGIN, bottom + 8 + 15 * position, note, "s"))
+        line = text(_MARGIN, bottom + 8 + 15 * position, note, "s")
+        now = with_moments and note is _NOTE
+        parts.append(_either(line, text(_MARGIN, bottom + 8, _NOTE_OF_MOMENTS, "s") if now else ""))
     description = f"{plural(len(plan.buffers), 'circular buffer')} between reader, compute and writer"
     return drawing(
         identifier, f"Tile dataflow of {plan.kernel}", description, _WIDTH, bottom + 15 * len(notes), "".join(parts)
@@ -178,7 +208,7 @@ def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
     )
 
 
-def _buffer(buffer: CircularBuffer, x: int, y: float) -> str:
+def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str:
     number = "no number yet" if buffer.index is None else f"CB {buffer.index}"
     size = f"{buffer.block_pages} × {buffer.stages} × {byte_size(buffer.page_bytes)} = {byte_size(buffer.total_bytes)}"
     label = (
@@ -193,13 +223,38 @@ def _buffer(buffer: CircularBuffer, x: int, y: float) -> str:
         f"{rectangle(x + 0.5, y + 0.5, _BUFFER - 1, _BOX - 1, 'box', radius=9)}"
         f"{text(middle, y + 19, shortened(buffer.name, 19), 'm', 'b', anchor='middle')}"
         f"{text(middle, y + 34, f'{number} · {buffer.data_format}', 's', anchor='middle')}"
-        f"{text(middle, y + 48, size, 's', anchor='middle')}</g>"
+        f"{_either(text(middle, y + 48, size, 's', anchor='middle'), _gauge(buffer, x, y) if with_moments else '')}</g>"
     )
+
+
+def _either(plain: str, now: str) -> str:
+    """What is drawn where no moment is shown, and what in its place at one; `now` is empty for a plain drawing."""
+    return f'<g class="plain">{plain}</g><g class="now">{now}</g>' if now else plain
+
+
+def _gauge(buffer: CircularBuffer, x: int, y: float) -> str:
+    """A bar for the pages that are held, as wide as those that the buffer has, and room for both numbers."""
+    left, top, width, height = x + 10.5, y + 40.5, 84, 9
+    step = width / buffer.pages
+    between = range(1, buffer.pages) if buffer.pages <= _MOST_PAGES_DRAWN else ()
+    lines = "".join(f"M{left + step * page:g} {top + 0.5:g}v{height - 1}" for page in between)
+    return (
+        rectangle(left, top, width, height, "gauge")
+        + f'<rect class="held" x="{left:g}" y="{top:g}" width="0" height="{height}" data-page="{step:g}"/>'
+        + path(lines, "pages")
+        + text(x + _BUFFER - 10, y + 49, "", "m", "s", anchor="end")
+    )
+
+
+def _doing(name: str, middle_x: float, middle_y: float) -> str:
+    """A kernel's name and below it two lines for what it does."""
+    lines = "".join(text(middle_x, middle_y + below, "", "s", anchor="middle") for below in (6, 20))
+    return text(middle_x, middle_y - 10, name, "b", anchor="middle") + lines
 
 
 def _loop(
     buffer: CircularBuffer, y: float, compute_bottom: float, channel: int, channels: int,
-    counts: dict[tuple[str, str], GraphEdge], arrow: str,
+    counts: dict[tuple[str, str], GraphEdge], arrows: tuple[str, ...],
 ) -> str:  # fmt: skip
     """The edges from compute down into a buffer and back up, outside the buffers above it."""
     # The first buffer is the innermost: its edges run closest to the boxes.
@@ -208,8 +263,8 @@ def _loop(
     left, right = _X_MIDDLE_BUFFER - offset, _X_MIDDLE_BUFFER + _BUFFER + offset
     down = counts.get(("compute", buffer.name))
     up = counts.get((buffer.name, "compute"))
-    into = path(f"M{left:g} {compute_bottom:g}V{middle:g}H{_X_MIDDLE_BUFFER}", "edge", extra=arrow)
-    back = path(f"M{_X_MIDDLE_BUFFER + _BUFFER} {middle:g}H{right:g}V{compute_bottom:g}", "edge", extra=arrow)
+    into = path(f"M{left:g} {compute_bottom:g}V{middle:g}H{_X_MIDDLE_BUFFER}", "edge", extra=arrows[0])
+    back = path(f"M{_X_MIDDLE_BUFFER + _BUFFER} {middle:g}H{right:g}V{compute_bottom:g}", "edge", extra=arrows[1])
     shown = ""
     if down and down.tiles_per_item is not None:
         shown += text(left - 5, middle - 3, f"{down.tiles_per_item:,}", "s", anchor="end")
@@ -219,16 +274,17 @@ def _loop(
     return f"<g>{tooltip(label)}{into}{back}{shown}</g>"
 
 
-def _mover(role: str, x: int, bottom: float) -> str:
+def _mover(role: str, x: int, bottom: float, with_moments: bool) -> str:
     middle = (_TOP + bottom) / 2
+    name = text(x + _MOVER / 2, middle + 4, role, "b", anchor="middle")
     return (
         f'<g data-kernel="{role}">{tooltip(f"{role} kernel")}'
         f"{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
-        f"{text(x + _MOVER / 2, middle + 4, role, 'b', anchor='middle')}</g>"
+        f"{_either(name, _doing(role, x + _MOVER / 2, middle) if with_moments else '')}</g>"
     )
 
 
-def _compute(plan: Plan, lanes: _Lanes, bottom: float) -> str:
+def _compute(plan: Plan, lanes: _Lanes, bottom: float, with_moments: bool) -> str:
     idle = not (lanes.buffers_in or lanes.buffers_out or lanes.loops)
     lines: list[str] = []
     if idle:
@@ -244,4 +300,5 @@ def _compute(plan: Plan, lanes: _Lanes, bottom: float) -> str:
     rows = "".join(text(x, middle + 19 + 15 * row, line, "s", anchor="middle") for row, line in enumerate(lines))
     frame = rectangle(_X_COMPUTE + 0.5, _TOP + 0.5, _COMPUTE - 1, bottom - _TOP - 1, "box")
     name = text(x, middle + 4, "compute", "b", anchor="middle")
-    return f'<g data-kernel="compute">{tooltip(label)}{frame}{name}{rows}</g>'
+    shown = _either(name + rows, _doing("compute", x, (_TOP + bottom) / 2) if with_moments else "")
+    return f'<g data-kernel="compute">{tooltip(label)}{frame}{shown}</g>'

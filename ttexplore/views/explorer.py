@@ -294,7 +294,7 @@ def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     edges = plan.graph.edges if plan.graph else ()
     rates = {(edge.source, edge.target): edge.tiles_per_item for edge in edges}
     return {
-        "graph": cb_graph_svg(plan),
+        "graph": cb_graph_svg(plan, with_moments=True),
         "l1": l1_map_svg(plan, target) if target else "",
         "buffers": [
             {
