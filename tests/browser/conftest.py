@@ -52,7 +52,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def open_context(browser: Browser) -> Iterator[Open]:
     """``open_context(expected=, **options)``: a context that asks nothing of another machine, and whose scripts do not
-    fail, but for errors on the console with the text `expected`."""
+    fail, but for errors on the console with one of the texts `expected`."""
     contexts: list[BrowserContext] = []
     outside: list[str] = []
     faults: list[str] = []
@@ -60,9 +60,9 @@ def open_context(browser: Browser) -> Iterator[Open]:
     def failed(error: Error) -> None:
         faults.append(str(error))
 
-    def make(*, expected: str | None = None, **options: Any) -> BrowserContext:
+    def make(*, expected: tuple[str, ...] = (), **options: Any) -> BrowserContext:
         def listen(message: ConsoleMessage) -> None:
-            if message.type == "error" and (expected is None or expected not in message.text):
+            if message.type == "error" and not any(text in message.text for text in expected):
                 faults.append(message.text)
 
         context = browser.new_context(**options)
