@@ -23,7 +23,8 @@ _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 120
 _PATIENCE_MS = 120_000
 _CELLS = (
-    "import ttexplore as ttx\nex = ttx.explore('gemm.py::matmul', M=128, N=128, K=64, block_M=64, block_N=64)\nex",
+    "import ttexplore as ttx\nex = ttx.explore('gemm.py::matmul', M=128, N=128, K=64, block_M=64, block_N=64)\n"
+    "import numpy as np\nmine = [np.ones((128, 64)), np.eye(64, 128)]\nex",
     "ex",
     "ttx.explore('gemm.py::matmul', M=1024, N=1024, K=1024, block_M=1024, block_N=1024, block_K=1024)",
 )
@@ -180,6 +181,13 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
     assert "PCC" in notebook.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
     first.button("Check every step").click()
     first.find(".checks .card.good").wait_for()
+    # Arrays of the notebook, by the name of their list.
+    first.find(".runview select[aria-label=inputs]").select_option("yours")
+    names = first.find(".runview [aria-label='names of arrays in the notebook']")
+    for given, told in (("mne", "did you mean mine?"), ("mine", "on interpreter, inputs mine")):
+        names.fill(given)
+        first.root.get_by_role("button", name="Run", exact=True).click()
+        first.find(".result").filter(has_text=told).wait_for()
     first.type("d", "d")
     assert cells(notebook) == count
     first.tab("What if")
