@@ -37,6 +37,20 @@ _UNUSED_FORMAT = 255
 # The translation unit that the SDK compiles each kernel into, below tt_metal/hw/firmware/src/tt-1xx.
 _PROCESSOR_SOURCES: dict[Role, str] = {"reader": "ncrisck.cc", "compute": "trisck.cc", "writer": "brisck.cc"}
 
+# The first include there that depends on the kernel, and what it or those after it include before the kernel's text.
+_FIRST_OF_THE_KERNEL: dict[Role, str] = {
+    "reader": '#include "internal/firmware_common.h"',
+    "compute": '#include "api/compile_time_args.h"',
+    "writer": '#include "internal/firmware_common.h"',
+}
+_INCLUDED_NEXT: dict[Role, tuple[str, ...]] = {
+    "reader": ("<array>", "<optional>", "<tuple>", "<variant>", "<cstring>"),
+    "compute": ("<array>", '"ckernel.h"', '"ckernel_gpr_map.h"', '"llk_param_structs.h"'),
+    "writer": ("<array>", "<optional>", "<tuple>", "<variant>", "<cstring>"),
+}
+_PRELUDE = "prelude.h"
+_ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
+
 _FLOATN_H = """\
 #ifndef _BITS_FLOATN_H
 #define _BITS_FLOATN_H
@@ -85,23 +99,65 @@ def typecheck(
     Raises FileNotFoundError where no g++ is installed.
     """
     root = headers / "ttnn" / "tt_metal"
+    shared = Path(_shared(root, arch, role).name)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         kernel = folder / f"{role}.cpp"
         kernel.write_text(text, encoding="utf-8")
-        _write_stand_ins(folder, root, arch, role, named or {}, formats or {}, fp32_dest_acc)
+        _write_stand_ins(folder, arch, role, named or {}, formats or {}, fp32_dest_acc)
         command = [
-            _compiler(), "-m32", "-fsyntax-only", "-std=gnu++17", "-O2", "-Wall", "-fpermissive",
-            "-Wno-attributes", "-Wno-unknown-pragmas", "-Wno-unused-variable", "-Wno-unused-function",
-            "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-nostdinc", "-nostdinc++",
-            f"-I{folder / 'overlay'}", f"-I{folder}", *(f"-I{path}" for path in _device_folders(root, arch)),
-            "-isystem", str(folder / "system"), *(f"-isystem{path}" for path in _host_folders()),
-            "-include", "pthread_clock.h", "-include", "named_ct_arg_map_generated.h",
-            *(f"-D{define}" for define in _defines(arch, role, compile_time_args)),
-            str(root / "hw/firmware/src/tt-1xx" / _PROCESSOR_SOURCES[role]),
+            *_command(root, arch, role, shared, compile_time_args), "-fsyntax-only", f"-I{folder}",
+            "-include", _PRELUDE, "-include", "named_ct_arg_map_generated.h", str(_processor_source(root, role)),
         ]  # fmt: skip
-        result = subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, "LC_ALL": "C"})
+        result = subprocess.run(command, capture_output=True, text=True, cwd=shared, env=_ENVIRONMENT)
         return _diagnostics(result.stderr, kernel, failed=result.returncode != 0)
+
+
+def _command(root: Path, arch: Arch, role: Role, shared: Path, compile_time_args: Sequence[int]) -> list[str]:
+    return [
+        _compiler(), "-m32", "-std=gnu++17", "-O2", "-Wall", "-fpermissive",
+        "-Wno-attributes", "-Wno-unknown-pragmas", "-Wno-unused-variable", "-Wno-unused-function",
+        "-fno-diagnostics-show-caret", "-fdiagnostics-color=never", "-nostdinc", "-nostdinc++",
+        f"-I{shared / 'overlay'}", f"-I{shared}", *(f"-I{path}" for path in _device_folders(root, arch)),
+        "-isystem", str(shared / "system"), *(f"-isystem{path}" for path in _host_folders()),
+        *(f"-D{define}" for define in _defines(arch, role, compile_time_args)),
+    ]  # fmt: skip
+
+
+def _processor_source(root: Path, role: Role) -> Path:
+    return root / "hw/firmware/src/tt-1xx" / _PROCESSOR_SOURCES[role]
+
+
+@functools.cache
+def _shared(root: Path, arch: Arch, role: Role) -> tempfile.TemporaryDirectory[str]:
+    """What all kernels of a processor have in common: the stand-ins that are the same for all, and, compiled once, what
+    the processor's source includes before anything that depends on the kernel. It lives as long as this process."""
+    made = tempfile.TemporaryDirectory()
+    folder = Path(made.name)
+    head, first, _ = _processor_source(root, role).read_text(encoding="utf-8").partition(_FIRST_OF_THE_KERNEL[role])
+    if not first:
+        raise ValueError(f"{_PROCESSOR_SOURCES[role]} does not include {_FIRST_OF_THE_KERNEL[role]}")
+    files = {
+        "system/gnu/stubs-32.h": "",
+        "system/bits/floatn.h": _FLOATN_H,
+        "system/pthread_clock.h": _PTHREAD_H,
+        "system/lltt.h": _LLTT_H,
+        "system/sfpi.h": "#pragma once\n",
+        "defines_generated.h": "#pragma once\n#define NOC_MODE 0\n",
+        _PRELUDE: "#include <pthread_clock.h>\n" + head + "".join(f"#include {one}\n" for one in _INCLUDED_NEXT[role]),
+    }
+    # Compilers before g++ 13 reject static_assert(false) in a template that is never instantiated.
+    for header, relaxed in _relaxed_headers(root).items():
+        files[f"overlay/{header}"] = relaxed
+    _write(folder, files)
+    # What depends on the kernel must not get in.
+    _write(folder, {"of_the_kernel/chlkc_descriptors.h": '#error "depends on the kernel"\n'})
+    command = [
+        *_command(root, arch, role, folder, ()), f"-I{folder / 'of_the_kernel'}",
+        "-x", "c++-header", _PRELUDE, "-o", f"{_PRELUDE}.gch",
+    ]  # fmt: skip
+    subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder, env=_ENVIRONMENT)
+    return made
 
 
 def _diagnostics(output: str, kernel: Path, *, failed: bool) -> list[str]:
@@ -179,22 +235,11 @@ def _defines(arch: Arch, role: Role, compile_time_args: Sequence[int]) -> list[s
 
 
 def _write_stand_ins(
-    folder: Path,
-    root: Path,
-    arch: Arch,
-    role: Role,
-    named: Mapping[str, int],
-    formats: Mapping[int, str],
-    fp32_dest_acc: bool,
+    folder: Path, arch: Arch, role: Role, named: Mapping[str, int], formats: Mapping[int, str], fp32_dest_acc: bool
 ) -> None:
+    """Those that depend on the kernel."""
     files = {
-        "system/gnu/stubs-32.h": "",
-        "system/bits/floatn.h": _FLOATN_H,
-        "system/pthread_clock.h": _PTHREAD_H,
-        "system/lltt.h": _LLTT_H,
-        "system/sfpi.h": "#pragma once\n",
         "chlkc_descriptors.h": _descriptors(32 if arch == "wormhole_b0" else 64, formats, fp32_dest_acc),
-        "defines_generated.h": "#pragma once\n#define NOC_MODE 0\n",
         "named_ct_arg_map_generated.h": _named_arguments(named),
     }
     include = f'void kernel_main();\n#include "{folder / role}.cpp"\n'
@@ -203,9 +248,10 @@ def _write_stand_ins(
             files["chlkc_math.cpp"] = '#include "defines_generated.h"\n' + include
         case "reader" | "writer":
             files["kernel_includes.hpp"] = include
-    # Compilers before g++ 13 reject static_assert(false) in a template that is never instantiated.
-    for header, relaxed in _relaxed_headers(root).items():
-        files[f"overlay/{header}"] = relaxed
+    _write(folder, files)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
