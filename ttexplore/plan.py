@@ -19,6 +19,9 @@ TILE_COLUMNS = 32
 # A tile is four faces of 16x16 elements, each contiguous (tt-metal tile layout).
 FACE = 16
 
+# The tiles that half of DST holds, by whether they are of 32 bits. What packs rows of tiles takes no more at once.
+HALF_DST_TILES = {False: 8, True: 4}
+
 # The core values that are sizes: no other one is called like this.
 SIZE_PREFIX = "size_"
 
@@ -91,7 +94,9 @@ class TensorLayout:
     `position` is the parameter's index, `dtype` the kernel's own dtype, `padded_shape` counts elements with the last
     two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n]. `padding` says what lies
     there: "zero" where the host fills it and kernels may lean on it, "any" where nobody may. A `page` is a tile, or a
-    row of the last dimension: then the tensor is row-major, and nothing is padded.
+    row of the last dimension: then the tensor is row-major, and nothing is padded. `through` says how its rows become
+    tiles, or tiles its rows: ``tilize`` where the compute kernel does it, ``runs`` where the reader or the writer moves
+    each run of 16 elements to its face.
     """
 
     name: str
@@ -108,6 +113,7 @@ class TensorLayout:
     reason: str = ""
     sharding: Sharding | None = None
     page: Literal["tile", "row"] = "tile"
+    through: Literal["", "tilize", "runs"] = ""
 
     @property
     def element_bytes(self) -> int:
@@ -132,9 +138,10 @@ class CircularBuffer:
 
     It holds `block_pages` x `stages` pages of one tile each. `producer` and `consumer` are the kernels that push and
     pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST, exactly, instead of cut to TF32.
-    `tile_order` is the order of the block's tiles in it. `shard_of` names the tensor whose shard on the core it is, in
-    place, so that nothing is copied; it is empty for memory of its own. `origin` is the kernel line of the allocation
-    it stands for.
+    `tile_order` is the order of the block's tiles in it. Where `row_tiles` is not 0 it holds rows of elements instead:
+    each `row_tiles` pages are 32 rows that are so many tiles wide. `shard_of` names the tensor whose shard on the
+    core it is, in place, so that nothing is copied; it is empty for memory of its own. `origin` is the kernel line of
+    the allocation it stands for.
     """
 
     name: str
@@ -149,6 +156,7 @@ class CircularBuffer:
     origin: Span | None = None
     reason: str = ""
     shard_of: str = ""
+    row_tiles: int = 0
 
     @property
     def page_bytes(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.faults.kernels import biased, difference, listed, product, upper
+from tests.faults.kernels import biased, difference, listed, product, rows, stored_by_rows, upper
 from tests.faults.plant import (
     Edit,
     buffer,
@@ -442,6 +442,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("the packer never stops to add in L1", product,
           inserted("compute", "cb_reserve_back", call("pack_l1_accumulate", 1), 1)),
+    # rows
+    Fault("rows are taken for tiles", rows,
+          inserted("compute", "tilize_block", call("copy_tile", "a_rows", 0, "dst", 0))),
+    Fault("tiles are made of tiles", rows, edited("compute", "tilize_block", instead("pack_untilize_block"))),
+    Fault("rows of another width", rows, given("compute", "pack_untilize_block", 2, 1)),
+    Fault("a row ends beyond its buffer", rows, loop_around("reader", "noc_read_part", 33)),
+    Fault("a row is as long as nobody knows", rows,
+          given("reader", "noc_read_part", 6, lambda count: count + variable("somewhere"))),
+    Fault("a row of each block is not read", rows, loop_around("reader", "noc_read_part", 31), "interpreter"),
+    Fault("rows are sent from another place", rows, given("writer", "noc_write_part", 2, 0), "interpreter"),
+    Fault("tilize is not undone", rows, dropped("compute", "tilize_block_uninit")),
+    Fault("untilize is not undone", rows, dropped("compute", "pack_untilize_block_uninit")),
+    Fault("rows are made while DST is held", rows, dropped("compute", "tile_regs_release")),
+    Fault("more tiles become rows at once than half of DST holds", stored_by_rows,
+          planned(compute=lambda c: dataclasses.replace(c, fp32_dest_acc_en=True, dst_tiles=4))),
     # the plan
     Fault("a wrong page size", difference, planned(accessors=one_of("A", page_bytes=1024)), step="A3"),
     Fault("a wrong number of pages", difference, planned(accessors=one_of("A", pages=9)), step="A3"),
@@ -483,5 +498,10 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("the loop over K ends early", product, "compute", "k < 2", "k < 1"),
     TextFault("partial sums are loaded before there are any", product, "compute", "k > 0", "k + 1 > 0"),
     TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),
+    TextFault("tilize without its init", rows, "compute", "tilize_init(cb_a_rows, 8, cb_a);", ""),
+    TextFault("tilize is not undone", rows, "compute", "tilize_uninit(cb_b_rows, cb_b);", ""),
+    TextFault("fewer tiles become rows than the init was for", rows, "compute", "pack_untilize_block<8>",
+              "pack_untilize_block<4>"),
+    TextFault("rows one after another without their distance", rows, "reader", "r * 512", "r * 256"),
     TextFault("a wrong scalar", biased, "compute", "0x3f000000u", "0x3e800000u"),
 )  # fmt: skip

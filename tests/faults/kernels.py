@@ -96,3 +96,38 @@ def listed() -> Any:
             T.copy(a, C[by * 32, bx * 32])
 
     return kernel
+
+
+def rows() -> Any:
+    """Rows of tensors become tiles, and tiles rows, eight tiles at a time."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 256), "bfloat16"), B: T.Tensor((64, 256), "bfloat16"), C: T.Tensor((64, 256), "bfloat16")
+    ):
+        with T.Kernel(2) as by:
+            T.annotate_tt_layout({A: {"page": "row"}, B: {"page": "row"}, C: {"page": "row"}})
+            a = T.alloc_shared((32, 256), "bfloat16")
+            b = T.alloc_shared((32, 256), "bfloat16")
+            c = T.alloc_fragment((32, 256), "bfloat16")
+            T.copy(A[by * 32, 0], a)
+            T.copy(B[by * 32, 0], b)
+            for i, j in T.Parallel(32, 256):
+                c[i, j] = a[i, j] + b[i, j]
+            T.copy(c, C[by * 32, 0])
+
+    return kernel
+
+
+def stored_by_rows() -> Any:
+    """Tiles become rows, eight at a time, and nothing else is computed."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 256), "bfloat16"), C: T.Tensor((64, 256), "bfloat16")):
+        with T.Kernel(2) as by:
+            T.annotate_tt_layout(C, page="row")
+            a = T.alloc_shared((32, 256), "bfloat16")
+            T.copy(A[by * 32, 0], a)
+            T.copy(a, C[by * 32, 0])
+
+    return kernel

@@ -1,8 +1,9 @@
-# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportArgumentType=false
 """Row-major tensors: what the plan says, what is moved at a tail, and what is refused."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.rows import ROWS, total
 from tests.corpus.sizes import any_size_gemm
-from ttexplore.errors import Unsupported
+from tests.corpus.spine import gemm
+from ttexplore.errors import ResourceError, Unsupported, UsageError
+
+RUNS = {"page": "row", "through": "runs"}
 
 
 def test_pages_of_a_row_major_tensor() -> None:
@@ -19,21 +23,96 @@ def test_pages_of_a_row_major_tensor() -> None:
     layout, accessor = plan.layout("A"), plan.accessor("A")
     assert (layout.page, layout.padded_shape, layout.padding) == ("row", (33, 50), "none")
     assert (accessor.page_bytes, accessor.pages, accessor.page_strides) == (200, 33, (1, 1))
-    cost = "A is row-major: the reader moves 64 runs of 16 elements (64 bytes) for each tile, instead of one page"
+    cost = (
+        "A is row-major, in runs: the reader moves 64 runs of 16 elements (64 bytes) for each tile, instead of one page"
+    )
     assert cost in plan.notes
+
+
+def sound(kernel: Any, target: str = "wormhole_n150", **options: Any) -> ttx.Exploration:
+    exploration = ttx.explore(kernel, target=target, options=options)
+    assert exploration.check(), str(exploration.check())
+    run = exploration.run()
+    assert run.passed, run.message
+    return exploration
 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 31, 48])
 def test_tails_of_rows(width: int) -> None:
     """The last run of a row is as long as what is left: nothing beyond the row is read or written."""
-    kernel = total((3, width), (32, 32), "bfloat16")
-    exploration = ttx.explore(kernel, options={"layouts": dict.fromkeys("ABC", ROWS)})
-    assert exploration.check(), str(exploration.check())
-    run = exploration.run()
-    assert run.passed, run.message
+    exploration = sound(total((3, width), (32, 32), "bfloat16"), layouts=dict.fromkeys("ABC", RUNS))
     tail = width % 16 * 2
     assert (f"noc.async_read(A, a_buffer, {tail}," in exploration.code["reader"]) == (tail > 0)
     assert (f"noc.async_write(c_buffer, C, {tail}," in exploration.code["writer"]) == (tail > 0)
+
+
+def transfers(exploration: ttx.Exploration, role: str) -> list[int]:
+    """The bytes of the transfers that stand in a kernel."""
+    text = re.sub(r"\s+", " ", exploration.code[role].text)
+    return [int(size) for size in re.findall(r"noc\.async_(?:read|write)\(\w+, \w+, (\d+),", text)]
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_whole_rows_through_tilize(target: str) -> None:
+    """A row of the block is one transfer, and what lies beyond the tensor is neither read nor written."""
+    exploration = sound(total((33, 100), (32, 64), "bfloat16"), target, layouts=dict.fromkeys("ABC", ROWS))
+    plan = exploration.plan
+    assert [layout.through for layout in plan.layouts] == ["tilize"] * 3
+    assert {buffer.name: (buffer.row_tiles, buffer.producer, buffer.consumer) for buffer in plan.buffers} == {
+        "a": (0, "compute", "compute"), "a_rows": (2, "reader", "compute"),
+        "b": (0, "compute", "compute"), "b_rows": (2, "reader", "compute"),
+        "c": (0, "compute", "compute"), "c_rows": (2, "compute", "writer"),
+    }  # fmt: skip
+    assert plan.buffer("a_rows").reason == "rows of A, which the compute kernel makes tiles of"
+    assert any(note.startswith("A is row-major, through tilize: the reader moves whole rows") for note in plan.notes)
+    assert any(note.startswith("C is row-major, through untilize: the compute kernel") for note in plan.notes)
+    assert transfers(exploration, "reader") == [128, 72, 128, 72]
+    assert transfers(exploration, "writer") == [128, 72]
+    assert "tilize_block(cb_a_rows, 2, cb_a);" in exploration.code["compute"]
+    assert "pack_untilize_block<2>(cb_c, 1, cb_c_rows);" in exploration.code["compute"]
+
+
+def test_rows_of_blocks_that_start_anywhere() -> None:
+    """Where each block ends in another place, what is left of a row is computed."""
+
+    @T.prim_func
+    def shifted(A: T.Tensor((8, 50), "bfloat16"), B: T.Tensor((8, 96), "bfloat16")):
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((8, 32), "bfloat16")
+            T.copy(A[0, bx * 16], a)
+            T.copy(a, B[0, bx * 32])
+
+    exploration = sound(shifted, layouts={"A": ROWS})
+    assert "noc.async_read(A, a_rows_buffer, (50 - bx * 16) * 2," in exploration.code["reader"]
+    exploration = sound(shifted, layouts={"A": ROWS, "B": ROWS})
+    assert [buffer.name for buffer in exploration.plan.buffers] == ["a"]
+    assert "tilize" not in exploration.code["compute"]
+
+
+@pytest.mark.parametrize(("columns", "wide", "at_once"), [(256, "bfloat16", 8), (288, "float32", 3)])
+def test_rows_as_wide_as_half_of_dst(columns: int, wide: str, at_once: int) -> None:
+    """What packs rows does it from one half of DST."""
+    kernel = total((16, columns), (16, columns), "bfloat16")
+    exploration = sound(kernel, layouts={"C": ROWS}, accumulate_dtype=wide)
+    assert exploration.plan.buffer("c_rows").row_tiles == at_once
+    assert f"pack_untilize_block<{at_once}>" in exploration.code["compute"]
+    assert transfers(exploration, "writer") == [at_once * 64]
+
+
+def test_an_accumulator_leaves_dst_where_rows_become_tiles() -> None:
+    """What makes tiles of rows takes DST for itself: partial sums wait in a circular buffer meanwhile."""
+    kernel = gemm(32, 32, 96, 32, 32, 32)
+    resident = sound(kernel)
+    assert all("partials" not in buffer.name for buffer in resident.plan.buffers)
+    exploration = sound(kernel, layouts={"A": ROWS})
+    assert any("partials" in buffer.name for buffer in exploration.plan.buffers)
+
+
+def test_what_the_buffers_of_rows_take_counts() -> None:
+    kernel = total((1024, 1024), (256, 640), "bfloat16")
+    error = ttx.explore(kernel, options={"layouts": dict.fromkeys("AB", ROWS), "stages": 1}).error
+    assert isinstance(error, ResourceError)
+    assert "a_rows" in error.message
 
 
 def test_an_annotation_asks_for_rows() -> None:
@@ -64,9 +143,38 @@ def test_rows_of_sizes_that_are_known_when_the_kernel_runs() -> None:
 
 def test_runs_of_bfloat16_are_no_unit_of_the_memory_of_blackhole() -> None:
     kernel = total((64, 64), (32, 32), "bfloat16")
-    error = ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"A": ROWS}}).error
+    error = ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"A": RUNS}}).error
     assert isinstance(error, Unsupported)
     assert error.span is not None
     assert "its runs of 16 elements are 32 bytes, and the memory of this chip is read in units of 64" in error.message
-    assert 'use float32, or leave the tensor in tiles: page="tile"' in str(error.hint)
-    assert ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"C": ROWS}}).run().passed
+    assert "leave out through: the compute kernel makes tiles of rows" in str(error.hint)
+    assert ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"C": RUNS}}).run().passed
+
+
+def test_rows_start_at_units_of_the_memory() -> None:
+    kernel = gemm(32, 32, 96, 32, 32, 48)
+    assert ttx.explore(kernel, options={"layouts": {"A": ROWS}}).error is None
+    error = ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"A": ROWS}}).error
+    assert isinstance(error, Unsupported)
+    assert error.span is not None
+    assert "the memory of this chip is read in units of 64 bytes, which are 32 elements" in error.message
+    assert error.hint == "start at multiples of 32"
+
+
+@pytest.mark.parametrize(
+    ("asked", "dtype", "kind", "message"),
+    [
+        ({"page": "row", "through": "tilize"}, "float32", Unsupported, "it holds Float32, which tilize cuts to TF32"),
+        ({"page": "row", "through": "tilize"}, "int32", Unsupported, "it holds Int32, which is unpacked past it"),
+        ({"through": "runs"}, "bfloat16", UsageError, "A is to go through 'runs', and its pages are tiles"),
+        ({"page": "row", "through": "tiles"}, "bfloat16", UsageError, "'tiles'"),
+    ],
+)
+def test_refused_ways_through(asked: dict[str, Any], dtype: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        raise_error(ttx.explore(total((64, 64), (32, 32), dtype), options={"layouts": {"A": asked}}))
+
+
+def raise_error(exploration: ttx.Exploration) -> None:
+    assert exploration.error is not None
+    raise exploration.error

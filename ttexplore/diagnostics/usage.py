@@ -122,7 +122,8 @@ USAGE = (
         "U015", "an annotation that cannot be followed",
         "A schedule, layout or sharding annotation names something that is not there, or leaves work out.",
         "Compare the annotation with the grid and the tensors of the kernel.",
-        "{} cannot be annotated from outside", "{} has no {}", "rect={} leaves out the blocks before ({}, {})",
+        "{} cannot be annotated from outside", "{} has no {}",
+        "{} is to go through {}, and its pages are tiles", "rect={} leaves out the blocks before ({}, {})",
         "stride={} leaves out the first {} work items", "{} takes a dictionary, not {}",
     ),
     diagnostic(

@@ -160,6 +160,7 @@ VERIFIER = (
         "{} uses slot {} of DST, which has {}",
         "{} uses slot {} of DST, whose number is not known",
         "a loop of {} turns counts slots of DST, which holds {}",
+        "{} takes {} tiles at once; half of DST holds {} in this mode",
     ),
     diagnostic(
         "V023", "a slot with the wrong contents",
@@ -202,6 +203,12 @@ VERIFIER = (
         "{} before {} is undone",
         "{} comes where no {} is to be undone",
         "the kernel ends while the packer still adds to what is in L1",
+    ),
+    diagnostic(
+        "V035", "rows taken for tiles, or tiles for rows",
+        "A circular buffer holds tiles, or rows of elements that the compute kernel makes tiles of.",
+        "Convert between the two, with the width of rows that the plan says.",
+        "{}: {} takes {} for {}; it holds {}",
     ),
     diagnostic(
         "V034", "an operation that is wrong in this mode",

@@ -407,7 +407,9 @@ class _Writer:
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)}, {self.constant(flags)})")
             return
         shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
-        if name in OPS and OPS[name].meaning is not None:
+        if name in OPS and OPS[name].engine == "block":
+            self.emit(depth, f"m.convert_front({self.constant(OPS[name])}, {', '.join(shown)})")
+        elif name in OPS and OPS[name].meaning is not None:
             self.emit(depth, f"m.compute({self.constant(OPS[name])}, {', '.join(shown)})")
         elif name.endswith(("_init", "_uninit")) and name not in OPS:
             self.emit(depth, f"m.initialise({self.constant(name[3:])}, [{', '.join(shown)}])")
@@ -715,7 +717,7 @@ class _Machine:
         self, role: str, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, row: int, column: int,
         rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
     ) -> bool:  # fmt: skip
-        exists = _existence(guards)
+        exists, row_tiles = _existence(guards), self.plan.buffer(cb).row_tiles
 
         def fill(block: Array) -> None:
             block[...] = 0.0
@@ -723,6 +725,11 @@ class _Machine:
                 for c in range(0, columns, FACE):
                     if exists(r, c):
                         strip = self._tensor_strip(tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                        if row_tiles:
+                            first = _place_in_rows(r, c, row_tiles, row_slots, column_slots)
+                            part = strip[0, : columns - c]
+                            block.reshape(-1)[first : first + part.size] = part
+                            continue
                         into, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
                         block[into][place][:, : strip.shape[1]] = strip
 
@@ -754,6 +761,21 @@ class _Machine:
                     self._set_page(tensor, page + r * stride + c, block[r * columns + c])
         return True
 
+    def tilize(self, source: str, target: str) -> None:
+        """A block of rows as tiles."""
+        self._convert(OPS["tt.tilize_block"], source, target, self.plan.buffer(source).row_tiles)
+
+    def untilize(self, source: str, target: str) -> None:
+        """A block of tiles as rows."""
+        self._convert(OPS["tt.pack_untilize_block"], source, target, self.plan.buffer(target).row_tiles)
+
+    def _convert(self, op: Op, source: str, target: str, tiles: int) -> None:
+        blocks = self.current if self.mode == "channels" else self.arrays
+        assert op.meaning is not None
+        for first in range(0, len(blocks[source]), tiles):
+            made = op.meaning(blocks[source][first : first + tiles])
+            blocks[target][first : first + tiles] = rounded(made, self.dtypes[target])
+
     def index_block(self, role: str, cb: str, axis: int) -> bool:
         """A tile of the row or column numbers of its elements."""
         tile = _index_tile(axis)
@@ -776,11 +798,15 @@ class _Machine:
         block = self._stored_block(role, cb)
         if block is None:
             return False
-        exists = _existence(guards)
+        exists, row_tiles = _existence(guards), self.plan.buffer(cb).row_tiles
         for r in range(0, rows, unit):
             for c in range(0, columns, FACE):
                 if exists(r, c):
                     strip = self._tensor_strip(tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                    if row_tiles:
+                        first = _place_in_rows(r, c, row_tiles, row_slots, column_slots)
+                        strip[0] = rounded(block.reshape(-1)[first : first + strip.shape[1]], self.dtypes[tensor])
+                        continue
                     source, place = _strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
                     strip[...] = rounded(block[source][place][:, : strip.shape[1]], self.dtypes[tensor])
         return True
@@ -908,10 +934,14 @@ class _Machine:
     ) -> None:  # fmt: skip
         element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
         first, size = slot_offset // element, count // element
+        self.queues[cb].unread = True
+        if self.plan.buffer(cb).row_tiles:
+            memory = self._rows_being_filled(cb, slot * 1024 + first, size)
+            memory[...] = rounded(self._part(tensor, page, offset // element, size), self.dtypes[cb])
+            return
         faces = _as_faces(self._tile_being_filled(cb, slot))
         faces[first : first + size] = self._part(tensor, page, offset // element, size)
         self._put(cb, slot, _from_faces(faces))
-        self.queues[cb].unread = True
 
     def noc_write_part(
         self, cb: str, slot: int, slot_offset: int, tensor: str, page: int, offset: int, count: int
@@ -921,7 +951,11 @@ class _Machine:
         self._part(tensor, page, offset // element, size)
         by_rows, array = self.plan.layout(tensor).page == "row", self.tensors[tensor][page]
         elements = array.copy() if by_rows else _as_faces(array)
-        elements[offset // element : offset // element + size] = _as_faces(self._get(cb, slot))[first : first + size]
+        if self.plan.buffer(cb).row_tiles:
+            given = self._rows_to_send(cb, slot * 1024 + first, size)
+        else:
+            given = _as_faces(self._get(cb, slot))[first : first + size]
+        elements[offset // element : offset // element + size] = given
         self._set_page(tensor, page, elements if by_rows else _from_faces(elements))
         self.queues[cb].unsent = True
         self.unwritten = True
@@ -939,6 +973,25 @@ class _Machine:
                 f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
             )
         return _as_faces(self._page(tensor, page))[first : first + size]
+
+    def _rows_being_filled(self, cb: str, first: int, size: int) -> Array:
+        """Elements of memory from the place on that is filled next."""
+        queue = self.queues[cb]
+        if first < 0 or first + size > queue.reserved * 1024:
+            raise self.fault(
+                f"tile {(first + size - 1) // 1024} of {cb} is written, {queue.reserved} are reserved",
+                "reserve more tiles",
+            )
+        return queue.tiles.reshape(-1)[queue.back * 1024 + first : queue.back * 1024 + first + size]
+
+    def _rows_to_send(self, cb: str, first: int, size: int) -> Array:
+        queue = self.queues[cb]
+        if first < 0 or first + size > queue.waited * 1024:
+            raise self.fault(
+                f"tile {(first + size - 1) // 1024} of {cb} is read, {queue.waited} were waited for",
+                "wait for more tiles",
+            )
+        return queue.tiles.reshape(-1)[queue.front * 1024 + first : queue.front * 1024 + first + size]
 
     def _tile_being_filled(self, cb: str, slot: int) -> Array:
         queue = self.queues[cb]
@@ -1017,6 +1070,20 @@ class _Machine:
                 "the order is acquire, commit, wait, release",
             )
         self.section = new
+
+    def convert_front(self, op: Op, source: str, target: str, tiles: int) -> None:
+        """Rows at the front of a buffer to tiles, or tiles to rows: in DST sections of its own."""
+        if self.started:
+            self._check_engine(op, (source, target, tiles))
+        if self.section:
+            raise self.fault(
+                f"{op.name} runs while DST is {self.section}, it should be released",
+                "put it before tile_regs_acquire or after tile_regs_release",
+            )
+        assert op.meaning is not None
+        made = op.meaning(np.stack([self._get(source, index) for index in range(tiles)]))
+        for index, page in enumerate(made):
+            self._put(target, index, page)
 
     def compute(self, op: Op, *values: Any) -> None:
         if self.started:
@@ -1203,6 +1270,14 @@ def _strip(
     column_tile, left = divmod(column + c, 32)
     number = page + r * matrix_stride + row_tile * stride + column_tile * column_stride
     return number, (slice(first, first + unit), slice(left, left + FACE))
+
+
+def _place_in_rows(r: int, c: int, row_tiles: int, row_slots: int, column_slots: int) -> int:
+    """Where an element of a block lies in a buffer of rows that are `row_tiles` tiles wide."""
+    row_tile, row = divmod(r, 32)
+    part, column = divmod(c, row_tiles * 32)
+    slot = row_tile * row_slots + part * row_tiles * column_slots
+    return slot * 1024 + row * row_tiles * 32 + column
 
 
 def _as_faces(tile: Array) -> Array:

@@ -20,7 +20,9 @@ from ttexplore.language.spans import caller_span
 from ttexplore.record import Span
 
 _SCHEDULE_KEYS = ("policy", "order", "rect", "stride", "chunk_k_tiles", "qk_chunk_tiles")
-_LAYOUT_KEYS = ("memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo", "page")
+_LAYOUT_KEYS = (
+    "memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo", "page", "through",
+)  # fmt: skip
 _ND_SHARD_KEYS = (
     "axes", "grid", "shard_shape_elems", "order", "align_tiles", "projected_grid", "projected_shard_tiles",
 )  # fmt: skip
@@ -71,7 +73,8 @@ class LayoutRequest:
 
     `axes` are the dimensions to divide and `grid` into how many parts each, `shard_shape` the elements of a part along
     each of them. `shard` is the same by the SDK's names for two dimensions: height, width, block. `page` is what a page
-    of the tensor is: a tile, or a row. `span` is the line that asks, None for an option.
+    of the tensor is: a tile, or a row, and `through` how rows become tiles. `span` is the line that asks, None for an
+    option.
     """
 
     memory: Literal["dram", "l1"] | None = None
@@ -86,6 +89,7 @@ class LayoutRequest:
     projected_shard_tiles: tuple[int, ...] | None = None
     dtype: str | None = None
     page: Literal["tile", "row"] | None = None
+    through: Literal["tilize", "runs"] | None = None
     span: Span | None = None
 
     def merged(self, later: LayoutRequest) -> LayoutRequest:
@@ -194,6 +198,8 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
         facts["dtype"] = str(dtype)
     if (page := given.get("page")) is not None:
         facts["page"] = one_of("page", page, ("tile", "row"))
+    if (through := given.get("through")) is not None:
+        facts["through"] = one_of("through", through, ("tilize", "runs"))
     if (nd_shard := given.get("nd_shard")) is not None:
         facts |= {"sharded": True} | _of_nd_shard(tensor, nd_shard)
     if facts.get("sharded") and "memory" not in facts:
@@ -286,8 +292,8 @@ def annotate_tt_layout(*arguments: Any, **values: Any) -> Any:
 
     Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype (``"bfp8_b"`` for tiles of 1088 bytes in which 16
     numbers share an exponent, else the tensor's own), tile_shape ([32, 32]), shard (height, width, block), grid, order
-    (row_major, column_major, match_shard), nd_shard, page (tile, row). In a kernel, as a decorator, or of a kernel.
-    Raises UsageError for other keys and values, Unsupported for a halo.
+    (row_major, column_major, match_shard), nd_shard, page (tile, row), through (tilize, runs) of rows. In a kernel,
+    as a decorator, or of a kernel. Raises UsageError for other keys and values, Unsupported for a halo.
     """
     if arguments and (is_buffer(arguments[0]) or (isinstance(arguments[0], str) and values)):
         arguments, values = ({arguments[0]: dict(values)}, *arguments[1:]), {}

@@ -1,4 +1,4 @@
-"""Moving tiles between circular buffers and DST: copy, pack, transpose, broadcast, fill."""
+"""Moving tiles between circular buffers and DST: copy, pack, transpose, broadcast, fill; rows to tiles and back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, scalar, tile
+from ttexplore.ops.op import Op, Tile, circular_buffer, dst, flag, integer, scalar, tile
 
 
 def _same(source: Tile) -> Tile:
@@ -137,6 +137,56 @@ PACK_L1_ACCUMULATE = Op(
     note="while enabled, pack_tile adds to the tile in L1; wolfpine 2.2 ignores it silently",
 )
 
+
+def _tilized(rows: Tile) -> Tile:
+    """32 rows of memory, (tiles, 32, 32) elements in order, as tiles side by side."""
+    count = len(rows)
+    return rows.reshape(32, count, 32).transpose(1, 0, 2)
+
+
+def _untilized(tiles: Tile) -> Tile:
+    """Tiles side by side, (tiles, 32, 32), as 32 rows of memory."""
+    return tiles.transpose(1, 0, 2).reshape(tiles.shape)
+
+
+TILIZE_BLOCK = Op(
+    "tilize_block",
+    (circular_buffer("source"), circular_buffer("out", "write"), integer("tiles")),
+    "tilize_block({source}, {tiles}, {out})",
+    "api/compute/tilize.h",
+    "block",
+    init="tilize_init({source}, {tiles}, {out})",
+    init_operands=("source", "out", "tiles"),
+    uninit="tilize_uninit({source}, {out})",
+    uninit_operands=("source", "out"),
+    meaning=_tilized,
+    takes="any",
+    gives="same",
+    source_a="source",
+    packs="out",
+    cycles=68,
+    note="32 rows of `tiles` x 32 elements become tiles: exactly of 16 bits, float32 is cut to TF32",
+)
+
+PACK_UNTILIZE_BLOCK = Op(
+    "pack_untilize_block",
+    (circular_buffer("source"), circular_buffer("out", "write"), integer("tiles")),
+    "pack_untilize_block<{tiles}>({source}, 1, {out})",
+    "api/compute/pack_untilize.h",
+    "block",
+    init="pack_untilize_init<{tiles}>({source}, {out})",
+    init_operands=("source", "out", "tiles"),
+    uninit="pack_untilize_uninit({out})",
+    uninit_operands=("out",),
+    meaning=_untilized,
+    takes="any",
+    gives="same",
+    source_a="source",
+    packs="out",
+    cycles=68,
+    note="tiles side by side become 32 rows: at most as many as half of DST holds",
+)
+
 MOVE_OPS = (
     COPY_TILE,
     TRANSPOSE_TILE,
@@ -146,4 +196,6 @@ MOVE_OPS = (
     PACK_TILE,
     FILL_TILE,
     PACK_L1_ACCUMULATE,
+    TILIZE_BLOCK,
+    PACK_UNTILIZE_BLOCK,
 )

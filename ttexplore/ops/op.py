@@ -16,7 +16,7 @@ Tile = NDArray[Any]
 TileKind = Literal["float32", "int32"]
 
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
-Engine = Literal["fpu", "sfpu", "pack", "sync", "noc", "riscv", "config"]
+Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,10 @@ class Op:
     size; a `float` prints as the bits of its float32. `init_operands` are the operands that the init takes, in order:
     the init is the IR operation ``tt.<name>_init`` with these arguments, `uninit` is ``tt.<name>_uninit`` likewise.
     An operation must run under its own init: no other init of its engine in between. `header` is the SDK header below
-    ``api/``. `source_a` and `source_b` name the cb operands whose data format the unpacker must be set to, `packs` the
-    cb operand whose format the packer must be set to.
+    ``api/``. An operation of the engine `block` unpacks, moves through DST and packs `tiles` tiles from the front of
+    its source to the next free ones of its target, in DST sections of its own: it stands outside of others. `source_a`
+    and `source_b` name the cb operands whose data format the unpacker must be set to, `packs` the cb operand whose
+    format the packer must be set to.
 
     `meaning` computes the result tile, of shape (32, 32), from the tiles that are read (cb and dst operands of
     access read or update) and the scalars, in operand order. `takes` is what the tiles hold that it reads, `any` for

@@ -36,7 +36,9 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
 
     `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
-    ``{"page": "row"}`` leaves it row-major; the plan's notes say what that costs.
+    ``{"page": "row"}`` leaves it row-major; the plan's notes say what that costs. Its rows become tiles, and tiles its
+    rows, in the compute kernel (``"through": "tilize"``, the default for 16 bits), or on the way, 16 elements at a time
+    (``"through": "runs"``, the default for 32 bits, which tilize does not keep whole).
     """
     roles = tensor_roles(program.kernel)
     sizes = size_variables(program.kernel)
@@ -49,10 +51,21 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
 
 
 def _cost_of_rows(layout: TensorLayout) -> str:
+    if layout.through == "tilize":
+        if layout.role == "input":
+            return (
+                f"{layout.name} is row-major, through tilize: the reader moves whole rows of each block, and the "
+                "compute kernel makes tiles of them, which is exact for 16 bits"
+            )
+        return (
+            f"{layout.name} is row-major, through untilize: the compute kernel makes rows of the tiles, which is exact "
+            "for 16 bits, and the writer moves whole rows of each block"
+        )
     transfers = TILE_ROWS * TILE_COLUMNS // FACE
+    mover = "reader" if layout.role == "input" else "writer"
     return (
-        f"{layout.name} is row-major: the {'reader' if layout.role == 'input' else 'writer'} moves {transfers} runs of "
-        f"{FACE} elements ({FACE * layout.element_bytes} bytes) for each tile, instead of one page"
+        f"{layout.name} is row-major, in runs: the {mover} moves {transfers} runs of {FACE} elements "
+        f"({FACE * layout.element_bytes} bytes) for each tile, instead of one page"
     )
 
 

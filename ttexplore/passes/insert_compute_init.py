@@ -269,9 +269,13 @@ class _Placer:
 
 
 def _tile_operation(statement: Any) -> Any:
-    """The one operation in a nest of loops, or the first thing that is no such loop."""
-    while type(statement) is tirx.For and len(statements(statement.body)) == 1:
-        statement = statements(statement.body)[0]
+    """The one operation in a nest of loops, besides those on circular buffers, or the first thing that is no such
+    loop."""
+    while type(statement) is tirx.For:
+        inner = [one for one in statements(statement.body) if not op_name(one).startswith("tt.cb_")]
+        if len(inner) != 1:
+            break
+        statement = inner[0]
     return statement
 
 

@@ -25,7 +25,8 @@ from ttexplore.ir.build import (
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
-from ttexplore.passes.split_device_kernel import pruned
+from ttexplore.passes.regions import Bounds
+from ttexplore.passes.split_device_kernel import packed_by, pruned
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
 
@@ -40,7 +41,14 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
                                                        tt.cb_push_back(A_shared, 4)
 
     A tile that the tensor does not have is set to zero, and not stored. Strips of faces are read into tiles of zeros.
-    Rows of row-major tensors are moved in runs of 16 elements, from their page to their face of a tile and back.
+    Rows of row-major tensors are moved in runs of 16 elements, from their page to their face of a tile and back, or
+    whole, to where the compute kernel makes tiles of them:
+
+        tt.tilize(A_rows, A_shared)  ==>  for n in range(4):
+                                              tt.cb_wait_front(A_rows, 2); tt.cb_reserve_back(A_shared, 2)
+                                              tt.tilize_block(A_rows, A_shared, 2)
+                                              tt.cb_push_back(A_shared, 2); tt.cb_pop_front(A_rows, 2)
+
     Where a circular buffer is the shard of a tensor, its blocks lie there already: nothing moves.
     Neighbouring loads share one barrier, so that all their transfers are under way together. A block is popped after
     its last use in the sequence that it arrived in.
@@ -48,7 +56,7 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     reader, writer = program.functions["reader"], program.functions["writer"]
     # What a block in its place leaves unused goes.
     functions = {
-        "reader": with_function_body(reader, pruned(_reader(statements(reader.body), program.plan), set())),
+        "reader": with_function_body(reader, pruned(_reader(reader, program.plan), set())),
         "compute": _compute(program.functions["compute"], program.plan),
         "writer": with_function_body(writer, pruned(_writer_kernel(writer, program.plan), set())),
     }
@@ -70,7 +78,8 @@ class _Transfers:
 class _Block:
     """A statement that moves a block between a tensor and a circular buffer; see BlockRegion for the operands."""
 
-    def __init__(self, statement: Any, plan: Plan) -> None:
+    def __init__(self, statement: Any, plan: Plan, bounds: Bounds) -> None:
+        self.bounds = bounds
         self.reads = op_name(statement).startswith("tt.read")
         self.strips = op_name(statement).endswith("strips")
         self.statement = statement
@@ -79,6 +88,7 @@ class _Block:
         self.layout = plan.layout(str(self.tensor.name))
         buffer = plan.buffer(str(self.cb.name))
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
+        self.row_tiles = buffer.row_tiles
         if self.strips:
             page, row_stride, matrix_stride, row, column, rows, columns, unit, row_slots, column_slots, *guards = rest
             self.unit, self.matrix_stride = int(unit.value), int(matrix_stride.value)
@@ -97,6 +107,8 @@ class _Block:
         """None for a block that lies in its place: in the shard that the circular buffer is."""
         if self.in_place:
             return _Transfers([], [], False)
+        if self.row_tiles:
+            return self._rows()
         return self._strips() if self.strips else self._tiles()
 
     def _tiles(self) -> _Transfers:
@@ -165,6 +177,65 @@ class _Block:
             clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
         return _Transfers(_loops(rows, columns, move), clears, False)
 
+    def _rows(self) -> _Transfers:
+        """Whole rows, or as much of them as `row_tiles` tiles take, to 32 rows of memory and back."""
+        element, step = self.layout.element_bytes, self.row_tiles * TILE_COLUMNS
+        known, ranges = self.bounds.proofs, self.bounds.ranges
+        ends: list[bool] = []
+
+        def part(first: int, turns: int, elements: int) -> list[Any]:
+            """The parts of `elements` elements of each row."""
+
+            def move(r: Any, at: Any) -> list[Any]:
+                for index, extent in ((r, self.rows), (at, turns)):
+                    if isinstance(index, ir.Var):
+                        for one in (known, ranges):
+                            one.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
+                c: Any = at + first
+                # Where each row of the block is one of another matrix, it is the same row of all of them.
+                row = self.row if self.matrix_stride else self.row + r
+                page = self.page + r * self.matrix_stride + row * self.row_stride
+                column: Any = self.column + c * step
+                row_tile = tirx.floordiv(r, TILE_ROWS)
+                slot = row_tile * self.row_slots + c * (self.row_tiles * self.column_slots)
+                within = tirx.floormod(r, TILE_ROWS) * (step * element)
+                page, column, offset, slot, within = (
+                    ranges.simplify(one) for one in (page, column, column * element, slot, within)
+                )
+
+                def moved(count: Any) -> Any:
+                    size = count * element
+                    if self.reads:
+                        return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
+                    return op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
+
+                width: Any = self.layout.shape[-1]
+                whole = column + elements <= width
+                if known.can_prove(whole):
+                    made = moved(elements)
+                else:
+                    ends.append(True)
+                    starts = known.can_prove(tirx.floormod(column, elements) == 0)
+                    rest = moved(width % elements if starts and width % elements else width - column)
+                    made = when(ranges.simplify(whole), [moved(elements)], otherwise=[rest])
+                    if known.can_prove(tirx.Not(whole)):
+                        made = rest
+                tests = [] if self.condition is None else [self.condition]
+                for guard, index, size in ((self.row_guard, r, 1), (self.column_guard, c, step)):
+                    if guard and not known.can_prove(test := guard[0] + index * size < guard[1]):
+                        tests.append(ranges.simplify(test))
+                return [when(functools.reduce(tirx.And, tests), [made])] if tests else [made]
+
+            return _loops(self.rows, turns, move)
+
+        turns, rest = divmod(self.columns, step)
+        made = [*(part(0, turns, step) if turns else []), *(part(turns, 1, rest) if rest else [])]
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
+        clears: list[Any] = []
+        if self.reads and not full:
+            clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
+        return _Transfers(made, clears, False)
+
     def _test(self, r: Any, row_step: int, rows: int, c: Any, column_step: int, columns: int) -> Any:
         """Whether a tile or strip exists in the tensor; None where that is known."""
         known = _known((r, rows), (c, columns))
@@ -209,7 +280,11 @@ def _loops(rows: int, columns: int, make: Any) -> list[Any]:
 # Reader
 
 
-def _reader(body: list[Any], plan: Plan) -> list[Any]:
+def _reader(function: Any, plan: Plan) -> list[Any]:
+    return _reader_body(statements(function.body), plan, Bounds(function))
+
+
+def _reader_body(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
     made: list[Any] = []
     group: list[_Block] = []
 
@@ -218,8 +293,9 @@ def _reader(body: list[Any], plan: Plan) -> list[Any]:
         group.clear()
 
     for statement in body:
+        bounds.enter(statement)
         if op_name(statement) in ("tt.read_block", "tt.read_strips"):
-            block = _Block(statement, plan)
+            block = _Block(statement, plan, bounds)
             if any(other.cb.same_as(block.cb) for other in group):
                 flush()
             group.append(block)
@@ -231,7 +307,7 @@ def _reader(body: list[Any], plan: Plan) -> list[Any]:
             made += [_stamped(part, statement) for part in parts]
             continue
         if isinstance(statement, tirx.For):
-            statement = with_body(statement, _reader(statements(statement.body), plan))
+            statement = with_body(statement, _reader_body(statements(statement.body), plan, bounds))
         made.append(statement)
     flush()
     return made
@@ -267,21 +343,23 @@ def _read(group: list[_Block]) -> list[Any]:
 
 def _writer_kernel(function: Any, plan: Plan) -> list[Any]:
     """The writer, which leaves only when everything it sent has arrived."""
+    bounds = Bounds(function)
     stores = [
         s for s in walk(function.body)
-        if op_name(s) in ("tt.write_block", "tt.write_strips") and not _Block(s, plan).in_place
+        if op_name(s) in ("tt.write_block", "tt.write_strips") and not _Block(s, plan, bounds).in_place
     ]  # fmt: skip
-    body = _writer(statements(function.body), plan)
+    body = _writer(statements(function.body), plan, bounds)
     return [*body, _stamped(op("noc_write_barrier"), stores[-1])] if stores else body
 
 
-def _writer(body: list[Any], plan: Plan) -> list[Any]:
+def _writer(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
     made: list[Any] = []
     for statement in body:
+        bounds.enter(statement)
         if isinstance(statement, tirx.For):
-            made.append(with_body(statement, _writer(statements(statement.body), plan)))
+            made.append(with_body(statement, _writer(statements(statement.body), plan, bounds)))
         elif op_name(statement) in ("tt.write_block", "tt.write_strips"):
-            block = _Block(statement, plan)
+            block = _Block(statement, plan, bounds)
             flushed = [] if block.in_place else [op("noc_writes_flushed")]
             parts = [
                 op("cb_wait_front", block.cb, block.count), *block.transfers().loops, *flushed,
@@ -301,7 +379,12 @@ def _compute(function: Any, plan: Plan) -> Any:
     for statement in walk(function.body):
         for name in _reads(statement):
             totals[name] = totals.get(name, 0) + 1
-    return with_function_body(function, _Compute(plan, totals).body(statements(function.body)))
+    converted = {str(arguments(one)[0].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
+    return with_function_body(function, _Compute(plan, totals, converted).body(statements(function.body)))
+
+
+# What becomes of a block of rows, or of tiles.
+_CONVERSIONS = {"tt.tilize": "tilize_block", "tt.untilize": "pack_untilize_block"}
 
 
 def _reads(statement: Any) -> list[str]:
@@ -325,45 +408,58 @@ def _reads_inside(statement: Any) -> list[str]:
 
 
 class _Compute:
-    def __init__(self, plan: Plan, totals: dict[str, int]) -> None:
-        self.plan, self.totals = plan, totals
+    """`totals` count the reads of each circular buffer, `converted` are those whose blocks become tiles or rows."""
+
+    def __init__(self, plan: Plan, totals: dict[str, int], converted: set[str]) -> None:
+        self.plan, self.totals, self.converted = plan, totals, converted
 
     def body(self, body: list[Any]) -> list[Any]:
         before: dict[int, list[Any]] = {}
         after: dict[int, list[Any]] = {}
-        children = [with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s for s in body]
+        children = [[with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body]
         for position, statement in enumerate(body):
             arrived = self._arrives(statement)
             if arrived is not None:
                 self._consume(arrived, position, body, before, after)
-            packed = self._packs(statement)
-            if packed is not None:
+            packed = packed_by(statement)
+            if op_name(statement) in _CONVERSIONS:
+                children[position] = self._convert(statement)
+            elif packed is not None:
                 count = self.plan.buffer(str(packed.name)).block_pages
                 before.setdefault(position, []).append(_stamped(op("cb_reserve_back", packed, count), statement))
                 after.setdefault(position, []).insert(0, _stamped(op("cb_push_back", packed, count), statement))
         made: list[Any] = []
-        for position, child in enumerate(children):
+        for position, (statement, child) in enumerate(zip(body, children, strict=True)):
             made += before.get(position, [])
-            if op_name(child) not in ("tt.receive_block", "tt.send_block"):
-                made.append(child)
+            if op_name(statement) not in ("tt.receive_block", "tt.send_block"):
+                made += child
             made += after.get(position, [])
         return made
 
-    def _packs(self, statement: Any) -> Any:
-        """The circular buffer that a tile loop packs into, else None."""
-        if not isinstance(statement, tirx.For):
-            return None
-        inner = statements(statement.body)
-        return arguments(inner[0])[2] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
+    def _convert(self, statement: Any) -> list[Any]:
+        """Rows to tiles, or tiles to rows: as many at once as make one row of tiles in the buffer of rows."""
+        source, target = arguments(statement)
+        by_rows = [one for one in (source, target) if self.plan.buffer(str(one.name)).row_tiles]
+        buffer = self.plan.buffer(str(by_rows[0].name))
+        count = buffer.row_tiles
+        made = [
+            op("cb_wait_front", source, count), op("cb_reserve_back", target, count),
+            op(_CONVERSIONS[op_name(statement)], source, target, count),
+            op("cb_push_back", target, count), op("cb_pop_front", source, count),
+        ]  # fmt: skip
+        turns = buffer.block_pages // count
+        made = made if turns == 1 else [loop(variable("n"), turns, made)]
+        return [_stamped(one, statement) for one in made]
 
     def _arrives(self, statement: Any) -> Any:
-        """The circular buffer whose block is complete after this statement and is the compute kernel's to use."""
+        """The circular buffer whose block is complete after this statement and is the compute kernel's to use; not what
+        is converted as a whole, which waits for it and pops it."""
+        arrived = packed_by(statement)
         if op_name(statement) == "tt.receive_block":
-            return arguments(statement)[0]
-        packed = self._packs(statement)
-        if packed is not None and self.plan.buffer(str(packed.name)).consumer == "compute":
-            return packed
-        return None
+            arrived = arguments(statement)[0]
+        if arrived is None or self.plan.buffer(str(arrived.name)).consumer != "compute":
+            return None
+        return None if str(arrived.name) in self.converted else arrived
 
     def _consume(
         self, cb: Any, position: int, body: list[Any], before: dict[int, list[Any]], after: dict[int, list[Any]]

@@ -44,6 +44,7 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
                                                           tt.relu_tile(C_local[t])
         T.copy(C_local, C_out)               ==>  for t in range(16):
                                                       tt.pack_tile(C_local[t], C_out, t)
+        T.copy(A_shared_rows, A_shared)      ==>  tt.tilize(A_shared_rows, A_shared)
 
     Buffers become blocks of tiles. A value that occurs twice in a T.Parallel block is computed once. `eltwise` chooses
     its engine: with ``auto`` sums, differences and products run on the FPU where both operands are bfloat16 blocks in
@@ -74,6 +75,7 @@ class _Lowering:
         self.plan = self.program.plan
         self.storage = TileStorage(self.plan)
         self.tiles = self.storage.tiles
+        self.rows = {buffer.name for buffer in self.plan.buffers if buffer.row_tiles}
         self.bounds = Bounds(self.program.kernel)
         self.rounded = _read_by_others_than_packers(self.program.kernel)
 
@@ -136,6 +138,9 @@ class _Lowering:
 
     def on_chip_copy(self, statement: Any, source: Any, target: Any, target_block: Any) -> list[Any]:
         storage, count = self.storage, self.storage.count(target)
+        for name, rows in (("tilize", source), ("untilize", target)):
+            if str(rows.name) in self.rows:
+                return [op(name, source, target)]
         if attribute(statement, "transpose"):
             if dtype_of(source) == "float32":
                 self.reasons.append(f"{source.name} is transposed: float32 is cut to 10 bits of fraction on the way")

@@ -71,6 +71,10 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
     memory = request.memory or "dram"
     if request.page == "row":
         return _by_rows(layout, request)
+    if request.through is not None:
+        raise UsageError(
+            f"{layout.name} is to go through {request.through!r}, and its pages are tiles", hint='add page="row"'
+        )
     if not request.sharded:
         if request.grid is not None or request.shard_shape is not None:
             raise UsageError(f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"')
@@ -97,7 +101,15 @@ def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
             hint='leave out page="row" or the dtype',
         )
     shape = layout.shape if len(layout.shape) > 1 else (1, *layout.shape)
-    return dataclasses.replace(layout, page="row", padded_shape=shape, padding="none")
+    narrow = layout.element_bytes == 2
+    if request.through == "tilize" and not narrow:
+        raise Unsupported(
+            f"{layout.name} through tilize: it holds {layout.data_format}, "
+            + ("which tilize cuts to TF32" if layout.data_format == "Float32" else "which is unpacked past it"),
+            hint='leave out through, or use through="runs": every element stays what it is',
+        )
+    through = request.through or ("tilize" if narrow else "runs")
+    return dataclasses.replace(layout, page="row", padded_shape=shape, padding="none", through=through)
 
 
 def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:

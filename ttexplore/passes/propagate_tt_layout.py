@@ -21,7 +21,15 @@ from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
-from ttexplore.plan import FORMAT_OF_DTYPE, TILE_COLUMNS, CircularBuffer, ComputeConfig, Plan, TensorLayout
+from ttexplore.plan import (
+    FORMAT_OF_DTYPE,
+    HALF_DST_TILES,
+    TILE_COLUMNS,
+    CircularBuffer,
+    ComputeConfig,
+    Plan,
+    TensorLayout,
+)
 from ttexplore.target import Target
 
 FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
@@ -122,7 +130,20 @@ def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
         unpack_to_dest=exact, tile_order=staging.order, origin=staging.span, reason=staging.reason,
+        row_tiles=_row_tiles(staging, wide_dst),
     )  # fmt: skip
+
+
+def _row_tiles(staging: StagingBuffer, wide_dst: bool) -> int:
+    """How many tiles wide the rows are that a buffer of rows holds in a run; 0 for one of tiles."""
+    if not staging.rows:
+        return 0
+    columns = staging.tile_grid[1]
+    if staging.producer == "reader":
+        # Tiles that go down columns are made one at a time.
+        return columns if staging.order == "row_major" else 1
+    most = HALF_DST_TILES[wide_dst]
+    return next(count for count in range(min(columns, most), 0, -1) if columns % count == 0)
 
 
 def tensors_in_l1(plan: Plan) -> tuple[TensorLayout, ...]:

@@ -4,6 +4,7 @@ A block of a tensor is moved tile by tile where it starts on a tile boundary and
 Else it is moved in *strips*: 1 to 16 rows of 16 columns, which lie one after another in one face of a tile. What a
 block does not cover of its own tiles is zero after a load, and never stored. Of a row-major tensor, whose pages are
 rows, a strip is one row of 16 columns, or fewer at the end: reader and writer take them to, and from, their faces.
+Where the compute kernel makes tiles of rows, a strip is a row of the block, or a part of it that is some tiles wide.
 """
 
 from __future__ import annotations
@@ -278,6 +279,15 @@ def _no_strips(
             f"use a multiple of {FACE} columns, or all of them",
         )
     row_bytes = FACE * layout.element_bytes
+    if layout.through == "tilize":
+        start = alignment // layout.element_bytes
+        if bounds.proves(tirx.floormod(columns.low, start) == 0):
+            return None
+        return (
+            f"it starts at {columns.low} along its last axis, and the memory of this chip is read in units of "
+            f"{alignment} bytes, which are {start} elements",
+            f"start at multiples of {start}",
+        )
     if layout.page == "row":
         # Every second row of a face lies at an odd multiple of these bytes.
         if row_bytes % alignment == 0:
@@ -285,7 +295,7 @@ def _no_strips(
         return (
             f"it is row-major, its runs of {FACE} elements are {row_bytes} bytes, and the memory of this chip is read "
             f"in units of {alignment} bytes",
-            'use float32, or leave the tensor in tiles: page="tile"',
+            'leave out through: the compute kernel makes tiles of rows; or leave the tensor in tiles: page="tile"',
         )
     if unit * row_bytes % alignment and not (matrix is None and _on_tile(rows, TILE_ROWS, bounds)):
         fit = alignment // row_bytes

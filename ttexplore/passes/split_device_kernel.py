@@ -66,6 +66,8 @@ def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
                 made += _sent(statement, plan)
         elif role_of(statement) == role:
             made.append(statement)
+            if role == "compute":
+                made += _sent(statement, plan)
         elif role == "compute" and role_of(statement) == "reader":
             cb = arguments(statement)[0 if op_name(statement) == "tt.index_block" else 1]
             if plan.buffer(str(cb.name)).consumer == "compute":
@@ -74,13 +76,19 @@ def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
 
 
 def _sent(statement: Any, plan: Plan) -> list[Any]:
-    """The marker after a tile loop that packs a block for the writer."""
-    inner = statements(statement.body)
-    if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile":
-        cb = arguments(inner[0])[2]
-        if plan.buffer(str(cb.name)).consumer == "writer":
-            return [_marker("send_block", cb, plan, statement)]
+    """The marker after what packs a block for the writer."""
+    cb = packed_by(statement)
+    if cb is not None and plan.buffer(str(cb.name)).consumer == "writer":
+        return [_marker("send_block", cb, plan, statement)]
     return []
+
+
+def packed_by(statement: Any) -> Any:
+    """The circular buffer that a tile loop packs a block into, or that gets a block of rows or tiles; else None."""
+    if op_name(statement) in ("tt.tilize", "tt.untilize"):
+        return arguments(statement)[1]
+    inner = statements(statement.body) if isinstance(statement, tirx.For) else []
+    return arguments(inner[0])[2] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
 
 
 def _marker(name: str, cb: Any, plan: Plan, statement: Any) -> Any:

@@ -8,7 +8,7 @@ that the FPU multiplies and that is stored or copied on as float32, which has to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tvm import tirx
@@ -42,7 +42,7 @@ class StagingBuffer:
     `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
     `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `data_format` is that of the
     tensor whose tiles it holds, empty for that of the dtype. `reason` says why a value that has storage already gets
-    this one, where that is not plain from the kernel.
+    this one, where that is not plain from the kernel. `rows` says that it holds rows of elements.
     """
 
     name: str
@@ -57,6 +57,7 @@ class StagingBuffer:
     exact: bool = True
     data_format: str = ""
     reason: str = ""
+    rows: bool = False
 
     @property
     def tiles(self) -> int:
@@ -117,16 +118,18 @@ def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def plan_staging(function: Any, default_stages: int, layouts: Sequence[TensorLayout]) -> Staging:
-    """Decide the storage of every on-chip value of a kernel whose tensors have these layouts.
+    """Decide the storage of every on-chip value of a kernel whose tensors have these layouts. What goes through tilize
+    gets a circular buffer of rows besides that of tiles.
 
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
     staging = Staging()
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
+    tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipeline_depths(function), _innermost_loops(function)
     for web in webs(function):
         _check_block(web)
-        _Web(web, staging, pipelines, loops, default_stages, tensors).place()
+        _Web(web, staging, pipelines, loops, default_stages, tensors).place(tilized)
     return staging
 
 
@@ -190,7 +193,57 @@ class _Web:
         self.stores = [read for read, role in web.reads if role == "source" and _tensor_of_store(read) is not None]
         self.uses = [(read, role) for read, role in web.reads if not any(read.same_as(store) for store in self.stores)]
 
-    def place(self) -> None:
+    def place(self, tilized: frozenset[str]) -> None:
+        self._place()
+        loads = [load for load in self.loads if str(_tensor_of_load(load).name) in tilized]
+        stores = [store for store in self.stores if str(_tensor_of_store(store).name) in tilized]
+        straight = [store for store in stores if self._is_straight(store)]
+        for load in loads:
+            if not straight:
+                self._load_rows(load)
+        for store in stores:
+            if loads and store in straight:
+                # What comes and goes in rows is never in tiles.
+                name = self.staging.reads[(store, self.web.buffer, "source")]
+                self.staging.buffers[name] = replace(self.staging.buffers[name], rows=True)
+            else:
+                self._store_rows(store)
+
+    def _is_straight(self, store: Any) -> bool:
+        """Whether the reader fills what the writer stores from."""
+        name = self.staging.reads[(store, self.web.buffer, "source")]
+        return self.staging.buffers[name].producer == "reader"
+
+    def _load_rows(self, load: Any) -> None:
+        """Let the reader fill a buffer of rows, and the compute kernel that of tiles from it."""
+        key = (load, self.web.buffer)
+        name = self.staging.writes[key]
+        tiles = self.staging.buffers[name]
+        reason = f"rows of {_tensor_of_load(load).name}, which the compute kernel makes tiles of"
+        # The tiles are packed and used by one kernel: another stage would hold nothing.
+        stages = tiles.stages if tiles.consumer == "writer" else 1
+        self.staging.buffers[name] = replace(tiles, producer="compute", stages=stages)
+        self.staging.writes[key] = self._add(
+            f"{name}_rows", "cb", producer="reader", stages=tiles.stages, dtype=tiles.dtype,
+            data_format=tiles.data_format, order=tiles.order, rows=True, reason=reason,
+        )  # fmt: skip
+        self.staging.after.setdefault(load, []).insert(0, (self.staging.writes[key], name, False))
+
+    def _store_rows(self, store: Any) -> None:
+        """Let the compute kernel fill a buffer of rows from that of tiles, and the writer store from it."""
+        key = (store, self.web.buffer, "source")
+        name = self.staging.reads[key]
+        tiles = self.staging.buffers[name]
+        reason = f"rows of {_tensor_of_store(store).name}, which the compute kernel makes of tiles"
+        stages = tiles.stages if tiles.producer == "reader" else 1
+        self.staging.buffers[name] = replace(tiles, consumer="compute", stages=stages)
+        self.staging.reads[key] = self._add(
+            f"{name}_rows", "cb", consumer="writer", stages=tiles.stages, dtype=tiles.dtype,
+            data_format=tiles.data_format, rows=True, reason=reason,
+        )  # fmt: skip
+        self.staging.before.setdefault(store, []).append((name, self.staging.reads[key], False))
+
+    def _place(self) -> None:
         if not self.computed and len(self.loads) == 1 and self._same_format(self.loads[0]):
             self._place_loaded(self.loads[0])
         elif self._is_plain_output():

@@ -49,6 +49,8 @@ def _stretch(touched: list[set[Any]], start: int, spilled: dict[Any, Spill]) -> 
 
 def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None:
     nests = [one for one in body if _is_nest(one)]
+    if any(has_own_sections(one) for one in body):
+        return None
     if not nests or not all(_turns_alike(one) for one in nests):
         return None
     packs = [i for i, one in enumerate(body) if _is_pack(one)]
@@ -76,7 +78,7 @@ def can_stay(statement: Any, capacity: int) -> bool:
     """Whether the values of a loop fit DST together, and nothing in it is packed."""
     values = values_in(statement)
     return (
-        _is_nest(statement) and _turns_alike(statement)
+        _is_nest(statement) and _turns_alike(statement) and not has_own_sections(statement)
         and sum(_tiles(value) for value in values) <= capacity
     )  # fmt: skip
 
@@ -110,6 +112,11 @@ def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any
     for one in made:
         stamp(one, statement.span)
     return made
+
+
+def has_own_sections(statement: Any) -> bool:
+    """Whether something in a statement takes DST for itself: nothing stays there through it."""
+    return any((op := OPS.get(op_name(inner))) is not None and op.engine == "block" for inner in walk(statement))
 
 
 def _is_nest(statement: Any) -> bool:

@@ -14,6 +14,7 @@ from ttexplore.errors import VerifyError
 from ttexplore.ir.build import scope_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
+from ttexplore.ops import OPS
 from ttexplore.passes.verify.circular_buffers import check_balance, check_protocol, check_users
 from ttexplore.passes.verify.dst import check_dst
 from ttexplore.passes.verify.engine import check_engine
@@ -82,11 +83,19 @@ class Verifier:
             if plan.partition is not None and changed & {"reader", "writer"}:
                 check_pages(self.skeletons, plan, self.stored or {})
         compute = self.skeletons["compute"]
-        if any(name.startswith("tt.tile_regs_") for name in compute.names):
+        if _has_sections(compute):
             assert plan.compute is not None
             check_dst(compute, plan.compute)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
             check_engine(compute, plan)
+
+
+def _has_sections(compute: Skeleton) -> bool:
+    """Whether the sections of DST are there: from D5 on, or because nothing needs any."""
+    known = [OPS[name] for name in compute.names if name in OPS]
+    if any(op.name.startswith("tile_regs_") for op in known):
+        return True
+    return any(op.engine == "block" for op in known) and not any(o.kind == "dst" for op in known for o in op.operands)
 
 
 def _spans(role: str, function: Any) -> None:

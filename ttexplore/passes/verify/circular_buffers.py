@@ -14,6 +14,8 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ops import OPS
+from ttexplore.ops.move import TILIZE_BLOCK
+from ttexplore.ops.op import Op
 from ttexplore.passes.verify.expression import (
     Expression,
     Range,
@@ -256,7 +258,10 @@ class _Protocol(Walk):
             for buffer in plan.buffers
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
-        self.known: dict[Any, Range] = {}
+        # What all cores are given lies between the least and the most that one is given.
+        cores = plan.partition.cores if plan.partition is not None else ()
+        values = {name: [core.values.get(name, 0) for core in cores] for core in cores for name in core.values}
+        self.known: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
         # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
         # over all turns.
         self.outside: dict[Any, Range] | None = None
@@ -321,12 +326,19 @@ class _Protocol(Walk):
         self.entered[loop.variable] = self.clock
         for first, last in self.parts(loop):
             if first is None or last is None:
-                self.known.pop(loop.variable, None)
+                self.bounded(loop)
             else:
                 self.known[loop.variable] = (first, last)
             self.turns(loop, None if first is None or last is None else last - first + 1)
         if loop.turns is not None and isinstance(loop.low, int):
             self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
+
+    def bounded(self, loop: Loop) -> None:
+        """What is known of the variable of a loop whose length differs by core."""
+        self.known.pop(loop.variable, None)
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        if low is not None and extent is not None and extent[1] > 0:
+            self.known[loop.variable] = (int(low[0]), int(low[1] + extent[1] - 1))
 
     def parts(self, loop: Loop) -> list[tuple[int | None, int | None]]:
         """The turns of a loop as ranges: the first, the last and those between, where a condition asks for the turn."""
@@ -596,6 +608,7 @@ class _Protocol(Walk):
         assert op is not None
         touched = touches(op.ir_name)
         reach = op.reach(call.values) if op.reach is not None and touched else {}
+        self.kinds(call, op)
         for operand, of, reads in touched:
             name = call.values[of]
             end = self.ends.get(name)
@@ -607,9 +620,35 @@ class _Protocol(Walk):
                     "name a buffer that this kernel fills or empties",
                     call,
                 )
-            self.touch(call, end, call.values[operand], reach.get(operand, 1), reads=reads)
+            if end.buffer.row_tiles and op.engine == "noc" and "count_bytes" in call.values:
+                self.touch_rows(call, end, call.values[operand], reads=reads)
+            else:
+                self.touch(call, end, call.values[operand], reach.get(operand, 1), reads=reads)
+        if op.engine == "block":
+            for operand in op.operands:
+                if operand.kind == "cb":
+                    end = self.ends[call.values[operand.name]]
+                    self.touch(call, end, 0, call.values["tiles"], reads=operand.access == "read")
         if op.engine == "noc":
             self.transfer(call)
+
+    def kinds(self, call: Call, op: Op) -> None:
+        """What computes takes tiles; rows become tiles, and tiles rows, of the width that their buffer says."""
+        if op.engine not in ("fpu", "pack", "block"):
+            return
+        rows = {o.name: self.plan.buffer(call.values[o.name]).row_tiles for o in op.operands if o.kind == "cb"}
+        wanted = dict.fromkeys(rows, 0)
+        if op.engine == "block":
+            wanted["source" if op is TILIZE_BLOCK else "out"] = call.values["tiles"]
+        for operand, held in rows.items():
+            if held != wanted[operand]:
+                raise self.fault(
+                    f"{self.who}: {op.name} takes {call.values[operand]} for {_held(wanted[operand])}; "
+                    f"it holds {_held(held)}",
+                    "make tiles of rows with tilize_block and rows of tiles with pack_untilize_block, as wide as the "
+                    "buffer says",
+                    call,
+                )
 
     def transfer(self, call: Call) -> None:
         op = call.op
@@ -623,6 +662,21 @@ class _Protocol(Walk):
             else:
                 end.unsent = True
                 self.unwritten = call
+
+    def touch_rows(self, call: Call, end: _End, slot: Expression, *, reads: bool) -> None:
+        """A part of the memory of a buffer of rows: the pages that it lies in, from the first to the last."""
+        assert call.op is not None
+        page_bytes, size = end.buffer.page_bytes, call.values["count_bytes"]
+        start = ("+", ("*", slot, page_bytes), call.values["slot_offset_bytes"])
+        offsets: list[Expression] = [0, ("-", size, 1)]
+        if isinstance(size, int):
+            offsets = [*range(0, size, page_bytes), size - 1]
+        before = end.written
+        for offset in offsets:
+            self.touch(call, end, ("//", ("+", start, offset), page_bytes), 1, reads=reads)
+        if not isinstance(size, int):
+            # It can be less.
+            end.written = before
 
     def touch(self, call: Call, end: _End, index: Expression, count: int, *, reads: bool) -> None:
         assert call.op is not None
@@ -690,6 +744,10 @@ def touches(name: str) -> tuple[tuple[str, str, bool], ...]:
     operands = OPS[name].operands
     access = {operand.name: operand.access for operand in operands}
     return tuple((o.name, o.of, access[o.of] == "read") for o in operands if o.kind in ("tile", "slot"))
+
+
+def _held(row_tiles: Expression) -> str:
+    return "tiles" if row_tiles == 0 else f"rows of {show(row_tiles)} tiles"
 
 
 def _both(one: frozenset[int] | None, two: frozenset[int] | None) -> frozenset[int]:

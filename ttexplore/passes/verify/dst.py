@@ -9,7 +9,7 @@ import numpy as np
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
-from ttexplore.plan import ComputeConfig
+from ttexplore.plan import HALF_DST_TILES, ComputeConfig
 
 _STEPS = {
     "tt.tile_regs_acquire": ("released", "acquired"),
@@ -41,6 +41,7 @@ def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
 class _Dst(Walk):
     def __init__(self, skeleton: Skeleton, compute: ComputeConfig) -> None:
         self.capacity = compute.dst_tiles
+        self.untilized = HALF_DST_TILES[compute.fp32_dest_acc_en]
         self.section = "released"
         self.begun: Any = None
         # Slots that surely, and possibly, hold something that this section has put there.
@@ -126,9 +127,31 @@ class _Dst(Walk):
                 self.begun = call.span
                 self.written = self.touched = frozenset()
             return
-        if call.op is None or call.phase or not call.dst:
+        if call.op is None or call.phase:
             return
-        self.operation(call)
+        if call.op.engine == "block":
+            self.block(call)
+        elif call.dst:
+            self.operation(call)
+
+    def block(self, call: Call) -> None:
+        """What has DST sections of its own."""
+        assert call.op is not None
+        if self.section != "released":
+            raise VerifyError(
+                f"{call.op.name} runs while DST is {self.section}, it should be released",
+                hint="it acquires and releases DST itself: put it before tile_regs_acquire, or after tile_regs_release",
+                span=call.span,
+            )
+        if call.op.name != "pack_untilize_block":
+            return
+        tiles = call.values["tiles"]
+        if not isinstance(tiles, int) or tiles > self.untilized:
+            raise VerifyError(
+                f"{call.op.name} takes {show(tiles)} tiles at once; half of DST holds {self.untilized} in this mode",
+                hint="make rows of fewer tiles at once",
+                span=call.span,
+            )
 
     def operation(self, call: Call) -> None:
         op = call.op

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ttexplore.errors import VerifyError
+from ttexplore.ops.op import Op
 from ttexplore.passes.verify.expression import show
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import Plan
@@ -118,7 +119,7 @@ class _Engine(Walk):
             self.set(_PLACES[name[4:]], call.values["new"])
         elif name == "pack_l1_accumulate":
             self.adds_in_l1 = None if call.values["enable"] == 0 else call
-        elif call.op is not None and call.op.engine in ("fpu", "sfpu", "pack"):
+        elif call.op is not None and call.op.engine in ("fpu", "sfpu", "pack", "block"):
             self.operation(call)
 
     def start(self, call: Call) -> None:
@@ -191,7 +192,7 @@ class _Engine(Walk):
                     raise self.wrong(call, f"{op.name} of {cb} ({data_format})")
         if op.dst_bits not in (None, self.bits):
             raise self.wrong(call, op.name)
-        if self.pending is not None and self.pending.op is not op and op.engine == "fpu":
+        if self.pending is not None and self.pending.op is not op and _disturbed(self.pending, op):
             raise self.undone(self.pending, f"{op.name} comes")
         if op.uninit:
             self.pending = call
@@ -243,6 +244,12 @@ class _Engine(Walk):
             hint=call.op.note or "use another operation, or the other width of DST",
             span=call.span,
         )
+
+
+def _disturbed(pending: Call, op: Op) -> bool:
+    """Whether what is to be undone changes what an operation does: that of the packer only where it packs itself."""
+    assert pending.op is not None
+    return op.engine in ("fpu", "block") or (op.engine == "pack" and bool(pending.op.packs))
 
 
 def _joined(one: _State, two: _State) -> _State:

@@ -34,13 +34,16 @@ Rows = NDArray[np.int64]
 Pages = NDArray[np.bool_]
 # More turns than this are bounded instead of followed.
 _MOST_ROWS = 1 << 22
+# No page has so many bytes.
+_ANY_SIZE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """One transfer operation as it runs: for each row the core (its position in the partition) and the page's range.
 
-    Of a page, `count_bytes` from `offset_bytes` on are moved; all of it if there is no offset.
+    Of a page, at most `count_bytes` (one number, or one for each row) from `offset_bytes` on are moved; all of it if
+    there is no offset.
     """
 
     call: Call
@@ -49,7 +52,7 @@ class Transfer:
     core: Rows
     page: Range
     offset_bytes: Range | None = None
-    count_bytes: int = 0
+    count_bytes: Any = 0
 
     def parts(self, layout: TensorLayout, pieces: int) -> Iterator[Rows]:
         """The places that it touches, where each page has so many pieces: for each row one at a time."""
@@ -59,7 +62,10 @@ class Transfer:
             # The last piece of a row can be shorter.
             piece_bytes = _piece_bytes(layout)
             first = np.broadcast_to(self.offset_bytes[0], self.core.shape) // piece_bytes
-            count = -(-self.count_bytes // piece_bytes)
+            last = np.minimum(first + -(-self.count_bytes // piece_bytes), pieces) - 1
+            for number in range(int(np.max(last - first, initial=0)) + 1):
+                yield pages * pieces + np.minimum(first + number, last)
+            return
         for number in range(count):
             yield pages * pieces + first + number
 
@@ -263,8 +269,9 @@ class _Walk:
                 hint="use smaller blocks, or simpler indices",
                 span=call.span,
             )
-        size = call.values.get("count_bytes", 0)
-        self.found.append(Transfer(call, tensor, writes, self.core, found, within, size))
+        # What is not known is at most the rest of the page.
+        size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
+        self.found.append(Transfer(call, tensor, writes, self.core, found, within, size[1]))
 
     def bind(self, bind: Bind) -> None:
         match bind.value:

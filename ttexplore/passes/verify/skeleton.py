@@ -245,7 +245,9 @@ class Reader:
 
 _SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
 _ON_DST = frozenset(
-    name for name, op in OPS.items() if name.startswith("tt.tile_regs_") or any(o.kind == "dst" for o in op.operands)
+    name
+    for name, op in OPS.items()
+    if name.startswith("tt.tile_regs_") or op.engine == "block" or any(o.kind == "dst" for o in op.operands)
 )
 
 

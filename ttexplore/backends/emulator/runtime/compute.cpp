@@ -191,8 +191,22 @@ static std::string operation_name(FpuOperation operation, uint32_t variant, bool
         case Fpu_matmul: return init ? "matmul_init" : "matmul_tiles";
         case Fpu_matmul_block: return init ? "matmul_block_init" : "matmul_block";
         case Fpu_reduce: return init ? "reduce_init" : "reduce_tile";
+        case Fpu_tilize: return init ? "tilize_init" : "tilize_block";
+        case Fpu_pack_untilize: return init ? "pack_untilize_init" : "pack_untilize_block";
     }
     return "?";
+}
+
+static const char* rows_uninit(FpuOperation operation) {
+    return operation == Fpu_tilize ? "tilize_uninit" : "pack_untilize_uninit";
+}
+
+static void check_rows_undone(const ComputeState& state, FpuOperation operation, const std::string& call) {
+    if (state.rows_pending != Fpu_none && state.rows_pending != operation) {
+        const std::string last = operation_name(state.rows_pending, 0, false), undo = rows_uninit(state.rows_pending);
+        kernel_fault(call + " after " + last + " without " + undo,
+                     "call " + undo + " after the last " + last + ": it sets the unpacker or the packer up its own way");
+    }
 }
 
 static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line) {
@@ -201,6 +215,7 @@ static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uin
         kernel_fault(operation_name(operation, variant, true) + " after unary_bcast without unary_bcast_uninit",
                      "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
     }
+    check_rows_undone(state, operation, operation_name(operation, variant, true));
     state.fpu = operation;
     state.fpu_variant = variant;
     state.fpu_line = line;
@@ -211,6 +226,9 @@ static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uin
     }
     if (operation == Fpu_unary_bcast) {
         state.bcast_pending = true;
+    }
+    if (operation == Fpu_tilize || operation == Fpu_pack_untilize) {
+        state.rows_pending = operation;
     }
 }
 
@@ -717,6 +735,7 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
                                  KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
                      format_text("call pack_reconfig_data_format(%u) before", out));
     }
+    check_rows_undone(state, Fpu_none, "pack_tile");
     if (state.reduce_mask && state.fpu != Fpu_reduce) {
         kernel_fault("pack_tile after a reduction without reduce_uninit()",
                      "call reduce_uninit() after the reduction: the packer would zero all but its row or column");
@@ -797,4 +816,89 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
         ++buffer.packed;
     }
     record(Event_pack, out, 1);
+}
+
+// ---- rows to tiles and back
+
+void emulator_rows_init(uint32_t operation, uint32_t in, uint32_t tiles, uint32_t line) {
+    set_init(static_cast<FpuOperation>(operation), tiles, in, in, line);
+}
+
+void emulator_rows_uninit(uint32_t operation, uint32_t line) {
+    ComputeState& state = started_state(line);
+    if (state.rows_pending != static_cast<FpuOperation>(operation)) {
+        kernel_fault(format_text("%s, which undoes nothing", rows_uninit(static_cast<FpuOperation>(operation))),
+                     "call it once after the last block of rows");
+    }
+    state.rows_pending = Fpu_none;
+    state.fpu = Fpu_none;
+}
+
+// Where element `column` of row `row` of 32 rows lies in `tiles` tiles.
+static uint32_t element_in_tiles(uint32_t row, uint32_t column) {
+    const uint32_t face = (row >> 4) * 2 + ((column & 31) >> 4);
+    return (column >> 5) * TILE_ELEMENTS + face * FACE_ELEMENTS + (row & 15) * 16 + (column & 15);
+}
+
+void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t tiles, uint32_t line) {
+    ComputeState& state = started_state(line);
+    const FpuOperation kind = static_cast<FpuOperation>(operation);
+    const std::string call = operation_name(kind, 0, false);
+    Core* core = running->core;
+    const Buffer& source = checked_buffer(in);
+    Buffer& target = checked_buffer(out);
+    if (state.section != ComputeState::Free) {
+        kernel_fault(format_text("%s while DST is %s", call.c_str(), SECTION_NAMES[state.section]),
+                     "it acquires and releases DST itself: call it outside of all sections");
+    }
+    check_init(state, kind, tiles, 0xFFFFFFFFu, in, in);
+    check_source_a(state, in, call.c_str());
+    if (state.pack != pack_key(out)) {
+        kernel_fault(format_text("%s to %s (%s) while the packer is set to %s", call.c_str(), buffer_name(out).c_str(),
+                                 KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
+                     format_text("call pack_reconfig_data_format(%u) before its init", out));
+    }
+    if (source_key(in) != KEY_BFLOAT16 || pack_key(out) != KEY_BFLOAT16) {
+        kernel_fault(format_text("%s from %s to %s, which are not both Float16_b", call.c_str(), buffer_name(in).c_str(),
+                                 buffer_name(out).c_str()),
+                     "the emulator has no model of it for other formats; tilize cuts Float32 to TF32");
+    }
+    const uint32_t most = kind == Fpu_tilize ? ~0u : machine.wide_dst ? 4 : 8;
+    if (tiles == 0 || tiles > most) {
+        kernel_fault(format_text("%s of %u tiles at once, but half of DST holds %u (%u-bit)", call.c_str(), tiles, most,
+                                 machine.wide_dst ? 32u : 16u),
+                     "make rows of fewer tiles at once");
+    }
+    if (tiles > source.waited) {
+        kernel_fault(format_text("%s reads %u tiles of %s, but %u tiles were waited for", call.c_str(), tiles,
+                                 buffer_name(in).c_str(), source.waited),
+                     format_text("call wait_front(%u) before", tiles));
+    }
+    if (tiles > target.reserved) {
+        kernel_fault(format_text("%s writes %u tiles of %s, but %u tiles are reserved", call.c_str(), tiles,
+                                 buffer_name(out).c_str(), target.reserved),
+                     format_text("call reserve_back(%u) before", tiles));
+    }
+    for (uint32_t id : {in, out}) {
+        const uint32_t position = id == in ? source.read : target.write;
+        if (position + tiles > machine.buffers[id].pages) {
+            kernel_fault(format_text("%s of %u tiles of %s goes past its end (position %u of %u)", call.c_str(), tiles,
+                                     buffer_name(id).c_str(), position, machine.buffers[id].pages),
+                         "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+        }
+    }
+    const uint16_t* from = reinterpret_cast<const uint16_t*>(page_memory(core, in, source.read));
+    uint16_t* to = reinterpret_cast<uint16_t*>(page_memory(core, out, target.write));
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < tiles * 32; ++column) {
+            const uint32_t in_rows = row * tiles * 32 + column, in_tiles = element_in_tiles(row, column);
+            const uint16_t value = from[kind == Fpu_tilize ? in_rows : in_tiles];
+            to[kind == Fpu_tilize ? in_tiles : in_rows] = machine.wide_dst ? narrow_packed(widen(value)) : value;
+        }
+    }
+    for (uint32_t tile = 0; tile < tiles; ++tile) {
+        core->memory->written[machine.buffers[out].first_page + target.write + tile] = 1;
+    }
+    record(Event_fpu, in, tiles);
+    record(Event_pack, out, tiles);
 }

@@ -88,6 +88,7 @@ struct ComputeState {
     uint32_t matmul_transpose = 0, matmul_columns = 0, matmul_rows = 0, matmul_inner = 0;
     bool reduce_mask = false, bcast_pending = false;
     uint32_t bcast_variant = 0;
+    FpuOperation rows_pending = Fpu_none;  // tilize or untilize, until it is undone
     uint32_t latest_sfpu = SfpuOperationCount;
     uint32_t sfpu_variants[SfpuOperationCount] = {};
     bool sfpu_seen[SfpuOperationCount] = {};

@@ -252,6 +252,13 @@ static void check_finished(const Kernel& kernel) {
                      "run with its settings",
                      "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
     }
+    if (kernel.role == COMPUTE && compute.rows_pending != Fpu_none) {
+        const bool tilizes = compute.rows_pending == Fpu_tilize;
+        kernel_fault(format_text("the kernel ends after %s without %s: the next program on the core would run with its "
+                                 "settings", tilizes ? "tilize_init" : "pack_untilize_init",
+                                 tilizes ? "tilize_uninit" : "pack_untilize_uninit"),
+                     "undo it after the last block of rows");
+    }
 }
 
 static void kernel_fiber() {

@@ -66,6 +66,8 @@ enum FpuOperation : uint32_t {
     Fpu_matmul,
     Fpu_matmul_block,
     Fpu_reduce,
+    Fpu_tilize,
+    Fpu_pack_untilize,
 };
 
 extern "C" {
@@ -130,6 +132,11 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
 void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
                           uint32_t dst, uint32_t line);
 void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint32_t tile, uint32_t line);
+
+// Rows to tiles, or tiles to rows, by the operation: `tiles` from the front of `in` to the next free ones of `out`.
+void emulator_rows_init(uint32_t operation, uint32_t in, uint32_t tiles, uint32_t line);
+void emulator_rows_uninit(uint32_t operation, uint32_t line);
+void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t tiles, uint32_t line);
 
 void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line);
 void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uint32_t parameter, uint32_t second,
