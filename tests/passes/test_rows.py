@@ -14,6 +14,7 @@ from tests.corpus.rows import ROWS, total
 from tests.corpus.sizes import any_size_gemm
 from tests.corpus.spine import gemm
 from ttexplore.errors import ResourceError, Unsupported, UsageError
+from ttexplore.views.cb_graph import cb_graph_svg
 
 RUNS = {"page": "row", "through": "runs"}
 
@@ -63,6 +64,7 @@ def test_whole_rows_through_tilize(target: str) -> None:
         "b": (0, "compute", "compute"), "b_rows": (2, "reader", "compute"),
         "c": (0, "compute", "compute"), "c_rows": (2, "compute", "writer"),
     }  # fmt: skip
+    assert "rows of 2 tiles" in cb_graph_svg(plan)
     assert plan.buffer("a_rows").reason == "rows of A, which the compute kernel makes tiles of"
     assert any(note.startswith("A is row-major, through tilize: the reader moves whole rows") for note in plan.notes)
     assert any(note.startswith("C is row-major, through untilize: the compute kernel") for note in plan.notes)

@@ -215,6 +215,7 @@ def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str
         f"{buffer.name}: {number}, {buffer.data_format}, {plural(buffer.pages, 'page')} of {buffer.page_bytes:,} B = "
         f"{buffer.total_bytes:,} B; {buffer.producer} fills it, {buffer.consumer} drains it"
         + (", copied exactly to DST" if buffer.unpack_to_dest else "")
+        + (f", rows of {plural(buffer.row_tiles, 'tile')}" if buffer.row_tiles else "")
         + (f"; allocated at {buffer.origin}" if buffer.origin else "")
     )
     middle = x + _BUFFER / 2
