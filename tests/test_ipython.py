@@ -254,3 +254,16 @@ def test_the_explorer_runs_on_arrays_of_the_notebook(shell: Any, monkeypatch: py
     shell.user_ns["ones"] = "another"
     assert answers(widget, monkeypatch, do="run", backend="interpreter", inputs="ones")["passed"]
     assert [kind[0] for kind in widget.inputs][:3] == ["random", "uniform", "ones"]
+
+
+def test_an_edited_kernel_runs_and_its_deadlock_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    exploration = ttx.explore("notebooks/kernels/gemm.py::matmul", M=64, N=64, K=256)
+    text = exploration.code["compute"].text
+    kept = [line for line in text.splitlines() if ".pop_front(" not in line]
+    widget = exploration.widget()
+    asked = {"do": "run", "backend": "emulator", "inputs": "random"}
+    assert answers(widget, monkeypatch, code={"compute": f"// edited\n{text}"}, **asked)["passed"]
+    stuck = answers(widget, monkeypatch, code={"compute": "\n".join(kept)}, **asked)
+    assert stuck["error"]["kind"] == "Deadlock"
+    assert stuck["error"]["drawing"].startswith("<svg")
+    assert answers(widget, monkeypatch, code={}, **asked)["passed"]

@@ -140,7 +140,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         progress(f"running on {backend} ...")
         on_device = backend == "ttnn"
         run = exploration.run(
-            _inputs(question), backend, int(question["seed"]),
+            _inputs(question), backend, int(question["seed"]), code=question.get("code") or None,
             arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
             progress=progress if on_device else None, cancel=self._cancel if on_device else None,
         )  # fmt: skip

@@ -79,7 +79,7 @@ async function render({ model, el }) {
   const store = new Store({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", hidden: new Set(), open: new Set(),
     collapsed: true, split: false, wrap: false, core: null, metric: "work items", busy: null, progress: null, say: "", help: false,
-    recordedRun: model.get("recorded_run") || "", backends: model.get("backends") || [], kinds: model.get("inputs") || [], inputs: { inputs: "random", seed: 0, names: "" }, targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
+    edits: {}, recordedRun: model.get("recorded_run") || "", backends: model.get("backends") || [], kinds: model.get("inputs") || [], inputs: { inputs: "random", seed: 0, names: "" }, targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
   });
   kernel.variant = () => store.state.variant;
   const failed = lowering.steps.findIndex((step) => step.error);
@@ -111,6 +111,7 @@ async function render({ model, el }) {
 
   store.on(["lowering"], () => {
     const { data } = store.state.lowering;
+    store.set({ edits: {} });
     put(head, h("h3", data.kernel), h("span.m", data.target), h("span.q", data.where),
       ...data.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", h("span.q", `${name} `), value)),
       h("span.gapper"), button("?", () => help.showModal(), { class: "chip", "aria-label": "keys" }));

@@ -20,7 +20,7 @@ export function runView(store, kernel) {
     h("div.tools", h("label", "on ", backend), inputsControl(store, kernel), sums, start, cancel, check, why),
     result, steps, logFold);
 
-  store.on(["backends", "lowering", "busy"], drawState);
+  store.on(["backends", "lowering", "busy", "edits"], drawState);
 
   function drawState() {
     const { backends, busy, lowering } = store.state;
@@ -39,6 +39,8 @@ export function runView(store, kernel) {
     check.textContent = busy === "check" ? "Checking …" : "Check every step";
     cancel.hidden = !busy;
     const reasons = whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `Check every step: ${whyCheck}`];
+    const edited = edits();
+    if (edited) reasons.push(`Run takes the edited ${edited} (tab Code).`);
     put(why, busy ? store.state.progress || "" : reasons.map((reason) => reason && h("div", reason)));
     sums.hidden = chosen?.name !== "emulator";
   }
@@ -48,13 +50,18 @@ export function runView(store, kernel) {
     drawState();
   });
 
+  function edits() {
+    return Object.keys(store.state.edits).join(", ");
+  }
+
   function go(what) {
     put(log);
     (what === "run" ? result : steps).replaceChildren();
     store.set({ busy: what, progress: null });
     const done = (patch) => store.set({ busy: null, progress: null, ...patch });
-    const words = h("p.q", `${what === "run" ? `on ${backend.value}, ` : ""}${inputsWords(store.state)}`);
-    kernel.ask({ do: what, backend: backend.value, arithmetic: arithmetic.value, ...store.state.inputs }, (answer) => store.set({ progress: answer.text })).then(
+    const edited = what === "run" && edits();
+    const words = h("p.q", `${what === "run" ? `on ${backend.value}, ` : ""}${inputsWords(store.state)}${edited ? `, ${edited} edited` : ""}`);
+    kernel.ask({ do: what, code: edited ? store.state.edits : {}, backend: backend.value, arithmetic: arithmetic.value, ...store.state.inputs }, (answer) => store.set({ progress: answer.text })).then(
       (answer) => {
         if (what === "run") {
           put(result, words, isolated(answer.html));

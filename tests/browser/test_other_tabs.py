@@ -158,6 +158,33 @@ def test_cancel_asks_python_to_stop(explorer: ExplorerPage) -> None:
     assert not explorer.button("Cancel").is_visible()
 
 
+def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("Code")
+    pane = explorer.find("section[aria-label='compute.cpp']")
+    emitted = gemm.code["compute"].text
+    pane.get_by_role("button", name="edit compute.cpp").click()
+    editor = pane.locator("textarea")
+    assert editor.input_value() == emitted
+    # Keys are text here: no tab is chosen, no line is pinned, and the notebook hears of none.
+    explorer.type("Control+Home", "1", "h", "Enter")
+    assert editor.input_value() == f"1h\n{emitted}"
+    explorer.tab("Run")
+    explorer.find("select[aria-label=backend]").select_option("emulator")
+    assert "Run takes the edited compute" in explorer.find(".runview [role=status]").inner_text()
+    explorer.button("Check every step").click()
+    explorer.answer({"state": "done", "results": [], "first_bad": None})
+    explorer.button("Run").click()
+    explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True}, question=1)
+    assert explorer.find(".result .q").inner_text() == "on emulator, inputs random, seed 0, compute edited"
+    explorer.tab("Code")
+    assert editor.input_value() == f"1h\n{emitted}"
+    pane.get_by_role("button", name="undo the edits of compute.cpp").click()
+    assert not editor.is_visible()
+    explorer.tab("Run")
+    explorer.button("Run").click()
+    assert [one["code"] for one in explorer.sent()] == [{}, {"compute": f"1h\n{emitted}"}, {}]
+
+
 def test_a_failed_run_is_a_card_and_the_next_one_can_begin(explorer: ExplorerPage) -> None:
     explorer.tab("Run")
     explorer.press("r")
