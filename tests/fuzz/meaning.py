@@ -279,6 +279,10 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+# Those that Python spells.
+_OPERATORS = ("add", "subtract", "multiply", "divide")
+
+
 # Rounding
 
 
@@ -510,8 +514,12 @@ class _Run:
                 return "float32" if turned and len(arguments) == 1 else dtype
 
     def common_dtype(self, name: str, arguments: tuple[Expression, ...]) -> str | None:
-        """The dtype of a result: numbers before integers, then the widest one; of those with 16 bits, float16."""
+        """The dtype of a result: numbers before integers, then the widest one; of those with 16 bits, float16. Python's
+        floats are float32 to an operator, and have the dtype of the other side to a function of T."""
         dtypes = {self.dtype(one) for one in (arguments[1:] if name == "select" else arguments)}
+        floats = [one for one in arguments if isinstance(one, Constant) and isinstance(one.value, float)]
+        if name == "reciprocal" or (name in _OPERATORS and floats):
+            dtypes.add("float32")
         return next((dtype for dtype in ("float32", "float16", "bfloat16", *INTEGERS) if dtype in dtypes), None)
 
 

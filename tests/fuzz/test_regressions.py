@@ -442,3 +442,35 @@ def kernel(A: T.Tensor((1,), "bfloat16"), C: T.Tensor((1, 33), "bfloat16")):
         T.copy(c, C[0, bx * 33])
 """
     holds(text, tmp_path)
+
+
+def test_a_product_is_filled_again_where_the_turns_of_its_loop_lie_apart(tmp_path: Path) -> None:
+    """The epilogue's turn began with the sums of the turn before: both fills had been left out for one first turn."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 96), "bfloat16"),
+    L: T.Tensor((2, 32, 64), "bfloat16"),
+    R: T.Tensor((2, 64, 96), "bfloat16"),
+    C: T.Tensor((32, 96), "float32"),
+):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 96), "bfloat16")
+        r = T.alloc_shared((32, 96), "bfloat16")
+        c = T.alloc_shared((32, 96), "bfloat16")
+        l = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A, a)
+        for n in T.serial(2):
+            T.clear(c)
+            for k in T.serial(2):
+                T.copy(L[n, 0, k * 32], l)
+                T.copy(R[n, k * 32, 0], r)
+                T.gemm(l, r, c)
+            for i, j in T.Parallel(32, 96):
+                a[i, j] = T.max(a[i, j], c[i, j])
+        T.copy(a, C)
+"""
+    holds(text, tmp_path)

@@ -215,7 +215,8 @@ class _Management:
 
     def without_first_fills(self, body: list[Any]) -> tuple[list[Any], dict[Any, Any]]:
         """`body` without fills with zero before a loop that adds products, and the loop variable of each such value:
-        in the first turn there is nothing to load."""
+        in the first turn there is nothing to load. A value that has been there before in `body`, as where the turns of
+        a loop lie apart, is filled."""
         fresh: dict[Any, Any] = {}
         kept: list[Any] = []
         for position, statement in enumerate(body):
@@ -223,7 +224,8 @@ class _Management:
             if step is not None and step.fills_with_zero:
                 value = step.target
                 later = [one for one in body[position + 1 :] if _touches(one, value)]
-                if later and isinstance(later[0], tirx.For) and as_step(later[0]) is None:
+                is_new = not any(_touches(one, value) for one in body[:position])
+                if is_new and later and isinstance(later[0], tirx.For) and as_step(later[0]) is None:
                     touching = [one for one in statements(later[0].body) if touches(one, value)]
                     first = as_step(touching[0])
                     if first is not None and first.is_matmul:
