@@ -47,7 +47,7 @@ function column(store, name, live) {
     const text = () => store.state.edits[role] ?? Array.from({ length: listing.count }, (_, i) => `${listing.text(i)}\n`).join("");
     const [exact, derived, inferred, unknown] = file.coverage;
     const all = exact + derived + inferred + unknown;
-    const note = isEdited ? "edited, for Run" : all ? `${listing.count} lines · ${Math.round((100 * (exact + derived)) / all)} % linked` : `${listing.count} lines`;
+    const note = isEdited ? "edited" : all ? `${Math.round((100 * (exact + derived)) / all)} % linked` : `${listing.count} lines`;
     put(head, ...[
       chooser || h("b", file.name), h("span.q", note), h("span.gapper"),
       live && name && button(isEdited ? "undo" : "edit", () => edit(isEdited ? undefined : text()), { class: "chip", "aria-label": `${isEdited ? "undo the edits of" : "edit"} ${name}` }),
@@ -65,6 +65,7 @@ function column(store, name, live) {
   function edit(text) {
     const { [role]: _, ...edits } = store.state.edits;
     store.set({ edits: text === undefined ? edits : { ...edits, [role]: text } });
+    editor.setSelectionRange(0, 0);
     (text === undefined ? view.element : editor).focus();
   }
   function choose(files) {
