@@ -38,7 +38,7 @@ RUN = """async (theme) => {
 }"""
 
 
-def violations(explorer: ExplorerPage, theme: Literal["light", "dark"]) -> list[str]:
+def violations(explorer: ExplorerPage, theme: Literal["light", "dark"] = "light") -> list[str]:
     """What axe finds serious or critical: the rule, and the first elements that break it. In the dark theme only rules
     of colours are asked, as all others have been asked in the light one."""
     if not explorer.page.evaluate("typeof axe === 'object'"):
