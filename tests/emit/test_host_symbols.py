@@ -6,8 +6,10 @@ types, the layout of structs, the values of enumerators and defaults.
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ from tests.corpus import CORPUS
 from tests.typecheck.headers import SYMBOLS_FILE
 
 DECLARATIONS = Path(__file__).parents[1] / "hostcheck"
+# One process compiles the headers for all.
+pytestmark = pytest.mark.xdist_group("host program")
 SDK_NAMESPACES = ("2tt", "4ttsl", "4ttnn")
 # Each calls something that the others do not, or leaves something out.
 CASES = (
@@ -36,15 +40,36 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
+def compiler(headers: Path, declarations: Path) -> list[str | Path]:
+    sdk = headers / "ttnn" / "tt_metal"
+    return [
+        "g++", "-std=c++20", "-Wall", "-Werror", "-fmessage-length=0",
+        "-I", declarations, "-isystem", sdk / "api", "-isystem", sdk / "hostdevcommon" / "api",
+    ]  # fmt: skip
+
+
+def includes(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.startswith("#include"))
+
+
+@functools.cache
+def compiled_includes(included: str, headers: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder with prelude.h, compiled once: what a text includes that has just these lines."""
+    folder = tempfile.TemporaryDirectory()
+    prelude = Path(folder.name) / "prelude.h"
+    prelude.write_text(included, encoding="utf-8")
+    run(*compiler(headers, DECLARATIONS), "-x", "c++-header", prelude, "-o", f"{prelude}.gch").check_returncode()
+    return folder
+
+
 def called_symbols(text: str, folder: Path, headers: Path, declarations: Path = DECLARATIONS) -> set[str]:
     """The mangled names in the SDK's namespaces that main.cpp needs. Fails with the compiler's message."""
     source, made = folder / "main.cpp", folder / "main.o"
     source.write_text(text, encoding="utf-8")
-    sdk = headers / "ttnn" / "tt_metal"
-    compiled = run(
-        "g++", "-std=c++20", "-Wall", "-Werror", "-fmessage-length=0", "-c", source, "-o", made,
-        "-I", declarations, "-isystem", sdk / "api", "-isystem", sdk / "hostdevcommon" / "api",
-    )  # fmt: skip
+    command = compiler(headers, declarations)
+    if declarations == DECLARATIONS:
+        command += ["-include", Path(compiled_includes(includes(text), headers).name) / "prelude.h"]
+    compiled = run(*command, "-c", source, "-o", made)
     if compiled.returncode:
         pytest.fail(compiled.stderr, pytrace=False)
     undefined = run("nm", "--undefined-only", "--just-symbols", made)
