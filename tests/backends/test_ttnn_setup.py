@@ -201,8 +201,8 @@ def test_a_python_that_does_not_suit_is_refused_before_anything_is_made(tmp_path
 
 def test_an_environment_without_pip_is_made_again(tmp_path: Path, log: Path) -> None:
     folder = tmp_path / "device"
-    with pytest.raises(BackendError, match=r"making the environment failed \(exit status -2\)"):
-        set_up(folder, python=interpreter(tmp_path, log, venv="kill -2 $$"), report=silent)
+    with pytest.raises(BackendError, match=r"making the environment failed \(exit status -15\)"):
+        set_up(folder, python=interpreter(tmp_path, log, venv="kill -TERM $$"), report=silent)
     assert (folder / "venv" / "bin" / "python").exists()
     log.unlink()
     set_up(folder, python=interpreter(tmp_path, log), report=silent)
