@@ -200,6 +200,8 @@ class Session:
                 raise BackendError(
                     f"{opening.python} does not start: {error.strerror}", hint="ttexplore setup device"
                 ) from error
+        # The simulator of the process before is gone, and that of this one is not there yet: nobody misses it.
+        self.ready = {}
         self._answers = queue.SimpleQueue()
         threading.Thread(target=_read_answers, args=(self._child, self._answers), daemon=True).start()
 
