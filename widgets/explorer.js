@@ -70,7 +70,7 @@ async function render({ model, el }) {
   const start = performance.now();
   const kernel = new Kernel(model);
   const lowering = await unpacked(model.get("data"));
-  const root = h("div.ttx.ttx-explorer", { tabindex: "0", role: "region", "aria-label": `exploration of ${lowering.data.kernel}`, "data-lm-suppress-shortcuts": "true" });
+  const root = h("div.ttx-explorer", { tabindex: "0", role: "region", "aria-label": `exploration of ${lowering.data.kernel}`, "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   if (lowering.data.form !== FORM) {
     root.append(h("p", "This page was made by another version of ttexplore; run the cell again."));

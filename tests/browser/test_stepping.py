@@ -26,6 +26,19 @@ def test_the_first_step_shown_is_the_first_that_changes_the_program(explorer: Ex
     assert explorer.find(".title").inner_text().split()[:2] == ["B2", "grid_to_core_grid"]
 
 
+def test_the_styles_of_static_pages_beside_it_are_not_for_the_explorer(
+    explorer: ExplorerPage, gemm: Exploration
+) -> None:
+    places = """() => [...document.querySelectorAll(".ttx-explorer, .ttx-explorer *")].map((one) => {
+        const {left, top, width, height} = one.getBoundingClientRect();
+        return [one.className, left, top, width, height, getComputedStyle(one).color].join();
+    })"""
+    before = explorer.page.evaluate(places)
+    assert len(before) > 100
+    explorer.page.evaluate("(page) => document.body.insertAdjacentHTML('beforeend', page)", gemm._repr_html_())
+    assert explorer.page.evaluate(places) == before
+
+
 def test_keys_and_clicks_go_through_the_steps_and_ask_python_nothing(explorer: ExplorerPage) -> None:
     first = explorer.step()
     explorer.press("j", "ArrowDown", "j")

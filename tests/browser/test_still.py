@@ -7,7 +7,7 @@ from ttexplore.views.still import PLACE, still_html
 
 LAB = '<div class="lm-Widget lm-Panel jp-OutputArea-child">{}</div>'
 WIDGET = LAB.format('<div class="lm-Widget lm-Panel jp-OutputArea-output">{}</div>')
-LIVE = WIDGET.format('<div class="lm-Widget"><div class="ttx ttx-explorer">live</div></div>')
+LIVE = WIDGET.format('<div class="lm-Widget"><div class="ttx-explorer">live</div></div>')
 LOADING = WIDGET.format("Loading widget...")
 ERROR = LOADING.replace("output", "output jupyter-widgets").replace("Loading", "Error displaying")
 RENDERED = '<div class="lm-Widget jp-RenderedHTMLCommon jp-RenderedHTML jp-OutputArea-output">{}</div>'

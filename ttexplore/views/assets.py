@@ -27,8 +27,11 @@ def widget_module() -> str:
 
 @functools.cache
 def widget_style() -> str:
-    """The style of the explorer, with the colours that all views share."""
-    return tokens_style() + (widget_folder() / "dist" / "explorer.css").read_text(encoding="utf-8")
+    """The style of the explorer, with the colours that all views share. It is no `.ttx`: the styles of static pages in
+    the same notebook are not for it."""
+    return tokens_style(".ttx-explorer,.ttx-svg") + (widget_folder() / "dist" / "explorer.css").read_text(
+        encoding="utf-8"
+    )
 
 
 def sources_digest(folder: Path) -> str:

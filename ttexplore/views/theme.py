@@ -21,8 +21,11 @@ CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
 HEAT = ("#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#9b9377", "#bbab6b", "#e1cc55")
 HEAT_TEXT = ("#ffffff", "#ffffff", "#ffffff", "#ffffff", "#ffffff", "#000000", "#000000", "#000000", "#000000")
 
-_TOKENS = f"""
-.ttx,.ttx-svg{{
+
+def tokens_style(where: str = ".ttx,.ttx-svg") -> str:
+    """The colours and fonts that all views share, as custom properties of what the selectors `where` name."""
+    return f"""
+{where}{{
 --ttx-surface:var(--jp-layout-color0,#fff);--ttx-text:var(--jp-content-font-color1,#1f2328);
 --ttx-muted:var(--jp-content-font-color2,#59636e);--ttx-line:var(--jp-border-color2,#d8dee4);
 --ttx-code:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace);
@@ -30,10 +33,11 @@ _TOKENS = f"""
 --ttx-panel:color-mix(in srgb,var(--ttx-text) 4%,var(--ttx-surface));
 --ttx-add:{GREEN};--ttx-remove:{VERMILLION};--ttx-change:{BLUE};--ttx-warn:{ORANGE};--ttx-note:{PURPLE};
 color:var(--ttx-text);background:var(--ttx-surface)}}
-@media (prefers-color-scheme:dark){{.ttx,.ttx-svg{{
+@media (prefers-color-scheme:dark){{{where}{{
 --ttx-surface:var(--jp-layout-color0,#14171c);--ttx-text:var(--jp-content-font-color1,#dfe3e8);
 --ttx-muted:var(--jp-content-font-color2,#9aa4af);--ttx-line:var(--jp-border-color2,#333b45)}}}}
 """
+
 
 _SVG = """
 .ttx-svg text{font:12px var(--ttx-ui);fill:currentColor}
@@ -178,19 +182,14 @@ _CODE = """
 """
 
 
-def tokens_style() -> str:
-    """The colours and fonts that all views share, as custom properties."""
-    return _TOKENS
-
-
 def svg_style() -> str:
     """The `<style>` element of a drawing that stands alone (in a file or an `<img>`) or inside a page."""
-    return f"<style>{_TOKENS}{_SVG}</style>"
+    return f"<style>{tokens_style()}{_SVG}</style>"
 
 
 def html_style() -> str:
     """The `<style>` element of an HTML fragment; drawings inside it use it too."""
-    return f"<style>{_TOKENS}{_SVG}{_HTML}{_DIFF}{_STEPS}{_CODE}</style>"
+    return f"<style>{tokens_style()}{_SVG}{_HTML}{_DIFF}{_STEPS}{_CODE}</style>"
 
 
 def fragment(identifier: str, label: str, content: str) -> str:
