@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +58,22 @@ def assert_works(environment: Path, program: Program, arrays: tuple[Array, Array
     return execution.message
 
 
+def while_running(act: Callable[[], None]) -> Callable[[str], None]:
+    """What is told of a run's progress, and acts as soon as the program runs, however long compiling took."""
+
+    def progress(stage: str) -> None:
+        if stage == "running":
+            act()
+
+    return progress
+
+
+def kill_process_of(session: Session) -> None:
+    process_id = session.process_id
+    assert process_id is not None
+    os.kill(process_id, signal.SIGKILL)
+
+
 def test_a_text_that_does_not_compile_is_told_at_its_line(
     environment: Path, program: Program, arrays: tuple[Array, Array]
 ) -> None:
@@ -79,7 +97,7 @@ def test_a_hang_is_told_with_who_waits(
     with pytest.raises(KernelFault) as caught:
         Ttnn(environment_folder=environment).run(hanging, arrays, time_limit_seconds=1.0)
     message = caught.value.message
-    assert message.startswith("the program did not end within 1 seconds: writer ")
+    assert re.match(r"the program did not end within \d+ seconds: writer ", message)
     assert "writer waits for pages in a circular buffer (wait_front) on core (0, 0); reader has ended" in message
     assert "the emulator, which names the line" in caught.value.hint
     assert_works(environment, program, arrays)
@@ -89,14 +107,15 @@ def test_a_worker_that_is_killed_comes_back(
     environment: Path, program: Program, hanging: Program, arrays: tuple[Array, Array], session: Session
 ) -> None:
     assert_works(environment, program, arrays)
-    threading.Timer(2.0, lambda: os.kill(session.process_id or 0, signal.SIGKILL)).start()
+    kill = while_running(lambda: kill_process_of(session))
     with pytest.raises(BackendError) as caught:
-        Ttnn(environment_folder=environment).run(hanging, arrays)
+        Ttnn(environment_folder=environment).run(hanging, arrays, progress=kill)
     assert caught.value.message.startswith("the process that holds the device ended by signal SIGKILL while running")
     assert caught.value.hint.startswith("run again, which starts it anew; the full log is ")
     assert_works(environment, program, arrays)
-    os.kill(session.process_id or 0, signal.SIGKILL)
-    time.sleep(0.3)
+    kill_process_of(session)
+    while session.process_id is not None:
+        time.sleep(0.01)
     assert "the device's process had ended and was started again" in assert_works(environment, program, arrays)
 
 
@@ -105,9 +124,9 @@ def test_a_simulator_that_dies_is_noticed(
 ) -> None:
     assert_works(environment, program, arrays)
     (simulator,) = tagged_processes(session.tag)
-    threading.Timer(2.0, lambda: os.kill(simulator, signal.SIGKILL)).start()
+    kill = while_running(lambda: os.kill(simulator, signal.SIGKILL))
     with pytest.raises(BackendError) as caught:
-        Ttnn(environment_folder=environment).run(hanging, arrays)
+        Ttnn(environment_folder=environment).run(hanging, arrays, progress=kill)
     assert caught.value.message.startswith("the simulator ended while running")
     assert_works(environment, program, arrays)
 
@@ -117,11 +136,8 @@ def test_a_run_can_be_cancelled(
 ) -> None:
     assert_works(environment, program, arrays)
     cancel = threading.Event()
-    threading.Timer(1.0, cancel.set).start()
-    start = time.monotonic()
     with pytest.raises(Cancelled, match="the run was cancelled"):
-        Ttnn(environment_folder=environment).run(hanging, arrays, cancel=cancel)
-    assert time.monotonic() - start < 5.0
+        Ttnn(environment_folder=environment).run(hanging, arrays, progress=while_running(cancel.set), cancel=cancel)
     assert session.process_id is None
     assert tagged_processes(session.tag) == []
     assert_works(environment, program, arrays)
