@@ -19,9 +19,6 @@ TILE_COLUMNS = 32
 # A tile is four faces of 16x16 elements, each contiguous (tt-metal tile layout).
 FACE = 16
 
-# The tiles that half of DST holds, by whether they are of 32 bits. What packs rows of tiles takes no more at once.
-HALF_DST_TILES = {False: 8, True: 4}
-
 # The core values that are sizes: no other one is called like this.
 SIZE_PREFIX = "size_"
 
@@ -339,6 +336,11 @@ class ComputeConfig:
     dst_tiles: int
     accumulate: Literal["reload", "l1"]
     reasons: tuple[str, ...] = ()
+
+    @property
+    def half_dst_tiles(self) -> int:
+        """The tiles that half of DST holds. What packs rows of tiles takes no more at once, in full-sync mode too."""
+        return self.dst_tiles // 2 if self.dst_full_sync_en else self.dst_tiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.ir.interpreter import interpret, runs_alike
-from ttexplore.passes.infer_tt_layout import tensor_roles
+from ttexplore.ir.interpreter import runs_alike
 from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES
 
 # What may be refused: a name to count by, the kind, and what the message says. Everything else that is refused breaks
@@ -123,7 +122,6 @@ def check_exploration(
     exact = device_precision(wide=compute.fp32_dest_acc_en, fidelity="HiFi4")
     coarse = _block_floats(exploration)
     bounds = expected(kernel, arrays, exact, coarse)
-    roles: dict[str, str] = {**tensor_roles(exploration.kernel.function)}
     for step in exploration.steps:
         # A step that changes no function has the lines of the step before it, and mostly its result as well.
         if step.index == 0 or not step.after.shares_functions(step.before):
@@ -131,10 +129,8 @@ def check_exploration(
         if step.index > 0 and runs_alike(step.before, step.after):
             continue
         law = f"step {step.letter} gives the reference's result"
-        # Tensors have the formats that they are given in the end; early plans have no layouts.
-        plan = step.after.plan if step.after.plan.layouts else step.after.plan.replace(layouts=exploration.plan.layouts)
         try:
-            result = interpret(step.after.functions, plan, arrays, roles)
+            result = exploration._run(step.after, tuple(arrays))
         except TTExploreError as error:
             raise LawBroken(law, str(error)) from error
         except Exception as crash:

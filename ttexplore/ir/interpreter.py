@@ -95,7 +95,7 @@ def storage(dtype: str) -> Any:
 
 
 def _in_format(array: Array, data_format: str | None) -> Array:
-    """A tensor as its layout holds it, if it has one that is not the kernel dtype's."""
+    """Numbers as a tile format holds them that is not their dtype's; as they are in others, or without one."""
     return rounded_in_groups(array) if data_format == BLOCK_FLOAT else array
 
 
@@ -472,6 +472,7 @@ class _Machine:
         turn_limit: int | None, managed: bool, tiled: bool,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
+        self.formats = {buffer.name: buffer.data_format for buffer in plan.buffers}
         self.turn_limit = turn_limit
         self.arrays: dict[str, Array] = {}
         # What tiles of DST hold, by array and index: nothing is known of those that were not touched.
@@ -932,7 +933,7 @@ class _Machine:
     def noc_read_part(
         self, tensor: str, page: int, offset: int, cb: str, slot: int, slot_offset: int, count: int
     ) -> None:  # fmt: skip
-        element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
+        element = DATA_FORMATS[self.formats[cb]].tile_bytes // 1024
         first, size = slot_offset // element, count // element
         self.queues[cb].unread = True
         if self.plan.buffer(cb).row_tiles:
@@ -946,7 +947,7 @@ class _Machine:
     def noc_write_part(
         self, cb: str, slot: int, slot_offset: int, tensor: str, page: int, offset: int, count: int
     ) -> None:  # fmt: skip
-        element = DATA_FORMATS[self.plan.buffer(cb).data_format].tile_bytes // 1024
+        element = DATA_FORMATS[self.formats[cb]].tile_bytes // 1024
         first, size = slot_offset // element, count // element
         self._part(tensor, page, offset // element, size)
         by_rows, array = self.plan.layout(tensor).page == "row", self.tensors[tensor][page]
@@ -1028,8 +1029,7 @@ class _Machine:
 
     def _rounded(self, cb: str, tile: Array) -> Array:
         """A tile as a circular buffer holds it."""
-        tile = rounded(tile, self.dtypes[cb])
-        return rounded_in_groups(tile) if self.plan.buffer(cb).data_format == BLOCK_FLOAT else tile
+        return _in_format(rounded(tile, self.dtypes[cb]), self.formats.get(cb))
 
     def _put(self, cb: str, index: int, tile: Array) -> None:
         tile = self._rounded(cb, tile)

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-GROUP = 16
-TILE_BYTES = 1088
-_GROUPS = 64
+from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FACE, TILE_COLUMNS, TILE_ROWS
+
+GROUP = FACE
+TILE_BYTES = DATA_FORMATS[BLOCK_FLOAT].tile_bytes
+_GROUPS = TILE_ROWS * TILE_COLUMNS // GROUP
 _LARGEST = 127
 
 Bytes = NDArray[np.uint8]

@@ -23,7 +23,6 @@ from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, stora
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (
     FORMAT_OF_DTYPE,
-    HALF_DST_TILES,
     TILE_COLUMNS,
     CircularBuffer,
     ComputeConfig,
@@ -79,14 +78,14 @@ def propagate_tt_layout(
     kernel, unused = without_unused(program.kernel)
     staging = plan_staging(kernel, stages, program.plan.layouts)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
-    buffers = tuple(circular_buffer(one, wide) for one in staging.buffers.values() if one.kind == "cb")
-    chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
-    buffers = _with_depths(buffers, chunks | dict(cb_depth or {}))
-    check_l1(buffers, target, tensors_in_l1(program.plan))
     tiles = target.dst_tiles(wide, dst_full_sync)
     if dst_full_sync:
         reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
+    buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
+    chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
+    buffers = _with_depths(buffers, chunks | dict(cb_depth or {}))
+    check_l1(buffers, target, tensors_in_l1(program.plan))
     return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused))
 
 
@@ -123,18 +122,19 @@ def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
     return depths
 
 
-def circular_buffer(staging: StagingBuffer, wide_dst: bool) -> CircularBuffer:
+def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:
     """The circular buffer of a staging buffer in L1. A DST of 16 bits cannot take float32 whole."""
     data_format = staging.data_format or FORMAT_OF_DTYPE[staging.dtype]
-    exact = staging.exact and data_format == "Float32" and staging.consumer == "compute" and wide_dst
+    uncut = staging.exact and data_format == "Float32" and staging.consumer == "compute"
+    exact = uncut and compute.fp32_dest_acc_en
     return CircularBuffer(
         staging.name, staging.tiles, staging.stages, data_format, staging.producer, staging.consumer,
         unpack_to_dest=exact, tile_order=staging.order, origin=staging.span, reason=staging.reason,
-        row_tiles=_row_tiles(staging, wide_dst),
+        row_tiles=_row_tiles(staging, compute),
     )  # fmt: skip
 
 
-def _row_tiles(staging: StagingBuffer, wide_dst: bool) -> int:
+def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
     """How many tiles wide the rows are that a buffer of rows holds in a run; 0 for one of tiles."""
     if not staging.rows:
         return 0
@@ -142,8 +142,7 @@ def _row_tiles(staging: StagingBuffer, wide_dst: bool) -> int:
     if staging.producer == "reader":
         # Tiles that go down columns are made one at a time.
         return columns if staging.order == "row_major" else 1
-    most = HALF_DST_TILES[wide_dst]
-    return next(count for count in range(min(columns, most), 0, -1) if columns % count == 0)
+    return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
 def tensors_in_l1(plan: Plan) -> tuple[TensorLayout, ...]:

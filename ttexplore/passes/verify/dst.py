@@ -9,7 +9,7 @@ import numpy as np
 from ttexplore.errors import VerifyError
 from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
-from ttexplore.plan import HALF_DST_TILES, ComputeConfig
+from ttexplore.plan import ComputeConfig
 
 _STEPS = {
     "tt.tile_regs_acquire": ("released", "acquired"),
@@ -41,7 +41,7 @@ def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
 class _Dst(Walk):
     def __init__(self, skeleton: Skeleton, compute: ComputeConfig) -> None:
         self.capacity = compute.dst_tiles
-        self.untilized = HALF_DST_TILES[compute.fp32_dest_acc_en]
+        self.untilized = compute.half_dst_tiles
         self.section = "released"
         self.begun: Any = None
         # Slots that surely, and possibly, hold something that this section has put there.
