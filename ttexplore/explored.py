@@ -33,7 +33,7 @@ from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
-from ttexplore.views.core_map import core_map_svg
+from ttexplore.views.core_map import core_map_svg, each
 from ttexplore.views.deadlock import deadlock_svg
 from ttexplore.views.diff import diff_html
 from ttexplore.views.dot import dataflow_dot, passes_dot
@@ -41,6 +41,7 @@ from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history
 from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.markup import plural
 from ttexplore.views.report import report_html
 from ttexplore.views.still import PLACE, still_html
 from ttexplore.views.timeline import Timeline, timeline
@@ -577,7 +578,7 @@ def _cores(exploration: Explored) -> str:
     if partition is None:
         return "-"
     items = [core.items for core in partition.cores]
-    return f"{len(items)} cores, {min(items)} to {max(items)} items"
+    return f"{plural(len(items), 'core')}, {each(items)}"
 
 
 def _buffers(exploration: Explored) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.conftest import Open
+from ttexplore.views.check import CheckRow, check_html
 from ttexplore.views.still import PLACE, still_html
 
 LAB = '<div class="lm-Widget lm-Panel jp-OutputArea-child">{}</div>'
@@ -56,3 +59,21 @@ def test_the_page_waits_for_the_explorer_but_not_for_ever(open_context: Open) ->
     height = "document.querySelector('.ttx-still').getBoundingClientRect().height"
     assert page.evaluate(height) == 0
     page.wait_for_function(f"{height} > 10")
+
+
+def test_headings_stand_above_their_columns(open_context: Open) -> None:
+    page = open_context(viewport={"width": 1200, "height": 600}).new_page()
+    row = CheckRow("A0", "apply_defaults", True, 1.0, 0.0, "")
+    # JupyterLab sets the cells of any table to the right.
+    style = "<style>:not(.x).jp-RenderedHTMLCommon :is(td,th){text-align:right;padding:.5em}</style>"
+    page.set_content(f"<!doctype html>{style}<div class='jp-RenderedHTMLCommon'>{check_html([row])}</div>")
+    edges = """cells => cells.map((cell) => {
+        const text = document.createRange();
+        text.selectNodeContents(cell);
+        return text.getBoundingClientRect().left;
+    })"""
+    heads, cells = (page.locator(f"table {name}").evaluate_all(edges) for name in ("th", "td"))
+    # Two columns, the letter and the name, have the one heading "step".
+    assert [heads[k] for k in (1, 3, 4)] == pytest.approx([cells[k] for k in (1, 3, 4)], abs=1)
+    # The table is no wider than what is in it.
+    assert page.locator("table").evaluate("one => one.clientWidth") < 500

@@ -27,9 +27,9 @@ def card(*sides: SideFigures, passed: bool = True) -> str:
 
 
 def shown(page: str) -> list[str]:
-    """The text that a reader sees, without styles and tooltips."""
+    """The text that a reader sees, without styles and tooltips, and what is never drawn between them."""
     page = re.sub(r"<(style|title|desc)\b.*?</\1>", "", page, flags=re.DOTALL)
-    return [text for text in re.split(r"<[^>]*>", page) if text.strip()]
+    return [text for text in re.split(r"<[^>]*>", page) if text.strip(" :.|\n")]
 
 
 def maps(page: str) -> list[str]:

@@ -174,6 +174,51 @@ def test_drawings_are_well_formed_labelled_and_small(name: str) -> None:
     assert set(used) <= set(ids)
 
 
+class Words(HTMLParser):
+    """What a page says where drawings and styles are taken out of it, as JupyterLab does with what it does not trust.
+
+    `run_together` has the ends of texts that stand without a space beside the next one; coloured code may.
+    """
+
+    LINES = frozenset({"div", "p", "h3", "h4", "table", "tr", "th", "td", "details", "summary"})
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.before = " "
+        self.run_together: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in Checker.VOID:
+            self.open.append(tag)
+        if tag in self.LINES:
+            self.before = " "
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open.pop()
+        if tag in self.LINES:
+            self.before = " "
+
+    def handle_data(self, data: str) -> None:
+        # The n of Ln, and code, of which each piece has its own colour.
+        if self.open[-1:] in (["style"], ["i"]) or "td" in self.open:
+            return
+        if (self.before[-1] + data[0]).isalnum():
+            self.run_together.append(f"{self.before[-20:]}|{data[:20]}")
+        self.before = data
+
+
+@pytest.mark.parametrize("name", [*PAGES, *DRAWINGS])
+def test_words_stay_apart_where_drawings_and_styles_are_taken_out(name: str) -> None:
+    words = Words()
+    words.feed({**PAGES, **DRAWINGS}[name]())
+    words.close()
+    assert words.run_together == []
+
+
 @pytest.mark.parametrize("name", [name for name in (*PAGES, *DRAWINGS) if name.startswith("hostile")])
 def test_hostile_text_is_shown_not_obeyed(name: str) -> None:
     shown = (PAGES | DRAWINGS)[name]()

@@ -88,7 +88,7 @@ def code_table(listing: Listing, *, max_bytes: int = 60_000, label: str = "") ->
 def code_html(listing: Listing, *, max_bytes: int = 100_000) -> str:
     """A listing as an HTML fragment."""
     name = escape(listing.name or listing.language)
-    head = f'<div class="head"><h3>{name}</h3><span class="q">{plural(len(listing.lines), "line")}</span></div>'
+    head = f'<div class="head"><h3>{name}</h3> <span class="q">{plural(len(listing.lines), "line")}</span></div>'
     note = ORIGIN_NOTE if any(line.origins for line in listing.lines) else ""
     table = code_table(listing, max_bytes=max_bytes)
     return fragment(content_id("ttx-code", listing.name, table), f"code {escape(listing.name)}", head + table + note)

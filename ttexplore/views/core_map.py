@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ttexplore.plan import CoreWork, Partition
 from ttexplore.target import FloorplanNode, NodeKind, Target
 from ttexplore.views.markup import content_id, plural
@@ -60,12 +62,17 @@ def summary(partition: Partition) -> str:
     cores = core_count(partition)
     if not items:
         return f"none of {plural(cores, 'core')} works"
-    low, high = min(items), max(items)
-    each = f"{plural(high, 'item')} each" if low == high else f"{low:,} to {high:,} items each"
-    text = f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each}, {how(partition)}"
-    if low != high:
-        text += f", busiest core {high * len(items) / sum(items):.2f} times the mean"
+    text = f"{len(items)} of {plural(cores, 'core')} {'works' if len(items) == 1 else 'work'}, {each(items)}"
+    text += f", {how(partition)}"
+    if min(items) != max(items):
+        text += f", busiest core {max(items) * len(items) / sum(items):.2f} times the mean"
     return text
+
+
+def each(items: Sequence[int]) -> str:
+    """``1 item each``, ``1 to 2 items each``, of the number of work items of each core."""
+    low, high = min(items), max(items)
+    return f"{plural(high, 'item')} each" if low == high else f"{low:,} to {high:,} items each"
 
 
 def how(partition: Partition) -> str:

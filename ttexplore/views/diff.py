@@ -167,8 +167,8 @@ def diff_html(step: StepRecord, *, layout: Layout = "split", max_rows: int = 400
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
     title = f"{step.letter} {step.name}"
     head = (
-        f'<div class="head"><h3>{escape(title)}</h3><span class="q">{escape(step.stage)}</span>'
-        + (f"<code>{escape(options)}</code>" if options else "")
+        f'<div class="head"><h3>{escape(title)}</h3> <span class="q">{escape(step.stage)}</span>'
+        + (f" <code>{escape(options)}</code>" if options else "")
         + f"</div><p>{escape(step.summary)}</p>"
     )
     body = step_body(step, layout=layout, max_rows=max_rows, max_plan_rows=max_rows, max_bytes=max_bytes)

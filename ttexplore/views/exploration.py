@@ -127,7 +127,7 @@ def _change(text: str) -> str:
 
 def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     where = source_location(trace)
-    place = f'<code class="q">{escape(where)}</code>' if where else ""
+    place = f' <code class="q">{escape(where)}</code>' if where else ""
     failed = next((step for step in trace.steps if step.error), None)
     changed = sum(step.changed_ir for step in trace.steps)
     decided = sum(step.changed_plan for step in trace.steps)
@@ -137,8 +137,8 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
     table = f'<table class="t facts" aria-label="facts">{rows}</table>' if rows else ""
     return (
-        f'<div class="head"><h3>{escape(trace.kernel)}</h3><span>{escape(trace.target)}</span>{place}'
-        f'<span class="q">{result}</span></div>{table}'
+        f'<div class="head"><h3>{escape(trace.kernel)}</h3> <span>{escape(trace.target)}</span>{place}'
+        f' <span class="q">{result}</span></div>{table}'
     )
 
 

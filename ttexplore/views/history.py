@@ -43,7 +43,7 @@ class LineHistory:
             for name, lines, kind in self.files
         )
         content = (
-            f'<div class="head"><h3>L{self.line}</h3><code>{escape(self.text.strip())}</code></div>'
+            f'<div class="head"><h3>L{self.line}</h3> <code>{escape(self.text.strip())}</code></div>'
             f'<table class="t facts">{rows}</table><h4>emitted</h4><table class="t facts">{files}</table>'
         )
         return fragment(content_id("ttx-history", content), f"history of kernel line {self.line}", content)

@@ -96,7 +96,7 @@ def _sides(sides: Sequence[SideFigures]) -> str:
     heads = ("compared", "PCC", "max rel. error", "max ULP", "equal", "worst tile")
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     axis = histogram_axis_svg([label for label, _ in sides[0].histogram])
-    head += f'<th scope="col" class="last">elements by ULP of error{axis}</th>'
+    head += f'<th scope="col" class="last">elements by ULP of error {axis}</th>'
     rows = "".join(_row(side) for side in sides)
     table = f'<table class="t sides"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     tiles = sides[0].tiles

@@ -5,18 +5,30 @@ from __future__ import annotations
 from ttexplore.views.markup import escape
 from ttexplore.views.theme import svg_style
 
+# Characters between elements are never drawn. Where a front end takes drawings out for safety, only texts are left of
+# them: these keep their words apart, and one thing from the next.
+_APART = (("</title>", " "), ("</text>", " "), ("</g>", "| "))
+
 
 def drawing(identifier: str, title: str, description: str, width: int, height: int, content: str) -> str:
     """A whole drawing that reads well inside a page and alone. `title` and `description` are plain text."""
+    content = apart(content)
     # Wide drawings scroll on a narrow page; others shrink with it.
     classes = "ttx-svg wide" if width > 900 else "ttx-svg"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{classes}" id="{identifier}" role="img" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'aria-labelledby="{identifier}-t {identifier}-d">'
-        f'<title id="{identifier}-t">{escape(title)}</title><desc id="{identifier}-d">{escape(description)}</desc>'
+        f'<title id="{identifier}-t">{escape(title)}</title>: <desc id="{identifier}-d">{escape(description)}</desc>. '
         f'{svg_style()}<rect class="surface" width="{width}" height="{height}"/>{content}</svg>\n'
     )
+
+
+def apart(content: str) -> str:
+    """What is inside a drawing, with the words of neighbouring texts kept apart where only the texts are left of it."""
+    for end, between in _APART:
+        content = content.replace(end, end + between)
+    return content
 
 
 def text(x: float, y: float, content: str, *classes: str, anchor: str = "start") -> str:

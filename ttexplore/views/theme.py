@@ -92,9 +92,13 @@ font:12px/18px var(--ttx-code);color:inherit;background:none}
 .ttx table.t tr{background:none;border:0}
 .ttx table.t td{border:0;padding:0 6px;text-align:left;vertical-align:top;background:none;max-width:none;
 white-space:pre-wrap;overflow-wrap:anywhere}
+.ttx .code td:not(:last-child),.ttx .unified td:not(:last-child),.ttx .split td:not(:nth-child(3n)){width:1%;
+user-select:none}
 .ttx table.facts td:first-child,.ttx .code td:not(:last-child),.ttx .unified td:not(:last-child),
-.ttx .split td:not(:nth-child(3n)){color:var(--ttx-muted);width:1%;white-space:nowrap;overflow-wrap:normal;
-user-select:none;font-variant-numeric:tabular-nums}
+.ttx .split td:not(:nth-child(3n)){color:var(--ttx-muted);white-space:nowrap;overflow-wrap:normal;
+font-variant-numeric:tabular-nums}
+.ttx table.t th{border:0;padding:0 14px 2px 0;text-align:left;font:12px/20px var(--ttx-ui);color:var(--ttx-muted);
+background:none}
 .ttx .code td:first-child,.ttx .split td:nth-child(3n+1):not(:nth-child(7)),
 .ttx .unified td:nth-last-child(3){text-align:right}
 .ttx table.t.unified td:nth-last-child(2),.ttx table.t.split td:nth-child(3n+2){padding:0 2px;text-align:center;

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ttexplore.views.markup import escape
-from ttexplore.views.svg import text, tooltip
+from ttexplore.views.svg import apart, text, tooltip
 
 # One class takes a column of this width; its bar is as wide as its widest number.
 _COLUMN, _BAR = 33, 27
@@ -38,7 +38,7 @@ def histogram_svg(classes: Sequence[tuple[str, int]]) -> str:
     told = ", ".join(f"{label}: {count}" for label, count in classes if count) or "no elements"
     return (
         f'<svg class="ttx-svg bars" width="{len(classes) * _COLUMN}" height="{floor}" role="img" '
-        f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
+        f'aria-label="{escape(told)}">{apart("".join(parts))}</svg>'
     )
 
 
@@ -49,7 +49,7 @@ def histogram_axis_svg(labels: Sequence[str]) -> str:
     )
     # The bars say their labels themselves.
     size = f'width="{len(labels) * _COLUMN}" height="{_AXIS_HEIGHT}"'
-    return f'<svg class="ttx-svg bars" {size} aria-hidden="true">{shown}</svg>'
+    return f'<svg class="ttx-svg bars" {size} aria-hidden="true">{apart(shown)}</svg>'
 
 
 def compact_count(count: int) -> str:
