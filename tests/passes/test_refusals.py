@@ -42,6 +42,22 @@ def test_unsupported_dtype() -> None:
     assert "A is int8, which no tile format holds" in error.message
 
 
+def test_block_of_three_dimensions() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 32, 32), "float32"), B: T.Tensor((3, 32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((3, 32, 32), "float32")
+            T.copy(A, a)
+            for n, i, j in T.Parallel(3, 32, 32):
+                a[n, i, j] = 2.0
+            T.copy(a, B)
+
+    error = refused(kernel, Unsupported)
+    assert error.message == "a has 3 dimensions"
+    assert error.span is not None
+    assert "alloc_shared" in Path(error.span.file).read_text(encoding="utf-8").splitlines()[error.span.line - 1]
+
+
 def test_unknown_expression() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):

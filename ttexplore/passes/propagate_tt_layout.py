@@ -19,7 +19,7 @@ from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
 from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
-from ttexplore.passes.staging import Staging, StagingBuffer, plan_staging, storage_dtype
+from ttexplore.passes.staging import Staging, StagingBuffer, check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (
     FORMAT_OF_DTYPE,
@@ -212,7 +212,9 @@ def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -
     regions = [part for part in arguments(statement) if isinstance(part, ir.TensorRegion)]
     tensors = [region for region in regions if not is_on_chip(region.source)]
     for region in regions:
-        check_on_chip(region)
+        if is_on_chip(region.source):
+            check_block(region.source)
+            check_on_chip(region)
     if name != "tl.copy" or len(tensors) == len(regions):
         for region in tensors:
             raise _tensor_operand(name, region)

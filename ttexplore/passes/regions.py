@@ -17,7 +17,6 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.build import constant, op, shape_of
-from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.sizes import extents_of, size_variables
 from ttexplore.passes.attach_tensor_accessor import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
@@ -368,10 +367,9 @@ def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
 
 def check_on_chip(region: Any) -> None:
     """Raise Unsupported for a part of an on-chip buffer."""
-    if is_on_chip(region.source):
-        extents = tuple(constant(part.extent) for part in region.region)
-        if extents != shape_of(region.source):
-            raise Unsupported(
-                f"{region.source.name} is {shape_of(region.source)}; the operation takes {extents} of it",
-                hint="use whole on-chip buffers: allocate one for each block",
-            )
+    extents = tuple(constant(part.extent) for part in region.region)
+    if extents != shape_of(region.source):
+        raise Unsupported(
+            f"{region.source.name} is {shape_of(region.source)}; the operation takes {extents} of it",
+            hint="use whole on-chip buffers: allocate one for each block",
+        )

@@ -128,7 +128,7 @@ def plan_staging(function: Any, default_stages: int, layouts: Sequence[TensorLay
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipeline_depths(function), _innermost_loops(function)
     for web in webs(function):
-        _check_block(web)
+        check_block(web.buffer)
         _Web(web, staging, pipelines, loops, default_stages, tensors).place(tilized)
     return staging
 
@@ -162,9 +162,9 @@ def _innermost_loops(function: Any) -> dict[Any, Any]:
     return found
 
 
-def _check_block(web: Web) -> None:
-    buffer, shape = web.buffer, shape_of(web.buffer)
-    span = span_of(buffer)
+def check_block(buffer: Any) -> None:
+    """Raise Unsupported, at its allocation, for an on-chip buffer of a dtype or rank that no tiles hold."""
+    shape, span = shape_of(buffer), span_of(buffer)
     if dtype_of(buffer) not in FORMAT_OF_DTYPE:
         raise Unsupported(
             f"{buffer.name} is {dtype_of(buffer)}, which no tile format holds",
@@ -173,7 +173,9 @@ def _check_block(web: Web) -> None:
         )
     if len(shape) not in (1, 2):
         raise Unsupported(
-            f"{buffer.name} has {len(shape)} dimensions", hint="use blocks of 1 or 2 dimensions", span=span
+            f"{buffer.name} has {len(shape)} dimensions",
+            hint="use blocks of 1 or 2 dimensions, and a loop or the grid for the others",
+            span=span,
         )
 
 
