@@ -74,6 +74,17 @@ def test_constant_results_have_pcc_1_if_equal_and_0_if_not() -> None:
     assert not compare([zero + 1], [zero]).passed
 
 
+def test_a_constant_that_is_rounded_in_different_ways_passes() -> None:
+    """Ones that are 1 but for some last places have no correlation, and it says nothing."""
+    places = np.random.default_rng(0).integers(-2, 3, (2, 32, 32)) * 2.0**-23
+    got, want = (1.0 + places).astype(np.float32)
+    assert compare([got], [want]).pcc == 1.0
+    assert compare([got], [want]).passed
+    assert not compare([got + 0.1], [want]).passed
+    wider = (1.0 + 8 * places).astype(np.float32)
+    assert not compare([wider[0]], [wider[1]]).passed
+
+
 def test_a_proportional_result_fails_although_its_pcc_is_1() -> None:
     want = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
     result = compare([want * 1.1], [want])

@@ -28,6 +28,9 @@ MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint
 # time, on top of what bfloat16 does.
 COARSE_BOUNDS: dict[Precision, tuple[float, float]] = {"low_fidelity": (0.999, 0.08), "block_float": (0.9998, 0.03)}
 
+# A reference whose numbers differ by no more last places than these is a constant, rounded in different ways.
+_CONSTANT_ULP = 4
+
 # The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
 ULP_ENDS = (0, 1, 2, 4, 8, 16, 64)
 ULP_CLASSES = ("equal", *(f"≤ {end}" for end in ULP_ENDS[1:]), "more", "broken")
@@ -47,15 +50,15 @@ class TileError:
 class Comparison:
     """How close outputs are to their references; of several outputs the worst of each measure.
 
-    `pcc` is Pearson's correlation coefficient of the elements; where one side is constant it is 1 if all elements are
-    within the bound, else 0. `max_rel_error` is the largest absolute error divided by the largest absolute reference
-    value (by 1 where the reference is all zero), infinite where an element is not finite and its reference is.
-    `max_ulp` is the largest error in units of the output dtype's last place at the reference value, taken no finer
-    than at 1/256 of the largest reference value, so that cancellation near zero does not count; infinite as
-    `max_rel_error` is. Where the reference is infinite or NaN, the same infinity or any NaN is no error (a NaN may
-    also have become an infinity, as the packer makes it). `ulp_histogram` counts the elements of all outputs by their
-    error, in the classes of ULP_CLASSES. `worst_tile` is that of the first output that failed, else of the one with
-    the largest relative error.
+    `pcc` is Pearson's correlation coefficient of the elements; where one side is constant, or the reference but for its
+    last places, it is 1 if all elements are within the bound, else 0. `max_rel_error` is the largest absolute error
+    divided by the largest absolute reference value (by 1 where the reference is all zero), infinite where an element is
+    not finite and its reference is. `max_ulp` is the largest error in units of the output dtype's last place at the
+    reference value, taken no finer than at 1/256 of the largest reference value, so that cancellation near zero does
+    not count; infinite as `max_rel_error` is. Where the reference is infinite or NaN, the same infinity or any NaN is
+    no error (a NaN may also have become an infinity, as the packer makes it). `ulp_histogram` counts the elements of
+    all outputs by their error, in the classes of ULP_CLASSES. `worst_tile` is that of the first output that failed,
+    else of the one with the largest relative error.
     """
 
     passed: bool
@@ -187,7 +190,7 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     usable = np.isfinite(got) & np.isfinite(want)
     if not usable.all():
         got, want = got[usable], want[usable]
-    pcc = _pcc(got.ravel(), want.ravel(), within=relative <= bound)
+    pcc = _pcc(got.ravel(), want.ravel(), output.dtype, within=relative <= bound)
     place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
     tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()))
     passed = not broken and pcc >= least_pcc and relative <= bound
@@ -202,16 +205,18 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     return Comparison(passed, pcc, relative, ulp, tile, message, _histogram(ulps))
 
 
-def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], *, within: bool) -> float:
+def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], dtype: np.dtype[Any], *, within: bool) -> float:
     """Pearson's correlation. Overwrites both arrays, as memory for new ones would take most of the time."""
     if got.size == 0:
         return 1.0
-    largest = max(1.0, -float(want.min()), float(want.max()))
+    lowest, highest = float(want.min()), float(want.max())
+    largest = max(1.0, -lowest, highest)
     got -= got.mean()
     want -= want.mean()
     norm = float(np.sqrt(np.dot(got, got) * np.dot(want, want)))
     tiny = np.finfo(np.float64).eps * largest**2 * got.size
-    if norm <= tiny:  # a constant has no correlation
+    last_places = _CONSTANT_ULP * 2.0 ** -_mantissa_bits(dtype) * max(-lowest, highest)
+    if norm <= tiny or (within and highest - lowest <= last_places):  # a constant has no correlation
         return 1.0 if within else 0.0
     return float(np.clip(np.dot(got, want) / norm, -1.0, 1.0))
 
@@ -251,7 +256,10 @@ def _in_ulp(error: NDArray[np.float64], values: NDArray[np.float64], dtype: np.d
     """Errors in units of the last place of `dtype` at positive `values`; overwrites `error`."""
     if dtype.kind in "iu":
         return error
-    mantissa_bits = 7 if dtype == np.dtype(ml_dtypes.bfloat16) else 23
     # frexp gives values from 0.5 to 1, one binary place below the leading one of a float.
     _, exponents = np.frexp(values)
-    return np.ldexp(error, np.subtract(mantissa_bits + 1, exponents, out=exponents), out=error)
+    return np.ldexp(error, np.subtract(_mantissa_bits(dtype) + 1, exponents, out=exponents), out=error)
+
+
+def _mantissa_bits(dtype: np.dtype[Any]) -> int:
+    return 7 if dtype == np.dtype(ml_dtypes.bfloat16) else 23
