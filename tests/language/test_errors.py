@@ -352,6 +352,21 @@ def raised(trace: Callable[..., Any], *args: Any, **options: Any) -> TTExploreEr
             "the kernel's own Python raised this while it was traced",
         ),
         (
+            "for i, j in T.Parallel(32, 32):\n    C[i, j] = abs(A[i, j])",
+            KernelError,
+            1,
+            "TypeError: bad operand type for abs(): 'TensorLoad'",
+            "plain Python cannot work on what is known only when the kernel runs; use the operators + - * / and the "
+            "functions of T: T.abs(x), T.pow(x, y), T.exp(x), T.floor(x), T.cast(x, dtype)",
+        ),
+        (
+            "for i, j in T.Parallel(32, 32):\n    C[i, j] = T.cast(A[i, j], 'float32') // 2.0",
+            KernelError,
+            1,
+            "an operation on integers is applied to floating-point numbers",
+            'T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
+        ),
+        (
             "T.clear(D)",
             KernelError,
             0,

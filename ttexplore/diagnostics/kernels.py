@@ -77,6 +77,7 @@ KERNELS = (
         "The name is no dtype, a value cannot be cast to it, or the operation is not for values of it.",
         "Use a dtype of T, or its name, and the operation that the hint names.",
         "{} is no dtype", "{} cannot be cast to {}", "integers are divided with /, which has a fraction",
+        "an operation on integers is applied to floating-point numbers",
     ),
     diagnostic(
         "K010", "Python on values that are known only when the kernel runs",

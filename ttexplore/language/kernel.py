@@ -8,6 +8,7 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import re
 import sys
 import types
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, TTExploreError, UsageError
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
@@ -89,9 +90,25 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
             hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
             span=span,
         )
-    return KernelError(
-        f"{type(error).__name__}: {text}", hint="the kernel's own Python raised this while it was traced", span=span
-    )
+    if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
+        return KernelError(
+            "an operation on integers is applied to floating-point numbers",
+            hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
+            span=span,
+        )
+    hint = "the kernel's own Python raised this while it was traced"
+    if any(_is_expression(word) for word in re.findall(r"\w+", text)):
+        hint = (
+            "plain Python cannot work on what is known only when the kernel runs; use the operators + - * / and the "
+            "functions of T: T.abs(x), T.pow(x, y), T.exp(x), T.floor(x), T.cast(x, dtype)"
+        )
+    return KernelError(f"{type(error).__name__}: {text}", hint=hint, span=span)
+
+
+def _is_expression(name: str) -> bool:
+    """Whether it is the name of a class of expressions, as Python's own messages give it."""
+    found = getattr(tirx, name, None) or getattr(ir, name, None)
+    return isinstance(found, type) and issubclass(found, ir.Expr)
 
 
 # -- tracing one function --------------------------------------------------------------------------------------------
