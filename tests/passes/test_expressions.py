@@ -201,6 +201,18 @@ def test_erf_is_good_to_float32_and_part_of_gelu() -> None:
     assert np.abs(gelu.run().outputs[0] - gelu.reference()[0]).max() < 2e-6
 
 
+def test_constants_of_one_value_and_two_dtypes() -> None:
+    """For TVM they are equal."""
+    kernel = unary(
+        lambda x: T.if_then_else(x > 12, x & T.cast(12, "uint8"), x) | T.cast(T.cast(x, "int32") & 12, "uint8"), "uint8"
+    )
+    exploration = ttx.explore(kernel)
+    values = np.arange(64 * 64).reshape(64, 64).astype(np.uint8)
+    assert exploration.check([values])
+    wanted = np.where(values > 12, values & 12, values) | (values & 12)
+    np.testing.assert_array_equal(exploration.run([values]).outputs[0], wanted)
+
+
 def test_values_are_folded_and_simplified() -> None:
     graph = ValueGraph()
     x = graph.axis(0)

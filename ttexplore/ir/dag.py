@@ -31,16 +31,23 @@ def parts_of(expression: Any) -> list[Any]:
 
 def nodes_of(expression: Any) -> list[Any]:
     """An expression and all its parts, each once, operands first."""
-    found: dict[Any, None] = {}
+    found: dict[Any, Any] = {}
 
     def visit(one: Any) -> None:
-        if one not in found:
+        if _key(one) not in found:
             for part in parts_of(one):
                 visit(part)
-            found[one] = None
+            found[_key(one)] = one
 
     visit(expression)
-    return list(found)
+    return list(found.values())
+
+
+def _key(expression: Any) -> Any:
+    """What an expression is known by: for TVM a constant equals one of another dtype."""
+    if isinstance(expression, tirx.IntImm):
+        return int(expression.value), str(expression.ty.dtype)
+    return expression
 
 
 def replaced(expression: Any, rule: Callable[[Any], Any]) -> Any:
@@ -48,10 +55,10 @@ def replaced(expression: Any, rule: Callable[[Any], Any]) -> Any:
     made: dict[Any, Any] = {}
     for one in nodes_of(expression):
         parts = parts_of(one)
-        new = [made[part] for part in parts]
+        new = [made[_key(part)] for part in parts]
         same = all(a.same_as(b) for a, b in zip(parts, new, strict=True))
-        made[one] = rule(one if same else _with_parts(one, new))
-    return made[expression]
+        made[_key(one)] = rule(one if same else _with_parts(one, new))
+    return made[_key(expression)]
 
 
 def _with_parts(expression: Any, parts: list[Any]) -> Any:
