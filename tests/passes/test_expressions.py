@@ -213,6 +213,11 @@ def test_constants_of_one_value_and_two_dtypes() -> None:
     np.testing.assert_array_equal(exploration.run([values]).outputs[0], wanted)
 
 
+def test_bfloat16_constants_are_rounded() -> None:
+    exploration = ttx.explore(unary(lambda x: x * 0.0 + T.cast(T.bfloat16(0.1), "float32")))
+    np.testing.assert_array_equal(exploration.run().outputs[0], np.full((64, 64), 0.10009765625, np.float32))
+
+
 def test_values_are_folded_and_simplified() -> None:
     graph = ValueGraph()
     x = graph.axis(0)

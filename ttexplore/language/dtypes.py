@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
@@ -72,7 +73,8 @@ class dtype(str):
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, int | float):
-            return tirx.const(value, str(self))
+            # TVM keeps the number as it is.
+            return tirx.const(float(ml_dtypes.bfloat16(value)) if self == "bfloat16" else value, str(self))
         if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
             raise KernelError(f"{value!r} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
         return tirx.Cast(ir.PrimType(str(self)), value)
