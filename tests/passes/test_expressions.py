@@ -201,6 +201,16 @@ def test_erf_is_good_to_float32_and_part_of_gelu() -> None:
     assert np.abs(gelu.run().outputs[0] - gelu.reference()[0]).max() < 2e-6
 
 
+def test_numbers_as_conditions() -> None:
+    kernel = unary(lambda x: T.if_then_else(T.logical_and(x, T.logical_not(x - 2.0)), 1.0, T.if_then_else(x, 2.0, 3.0)))
+    exploration = ttx.explore(kernel)
+    values = (np.arange(64 * 64).reshape(64, 64) % 4).astype(np.float32)
+    assert exploration.check([values])
+    np.testing.assert_array_equal(
+        exploration.run([values]).outputs[0], np.array([3.0, 2.0, 1.0, 2.0])[values.astype(int)]
+    )
+
+
 def test_constants_of_one_value_and_two_dtypes() -> None:
     """For TVM they are equal."""
     kernel = unary(

@@ -41,11 +41,13 @@ def plain(value: Any) -> Any:
 
 
 def condition(value: Any) -> Any:
-    """A value as a TIR condition. Raises KernelError for what is neither a number nor an expression."""
+    """A value as a TIR condition; a number is true where it is not 0. Raises KernelError for what is neither a number
+    nor an expression."""
     value = plain(value)
     if isinstance(value, bool):
         return tirx.const(value, "bool")
-    return element(value, "a condition")
+    value = element(value, "a condition")
+    return value if str(value.ty.dtype) == "bool" else tirx.NE(value, tirx.const(0, value.ty))
 
 
 def element(value: Any, what: str) -> Any:
