@@ -59,6 +59,8 @@ def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hin
     ("function", "message", "hint"),
     [
         (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep numbers"),
+        (lambda x, r, c, bx, by: x + T.cast(T.cast(r, "int8"), "float32"), "a cast from int32 to int8",
+         "cast to float32"),
         (lambda x, r, c, bx, by: x + T.cast((r - c) // 4, "float32"), "divides a number between -127 and 127",
          "divide numbers from 0"),
         (lambda x, r, c, bx, by: x + T.cast(c // (bx + 1), "float32"), "a division of loop variables by bx + 1",
@@ -199,6 +201,20 @@ def test_erf_is_good_to_float32_and_part_of_gelu() -> None:
     gelu = ttx.explore(unary(lambda x: 0.5 * x * (1.0 + T.erf(x / 1.4142135623730951))))
     assert tile_operations(gelu) == ["copy_tile", "gelu_tile", "pack_tile"]
     assert np.abs(gelu.run().outputs[0] - gelu.reference()[0]).max() < 2e-6
+
+
+def test_casts_of_indices_wrap_around() -> None:
+    """What a cast changes is no index any more: not the byte of a number, not whether it is 0."""
+
+    def function(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
+        byte, is_set = T.cast(row * 128 + column, "uint8"), T.cast(T.cast(bx + 2 * column, "bool"), "int32")
+        return T.cast(byte, "float32") + T.cast(is_set, "float32") * 1000.0 + x * 0.0
+
+    exploration = ttx.explore(masked(function))
+    row, column = np.indices((128, 128))
+    wanted = (row * 128 + column) % 256 + 1000.0 * (column // 64 + 2 * column != 0)
+    assert exploration.check()
+    np.testing.assert_array_equal(exploration.run().outputs[0], wanted)
 
 
 def test_numbers_as_conditions() -> None:

@@ -55,10 +55,15 @@ def is_float(dtype: str) -> bool:
 
 
 def is_index(expression: Any) -> bool:
-    """Whether an expression is a whole number made of variables alone."""
+    """Whether an expression is a whole number made of variables alone, whose casts all keep it."""
     if not str(expression.ty.dtype).startswith(("int", "uint")):
         return False
-    return not any(isinstance(one, ir.TensorLoad) or is_float(str(one.ty.dtype)) for one in nodes_of(expression))
+    return not any(
+        isinstance(one, ir.TensorLoad)
+        or is_float(str(one.ty.dtype))
+        or (isinstance(one, tirx.Cast) and str(one.ty.dtype) not in ("int32", "int64"))
+        for one in nodes_of(expression)
+    )
 
 
 @dataclass(frozen=True)
