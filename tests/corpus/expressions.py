@@ -172,6 +172,11 @@ def _indices(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
     return T.if_then_else(inside, x * T.cast(row - 2 * column, "float32") * 0.01, x)
 
 
+def _bits_of_conditions(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
+    inside = ((row < 100) & ~(column > 70)) | (x > 0.5)
+    return T.if_then_else(inside ^ (bx == by), x, -2.0 * x)
+
+
 def _blocks(x: Any, row: Any, column: Any, bx: Any, by: Any) -> Any:
     return T.if_then_else(bx > by, T.cast(bx - 3 * by, "float32") + x, x * T.cast(by, "float32"))
 
@@ -271,6 +276,7 @@ EXPRESSIONS: tuple[Case, ...] = (
     Case("elements_transposed", symmetric, on_chip=False),
     Case("elements_causal_mask_bf16", lambda: masked(_causal, "bfloat16")),
     Case("elements_indices", lambda: masked(_indices), on_chip=False),
+    Case("elements_bits_of_conditions", lambda: masked(_bits_of_conditions), on_chip=False),
     Case("elements_blocks", lambda: masked(_blocks), on_chip=False),
     Case("elements_swapped", swapped, on_chip=False),
     Case("elements_common_parts", common_parts, on_chip=False),

@@ -44,6 +44,7 @@ def reasons(exploration: Exploration) -> str:
         (lambda x: T.atan(x), "no rule lowers atan inside T.Parallel", "T.if_then_else"),
         (lambda x: T.isnan(x), "no rule lowers isnan inside T.Parallel", "T.if_then_else"),
         (lambda x: T.cast(x, "float64"), "a cast from float32 to float64 inside T.Parallel", "cast to float32"),
+        (lambda x: ~T.cast(x, "uint16"), "a cast from float32 to uint16 inside T.Parallel", "cast to float32"),
         (lambda x: T.cast(x, "int8"), "a cast from float32 to int8 inside T.Parallel", "cast to float32"),
         (lambda x: T.cast(x, "int32") % 6, "a division of elements by 6", "powers of two"),
         (lambda x: T.cast(x, "uint8") * T.cast(x, "uint8"), "arithmetic in uint8 on elements", "compute in int32"),
@@ -201,6 +202,14 @@ def test_erf_is_good_to_float32_and_part_of_gelu() -> None:
     gelu = ttx.explore(unary(lambda x: 0.5 * x * (1.0 + T.erf(x / 1.4142135623730951))))
     assert tile_operations(gelu) == ["copy_tile", "gelu_tile", "pack_tile"]
     assert np.abs(gelu.run().outputs[0] - gelu.reference()[0]).max() < 2e-6
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_flipped_bits_keep_their_dtype(dtype: str) -> None:
+    exploration = ttx.explore(unary(lambda x: ~x, dtype))
+    values = np.random.default_rng(0).integers(0, 256, (64, 64)).astype(dtype)
+    assert exploration.check([values])
+    np.testing.assert_array_equal(exploration.run([values]).outputs[0], ~values)
 
 
 def test_casts_of_indices_wrap_around() -> None:

@@ -35,7 +35,11 @@ _BITWISE: dict[type, str] = {
     tirx.BitwiseAnd: "bit_and", tirx.BitwiseOr: "bit_or", tirx.BitwiseXor: "bit_xor", tirx.LShift: "shift_left",
     tirx.RShift: "shift_right",
 }  # fmt: skip
-_LOGIC: dict[type, str] = {tirx.And: "and", tirx.Or: "or", tirx.Not: "not"}
+# Operations on conditions: those on bits are the same ones there.
+_LOGIC: dict[type, str] = {
+    tirx.And: "and", tirx.Or: "or", tirx.Not: "not", tirx.BitwiseAnd: "and", tirx.BitwiseOr: "or",
+    tirx.BitwiseXor: "ne", tirx.BitwiseNot: "not",
+}  # fmt: skip
 
 # Functions of the kernel language by their TIR names, without "tirx." or "prim.". T.round rounds ties away from zero
 # as on a GPU, T.nearbyint to even.
@@ -141,17 +145,17 @@ class Reader:
             return self.cast(e)
         if kind in _ARITHMETIC:
             return self.arithmetic(_ARITHMETIC[kind], e)
+        if kind in _LOGIC and str(e.ty.dtype) == "bool":
+            parts = [e.a] if isinstance(e, tirx.Not | tirx.BitwiseNot) else [e.a, e.b]
+            return make(_LOGIC[kind], *map(self.value, parts))
         if kind in _BITWISE:
             return self.of_integers(_BITWISE[kind], e)
         if isinstance(e, tirx.BitwiseNot):
-            return make("bit_not", make("to_int32", self.value(e.a)))
+            return self.flipped(e)
         if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             return self.divided(e)
         if kind in _COMPARISONS:
             return self.compare(_COMPARISONS[kind], e.a, e.b)
-        if kind in _LOGIC:
-            parts = [e.a] if isinstance(e, tirx.Not) else [e.a, e.b]
-            return make(_LOGIC[kind], *map(self.value, parts))
         if isinstance(e, tirx.Select):
             return self.choice(e.condition, e.true_value, e.false_value)
         if isinstance(e, ir.Call):
@@ -214,8 +218,18 @@ class Reader:
             # The bits of two of them are one.
             return self.graph.make("to_float32", self._on_int32(name, e))
         if dtype != "int32" or name == "div":
-            raise Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+            raise _not_int32(dtype)
         return self._on_int32(name, e)
+
+    def flipped(self, e: Any) -> int:
+        """``~a`` of an integer."""
+        dtype, make = str(e.ty.dtype), self.graph.make
+        integer = make("to_int32", self.value(e.a))
+        if dtype == "uint8":
+            return make("to_float32", make("bit_xor", integer, self.graph.integer(255)))
+        if dtype != "int32":
+            raise _not_int32(dtype)
+        return make("bit_not", integer)
 
     def _on_int32(self, name: str, e: Any) -> int:
         make = self.graph.make
@@ -268,7 +282,7 @@ class Reader:
         if kind in _BITWISE:
             return self.of_integers(_BITWISE[kind], e)
         if isinstance(e, tirx.BitwiseNot):
-            return make("bit_not", make("to_int32", self.whole(e.a)))
+            return self.flipped(e)
         if isinstance(e, tirx.Select):
             return self.choice(e.condition, e.true_value, e.false_value)
         if isinstance(e, tirx.Cast):
@@ -341,6 +355,10 @@ class Reader:
         simple = self.analyzer.simplify(expression)
         known = constant(simple)
         return self.graph.scalar(simple) if known is None else self.graph.number(known)
+
+
+def _not_int32(dtype: str) -> Unsupported:
+    return Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
 
 
 def _has_text(e: Any) -> bool:
