@@ -12,8 +12,8 @@ from tests.corpus.spine import gemm
 ROWS = {"page": "row"}
 
 
-def total(shape: tuple[int, int], block: tuple[int, int], dtype: str) -> Any:
-    """A sum, block by block; the last ones of rows and columns are not full."""
+def total(shape: tuple[int, Any], block: tuple[int, int], dtype: str) -> Any:
+    """A sum, block by block; the last ones of rows and columns are not full. The width may be a T.dynamic size."""
     (height, width), (rows, columns) = shape, block
 
     @T.prim_func

@@ -6,6 +6,7 @@ from typing import Any
 
 import ttexplore.language as T
 from tests.corpus.case import Case
+from tests.corpus.rows import ROWS, total
 
 
 def any_size_gemm(block: int = 32, dtype: str = "bfloat16") -> Any:
@@ -49,4 +50,9 @@ SIZES: tuple[Case, ...] = (
     Case("any_size_gemm_64", lambda: any_size_gemm(64), on_chip=False),
     Case("any_size_gemm_reload", lambda: any_size_gemm(96), {"policy": "strided"}, on_chip=False),
     Case("any_size_add", any_size_add, on_chip=False),
-)
+    Case("any_size_rows", any_size_gemm, {"layouts": dict.fromkeys("ABC", ROWS)}, on_chip=False),
+    Case(
+        "rows_of_any_length", lambda: total((33, T.dynamic("n")), (32, 64), "bfloat16"),
+        {"layouts": dict.fromkeys("ABC", ROWS)},
+    ),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportArgumentType=false
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportArgumentType=false, reportIndexIssue=false
 """Row-major tensors: what the plan says, what is moved at a tail, and what is refused."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
@@ -136,11 +137,49 @@ def test_rows_lie_in_dram(asked: dict[str, Any], message: str) -> None:
     assert error.hint == 'leave it in DRAM, interleaved, or in tiles: page="tile"'
 
 
-def test_rows_of_sizes_that_are_known_when_the_kernel_runs() -> None:
-    error = ttx.explore(any_size_gemm(), options={"layouts": {"A": ROWS}}).error
-    assert isinstance(error, Unsupported)
-    assert error.span is not None
-    assert "A row by row with T.dynamic sizes; leave it in tiles" in f"{error.message}; {error.hint}"
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_rows_of_sizes_that_are_known_when_the_kernel_runs(dtype: str, target: str) -> None:
+    """A row ends where the size says, whole or in runs; one lowering moves rows of any length."""
+    kernel = any_size_gemm(dtype=dtype)
+    exploration = sound(kernel, target, layouts=dict.fromkeys("ABC", ROWS))
+    through = "tilize" if dtype == "bfloat16" else "runs"
+    assert [one.through for one in exploration.plan.layouts] == [through, through, "runs"]
+    length = "(k - ko * 32) * 2" if dtype == "bfloat16" else "(k - (ko * 32 + c * 16)) * 4"
+    assert length in " ".join(exploration.code["reader"].text.split())
+    for m, n, k in ((1, 1, 1), (33, 70, 50), (64, 32, 96)):
+        random = np.random.default_rng(m)
+        a, b = (random.integers(-8, 8, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+        run = exploration.run([a, b])
+        assert np.array_equal(run.outputs[0], a @ b)
+        assert exploration.check([a, b])
+
+
+@pytest.mark.parametrize("policy", ["strided", "rectangular", "block_linear(2)", "z_order"])
+def test_rows_of_any_length_in_any_order(policy: str) -> None:
+    """Where what is left of a row is computed, the verifier knows how much that can be, in lists of work too."""
+    kernel = total((33, T.dynamic("n")), (32, 64), "bfloat16")
+    exploration = sound(kernel, layouts=dict.fromkeys("ABC", ROWS), policy=policy, cores=(2, 1))
+    assert exploration.run(sizes={"n": 257}).passed
+
+
+def test_rows_of_matrices_of_any_size() -> None:
+    """The pages of a matrix are as many as it has rows, which is a size."""
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def negated(A: T.Tensor((3, m, n), "int32"), B: T.Tensor((3, m, n), "int32")):
+        with T.Kernel(T.ceildiv(n, 48), T.ceildiv(m, 8), 3) as (bx, by, bz):
+            a = T.alloc_shared((8, 48), "int32")
+            T.copy(A[bz, by * 8, bx * 48], a)
+            for i, j in T.Parallel(8, 48):
+                a[i, j] = 0 - a[i, j]
+            T.copy(a, B[bz, by * 8, bx * 48])
+
+    exploration = sound(negated, layouts=dict.fromkeys("AB", ROWS))
+    for shape in ((3, 1, 1), (3, 13, 95), (3, 8, 96)):
+        array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+        assert np.array_equal(exploration.run([array]).outputs[0], -array)
 
 
 def test_runs_of_bfloat16_are_no_unit_of_the_memory_of_blackhole() -> None:

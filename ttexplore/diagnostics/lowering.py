@@ -102,7 +102,7 @@ LOWERING = (
         "tiles in DRAM in {} order", "{} in column_major order", "{}: tiles in the order {}",
         "the {} of axis {} of {} are not divided evenly by {}", "{} in blocks over DRAM banks",
         "shards of {} along axis {} would be no runs of rows: axis {} has {} and is divided into {}",
-        "{} row by row {}", "{} row by row with T.dynamic sizes", "{} through tilize: it holds {}, {}",
+        "{} row by row {}", "{} through tilize: it holds {}, {}",
         "{} of a kernel with sizes that are known when it runs",
         "the blocks of {} cannot be followed: their places depend on run-time values",
     ),

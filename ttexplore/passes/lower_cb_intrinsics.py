@@ -24,6 +24,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import OPS
 from ttexplore.passes.regions import Bounds
 from ttexplore.passes.split_device_kernel import packed_by, pruned
@@ -102,6 +103,9 @@ class _Block:
         self.row_slots, self.column_slots = int(row_slots), int(column_slots)
         self.row_guard, self.column_guard = (guards[:2], guards[2:4]) if guards else ([], [])
         self.condition = guards[4] if len(guards) > 4 else None
+        # Elements: a number, or the end of the columns where it is a T.dynamic size.
+        length = extents_of(self.tensor)[-1]
+        self.row_length = length if isinstance(length, int) or not self.strips else self.column_guard[1]
 
     def transfers(self) -> _Transfers:
         """None for a block that lies in its place: in the shard that the circular buffer is."""
@@ -133,7 +137,8 @@ class _Block:
     def _strips(self) -> _Transfers:
         unit, element, by_rows = self.unit, self.layout.element_bytes, self.layout.page == "row"
         # A row ends where it ends; tiles are whole.
-        tail = self.layout.shape[-1] % FACE if by_rows else 0
+        length = self.row_length
+        ends = by_rows and not (isinstance(length, int) and length % FACE == 0)
         rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
 
         def move(r: Any, c: Any) -> list[Any]:
@@ -148,15 +153,17 @@ class _Block:
                 row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
                 page = page + row_tile * self.row_stride + column_tile
                 offset = _byte_in_tile(row, column, element)
-            # In unsigned numbers: nothing is subtracted.
-            whole = known.simplify(column) + FACE <= self.layout.shape[-1] if tail else None
+            column = known.simplify(column)
+            # In unsigned numbers: nothing is subtracted but from what is larger.
+            whole = column + FACE <= length if ends else None
+            tail = length % FACE if isinstance(length, int) else length - column
             row, column = r * unit, c * FACE
             row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
             slot = row_tile * self.row_slots + column_tile * self.column_slots
             within = _byte_in_tile(row, column, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
 
-            def part(elements: int) -> Any:
+            def part(elements: Any) -> Any:
                 size = elements * element
                 if self.reads:
                     return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
@@ -171,7 +178,7 @@ class _Block:
             test = self._test(r, unit, rows, c, FACE, columns)
             return [made] if test is None else [when(test, [made])]
 
-        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not tail
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
         clears: list[Any] = []
         if self.reads and not full:
             clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
@@ -209,14 +216,14 @@ class _Block:
                         return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
                     return op("noc_write_part", self.cb, slot, within, self.tensor, page, offset, size)
 
-                width: Any = self.layout.shape[-1]
-                whole = column + elements <= width
+                length = self.row_length
+                whole = column + elements <= length
                 if known.can_prove(whole):
                     made = moved(elements)
                 else:
                     ends.append(True)
-                    starts = known.can_prove(tirx.floormod(column, elements) == 0)
-                    rest = moved(width % elements if starts and width % elements else width - column)
+                    starts = isinstance(length, int) and known.can_prove(tirx.floormod(column, elements) == 0)
+                    rest = moved(length % elements if starts and length % elements else length - column)
                     made = when(ranges.simplify(whole), [moved(elements)], otherwise=[rest])
                     if known.can_prove(tirx.Not(whole)):
                         made = rest

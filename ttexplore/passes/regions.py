@@ -141,9 +141,7 @@ def block_region(
         axes.append(Axis(number, part.min, extent, length))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     by_rows = layout.page == "row"
-    if by_rows and not all(isinstance(axis.length, int) for axis in axes):
-        raise Unsupported(f"{tensor.name} row by row with T.dynamic sizes", hint="leave it in tiles, or fix its sizes")
-    strides = page_strides(tensor, accessor)
+    strides = page_strides(tensor, accessor, by_rows)
     page: Any = tirx.const(0, "int32")
     condition: Any = None
     for axis in outer:
@@ -170,17 +168,18 @@ def block_region(
         )
     if problem:
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
-    return _strips(rows, columns, matrix, page, strides, condition, unit, bounds)
+    return _strips(rows, columns, matrix, page, strides, condition, unit, bounds, by_rows)
 
 
-def page_strides(tensor: Any, accessor: Accessor) -> tuple[Any, ...]:
-    """The pages to step along each axis of a tensor's tile grid: numbers, or expressions of its T.dynamic sizes."""
+def page_strides(tensor: Any, accessor: Accessor, by_rows: bool) -> tuple[Any, ...]:
+    """The pages to step along each axis of a tensor's tile grid, or of its rows: numbers, or expressions of its
+    T.dynamic sizes."""
     shape = extents_of(tensor)
     if all(isinstance(extent, int) for extent in shape):
         return accessor.page_strides
     *leading, rows, columns = shape if len(shape) > 1 else [1, *shape]
-    grid = (*leading, _tiles_along(rows, TILE_ROWS), _tiles_along(columns, TILE_COLUMNS))
-    return row_major_strides(grid)[0]
+    matrix = (rows, 1) if by_rows else (_tiles_along(rows, TILE_ROWS), _tiles_along(columns, TILE_COLUMNS))
+    return row_major_strides((*leading, *matrix))[0]
 
 
 def _tiles_along(length: Any, tile: int) -> Any:
@@ -307,7 +306,7 @@ def _no_strips(
 
 def _strips(
     rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: tuple[Any, ...], condition: Any, unit: int,
-    bounds: Bounds,
+    bounds: Bounds, by_rows: bool,
 ) -> BlockRegion:  # fmt: skip
     matrix_stride = 0 if matrix is None else strides[matrix.number]
     if matrix is not None and not isinstance(matrix_stride, int):
@@ -320,9 +319,11 @@ def _strips(
     if matrix is not None and not bounds.proves(rows.low < rows.length):
         inside = rows.low < rows.length
         condition = inside if condition is None else tirx.And(condition, inside)
+    # What moves a row of any length asks the guard where it ends.
+    asked = columns if by_rows and not isinstance(columns.length, int) else None
     for axis, step in ((counted, unit), (columns, FACE)):
         last = (axis.extent - 1) // step * step
-        inside = bounds.proves(axis.low + last < axis.length)
+        inside = axis is not asked and bounds.proves(axis.low + last < axis.length)
         guards.append((0, axis.extent) if inside else (axis.low, axis.length))
     return BlockRegion(
         bounds.ranges.simplify(page), counted.extent, columns.extent, strides[-2], _guards(guards),

@@ -36,7 +36,9 @@ def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
         "L1",
         *({"memory": "L1", "shard": one} for one in kinds),
         *({"memory": "DRAM", "shard": one} for one in kinds[:2]),
-        *([] if kernel.sizes else [{"page": "row"}, {"page": "row"}, {"page": "row", "through": "runs"}]),
+        {"page": "row"},
+        {"page": "row"},
+        {"page": "row", "through": "runs"},
     )
     one_of = {
         tensor.name: st.sampled_from([*places, *([_BLOCK_FLOAT] * 2 if _may_share_exponents(kernel, tensor) else [])])

@@ -17,6 +17,7 @@ from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
 from ttexplore.passes.verify.expression import (
+    ANY_ITEM,
     Expression,
     Range,
     Variable,
@@ -262,6 +263,8 @@ class _Protocol(Walk):
         cores = plan.partition.cores if plan.partition is not None else ()
         values = {name: [core.values.get(name, 0) for core in cores] for core in cores for name in core.values}
         self.known: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
+        if listed := [item for core in cores for item in core.listed]:
+            self.known[ANY_ITEM] = (min(listed), max(listed))
         # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
         # over all turns.
         self.outside: dict[Any, Range] | None = None

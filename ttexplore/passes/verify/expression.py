@@ -94,6 +94,8 @@ def variables(e: Expression) -> set[Variable]:
 
 
 _LEAVES = frozenset({"core", "item", "unknown"})
+# Under this the range of all that is listed is known, for those who do not look at each item.
+ANY_ITEM = ("item",)
 
 
 def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
@@ -108,7 +110,9 @@ def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
     symbol: str = e[0]
     if symbol == "core":
         return known.get(e)
-    if symbol in ("unknown", "item"):
+    if symbol == "item":
+        return known.get(ANY_ITEM)
+    if symbol == "unknown":
         return None
     parts: list[Range] = []
     for part in e[1:]:
