@@ -120,7 +120,10 @@ def test_reduction_is_not_lowered() -> None:
             T.reduce_sum(a, r, dim=1)
             T.copy(r, B)
 
-    assert "T.reduce is not lowered" in refused(kernel, Unsupported).message
+    error = refused(kernel, Unsupported)
+    assert "T.reduce is not lowered" in error.message
+    assert "a product with ones" in error.hint
+    assert error.span is not None
 
 
 def test_wrong_options() -> None:

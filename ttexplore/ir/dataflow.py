@@ -109,7 +109,11 @@ def accesses(statement: Any) -> list[Access]:
                 Access(parts[2].source, kind, "C"),
             ]
         case "tl.reduce":
-            raise Unsupported("T.reduce is not lowered", hint="reductions are not supported yet")
+            raise Unsupported(
+                "T.reduce is not lowered",
+                hint="a sum along rows is a product with ones: T.fill(ones, 1), T.gemm(block, ones, sums)",
+                span=span_of(statement),
+            )
         case _:
             raise _unsupported(statement)
 
@@ -118,7 +122,11 @@ def _unsupported(statement: Any) -> Unsupported:
     match statement:
         case tirx.BufferStore():
             what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
-            return Unsupported(what, hint="put it into `for i, j in T.Parallel(...)`", span=span_of(statement))
+            return Unsupported(
+                what,
+                hint="put it into `for i, j in T.Parallel(...)`; write out the value of a scalar where it is used",
+                span=span_of(statement),
+            )
         case tirx.IfThenElse():
             return Unsupported(
                 "a condition that is only known when the kernel runs is not lowered",
