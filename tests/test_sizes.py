@@ -54,7 +54,8 @@ def test_sizes_come_from_the_inputs_or_are_given() -> None:
     ("sizes", "message"),
     [
         ({"mm": 3}, "the kernel has no size mm.*did you mean m?"),
-        ({"m": 0}, "the size m is 0.*1 or more"),
+        ({"m": 0}, "the size m is 0.*sizes are 1 to 16,777,215"),
+        ({"m": 1 << 24}, "the size m is 16777216.*sizes are 1 to 16,777,215"),
         ({"m": 1.5}, "the size m is 1.5"),
     ],
 )

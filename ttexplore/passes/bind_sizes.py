@@ -14,6 +14,7 @@ from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import Applied
+from ttexplore.passes.regions import MAX_SIZE
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size
 from ttexplore.target import Target
@@ -25,7 +26,7 @@ _FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
 def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Size, ...]:
     """The sizes of a traced kernel, with the values that are `given`.
 
-    Raises UsageError for names that the kernel does not have and for values below 1.
+    Raises UsageError for names that the kernel does not have and for values that no size has.
     """
     names = [str(variable.name) for variable in size_variables(function)]
     given = given or {}
@@ -34,8 +35,8 @@ def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Siz
             close = difflib.get_close_matches(name, names, 1)
             known = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
             raise UsageError(f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise UsageError(f"the size {name} is {value!r}", hint="sizes are 1 or more")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < MAX_SIZE:
+            raise UsageError(f"the size {name} is {value!r}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
     return tuple(
         Size(name, given.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
         for index, name in enumerate(names)

@@ -22,7 +22,7 @@ from ttexplore.passes.attach_tensor_accessor import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 BLOCK_RANGES = "tt.block_ranges"
-# Indices are computed in 32 bits: a T.dynamic size is at most this.
+# Indices are computed in 32 bits: a T.dynamic size is less than this.
 MAX_SIZE = 1 << 24
 
 
