@@ -77,6 +77,29 @@ def test_whole_numbers_that_cannot_be_computed(function: Callable[..., Any], mes
     assert hint in error.hint
 
 
+@pytest.mark.parametrize("size", [5, 70])
+def test_masks_of_sizes_that_are_not_known(size: int) -> None:
+    """An index is compared with a size exactly, however large both may become."""
+    m = T.dynamic("m")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, m), "float32"), B: T.Tensor((32, m), "float32")):
+        with T.Kernel(T.ceildiv(m, 64)) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            T.copy(A[0, bx * 64], a)
+            for i, j in T.Parallel(32, 64):
+                column = bx * 64 + j
+                a[i, j] = T.if_then_else(column < m - 3, a[i, j], T.if_then_else(i + m - 9 >= column, 1.0, 2.0))
+            T.copy(a, B[0, bx * 64])
+
+    exploration = ttx.explore(kernel, sizes={"m": size})
+    (a,) = exploration.inputs()
+    row, column = np.indices(a.shape)
+    wanted = np.where(column < size - 3, a, np.where(row + size - 9 >= column, 1.0, 2.0))
+    assert exploration.check()
+    np.testing.assert_array_equal(exploration.run().outputs[0], wanted)
+
+
 def test_index_that_is_no_role() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):

@@ -16,7 +16,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import constant, dtype_of
+from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.passes.regions import Bounds
@@ -77,6 +77,11 @@ class Affine:
     row: int
     column: int
     rest: Any
+
+    @property
+    def spread(self) -> int:
+        """The largest that its part in the loop variables can be within a tile, without its sign."""
+        return abs(self.row) * (TILE_ROWS - 1) + abs(self.column) * (TILE_COLUMNS - 1)
 
 
 @dataclass
@@ -381,51 +386,80 @@ def check_indices(statement: Any, bounds: Bounds) -> None:
     """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
     unsigned division. Raises Unsupported with the store's line."""
     loops, body = parallel_body(statement)
-    # Names of values that come from elements.
-    elements: set[Any] = set()
+    variables = [one.loop_var for one in loops]
     for one in loops:
         bounds.enter(one)
+    reader = Reader(
+        ValueGraph(), variables[0] if len(variables) > 1 else None, variables[-1], variable("tile_row"),
+        variable("tile_column"), bounds.proofs,
+    )  # fmt: skip
+    checks = _Indices(bounds, reader)
     for store in body:
         if not isinstance(store, tirx.BufferStore | tirx.Bind):
             continue
         try:
-            _check_expression(store.value, bounds, elements, inside=False, seen={})
+            names_index = isinstance(store, tirx.Bind) and checks.is_checked(store.value)
+            # What a name of an index stands for is checked where the name is used.
+            checks.check(store.value, inside=names_index, seen=set())
             if isinstance(store, tirx.Bind):
-                if _is_checked(store.value, elements):
+                if names_index:
                     bounds.enter(store)
+                    reader.indices[store.var] = reader.written_out(store.value)
                 else:
-                    elements.add(store.var)
+                    checks.elements.add(store.var)
         except TTExploreError as error:
             raise error.at(span_of(store)) from None
 
 
-def _is_checked(e: Any, elements: set[Any]) -> bool:
-    """Whether an expression is computed as a number made of indices: from bits on it is an integer."""
-    exact = (*_BITWISE, tirx.BitwiseNot)
-    return is_index(e) and not any(one in elements or isinstance(one, exact) for one in nodes_of(e))
+@dataclass
+class _Indices:
+    """Checks the whole numbers of one nest. `elements` are the names of values that come from elements."""
 
+    bounds: Bounds
+    reader: Reader
+    elements: set[Any] = field(default_factory=set[Any])
 
-def _check_expression(e: Any, bounds: Bounds, elements: set[Any], *, inside: bool, seen: dict[Any, None]) -> None:
-    if e in seen:
-        return
-    seen[e] = None
-    index = not isinstance(e, tirx.IntImm) and _is_checked(e, elements)
-    if index and not inside:
-        _check_size(e, bounds)
-    if type(e) in _COMPARISONS and _is_checked(e.a, elements) and _is_checked(e.b, elements):
-        _check_size(e.a - e.b, bounds)
-    if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
-        known = bounds.proofs.const_int_bound(e.a)
-        if bounds.proofs.const_int_bound(e.b).min_value < 1:
+    def is_checked(self, e: Any) -> bool:
+        """Whether an expression is computed as a number made of indices: from bits on it is an integer."""
+        exact = (*_BITWISE, tirx.BitwiseNot)
+        return is_index(e) and not any(one in self.elements or isinstance(one, exact) for one in nodes_of(e))
+
+    def check(self, e: Any, *, inside: bool, seen: set[tuple[Any, bool]]) -> None:
+        """Check an expression; `inside`: the number that it is a part of is checked."""
+        if (e, inside) in seen:
+            return
+        seen.add((e, inside))
+        index = not isinstance(e, tirx.IntImm) and self.is_checked(e)
+        if index and not inside:
+            _check_size(e, self.bounds)
+        compared = type(e) in _COMPARISONS and self.is_checked(e.a) and self.is_checked(e.b)
+        exact = compared and self._is_exact(e.a - e.b)
+        if compared and not exact:
+            _check_size(e.a - e.b, self.bounds)
+        if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
+            self._check_division(e)
+        for part in parts_of(e):
+            if not isinstance(e, ir.TensorLoad):
+                self.check(part, inside=index or exact, seen=seen)
+
+    def _is_exact(self, difference: Any) -> bool:
+        """Whether two numbers are compared exactly, however large: a number that float32 holds is compared with what
+        the kernel computes as int32, and rounding that to float32 keeps their order."""
+        affine = self.reader.affine(self.reader.written_out(difference))
+        known = self.bounds.proofs.const_int_bound(difference)
+        if affine is None or max(-known.min_value, known.max_value) > 2**30:
+            return False
+        return affine.spread <= LARGEST_INDEX
+
+    def _check_division(self, e: Any) -> None:
+        known = self.bounds.proofs.const_int_bound(e.a)
+        if self.bounds.proofs.const_int_bound(e.b).min_value < 1:
             raise Unsupported(f"{e} divides by {e.b}, which can be 0 or less", hint="divide by a positive number")
         if known.min_value < 0 or known.max_value >= LARGEST_INDEX // 4:
             raise Unsupported(
                 f"{e} divides a number between {known.min_value} and {known.max_value}",
                 hint=f"divide numbers from 0 to {LARGEST_INDEX // 4}",
             )
-    for part in parts_of(e):
-        if not isinstance(e, ir.TensorLoad):
-            _check_expression(part, bounds, elements, inside=index, seen=seen)
 
 
 def _range(e: Any, bounds: Bounds) -> tuple[int, int]:
