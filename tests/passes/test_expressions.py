@@ -77,6 +77,25 @@ def test_whole_numbers_that_cannot_be_computed(function: Callable[..., Any], mes
     assert hint in error.hint
 
 
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        (lambda r, c: r * 37 + c * 101 > 1500, "a comparison of numbers made of indices in 16-bit DST"),
+        (lambda r, c: r * c > 1500, "a comparison of numbers made of indices in 16-bit DST"),
+        (lambda r, c: r // 3 > 5, "a comparison of numbers made of indices in 16-bit DST"),
+        (lambda r, c: T.cast(r % 3, "float32") > 1.0, "a division of numbers made of indices in 16-bit DST"),
+    ],
+)
+def test_indices_that_16_bits_do_not_hold(condition: Callable[..., Any], message: str) -> None:
+    """3 * r - c within a tile is exact in bfloat16, whatever the block adds; 101 * c is not."""
+    kernel = masked(lambda x, r, c, bx, by: T.if_then_else(condition(r, c), x, -x), "bfloat16")
+    error = refused(kernel, Unsupported, options={"accumulate_dtype": "bfloat16"})
+    assert error.message == message
+    small = masked(lambda x, r, c, bx, by: T.if_then_else(r * 3 - c + 1000 * bx > 50, x, -x), "bfloat16")
+    run = ttx.explore(small, options={"accumulate_dtype": "bfloat16"}).run()
+    assert run.passed, run.message
+
+
 @pytest.mark.parametrize("size", [5, 70])
 def test_masks_of_sizes_that_are_not_known(size: int) -> None:
     """An index is compared with a size exactly, however large both may become."""

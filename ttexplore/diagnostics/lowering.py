@@ -20,6 +20,7 @@ LOWERING = (
         "no rule lowers {} inside T.Parallel", "no rule lowers {} of loop variables inside T.Parallel",
         "a cast from {} to {} inside T.Parallel", "arithmetic in {} on elements", "a division of loop variables by {}",
         "a division of elements by {}", "{} of integers", "integers in 16-bit DST",
+        "{} of numbers made of indices in 16-bit DST",
         "{} is between {} and {}", "{} divides by {}, which can be 0 or less", "{} divides a number between {} and {}",
     ),
     diagnostic(

@@ -24,6 +24,8 @@ from ttexplore.passes.tile_values import INT32_FORMS, PRECISION, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
+# Whole numbers that bfloat16 holds, as DST of 16 bits does.
+LARGEST_IN_16_BITS = 2**8
 
 _ARITHMETIC: dict[type, str] = {
     tirx.Add: "add", tirx.Sub: "sub", tirx.Mul: "mul", tirx.Div: "div", tirx.Max: "max", tirx.Min: "min",
@@ -256,6 +258,8 @@ class Reader:
     def compare(self, name: str, a: Any, b: Any) -> int:
         if self.is_index(a) and self.is_index(b):
             difference = self.affine(self.written_out(a) - self.written_out(b))
+            if not self.graph.is_wide and (difference is None or difference.spread > LARGEST_IN_16_BITS):
+                raise _in_16_bits("a comparison")
             if difference is not None:
                 # The side without loop variables becomes the scalar that the tile is compared with.
                 offset = self._offset(difference)
@@ -280,6 +284,8 @@ class Reader:
             dividend = self.whole(e.a)
             if self.graph.is_int32(dividend):
                 return self.divided(e)
+            if not self.graph.is_wide:
+                raise _in_16_bits("a division")
             quotient = self._quotient(dividend, divisor)
             if isinstance(e, tirx.FloorDiv):
                 return quotient
@@ -364,6 +370,10 @@ class Reader:
 
 def _not_int32(dtype: str) -> Unsupported:
     return Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+
+
+def _in_16_bits(what: str) -> Unsupported:
+    return Unsupported(f"{what} of numbers made of indices in 16-bit DST", hint="leave accumulate_dtype out")
 
 
 def _has_text(e: Any) -> bool:
