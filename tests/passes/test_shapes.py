@@ -69,6 +69,40 @@ def test_regions_that_neither_tiles_nor_strips_express(
     refused(moved(source, into, block), *messages)
 
 
+def test_one_number_of_many_has_a_row_of_its_own() -> None:
+    def scaled(shape: tuple[int, ...], at: Any) -> Any:
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), S: T.Tensor(shape, "float32"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1) as bx:
+                a = T.alloc_shared((32, 32), "float32")
+                s = T.alloc_shared((1,), "float32")
+                T.copy(A, a)
+                T.copy(at(S), s)
+                for i, j in T.Parallel(32, 32):
+                    a[i, j] = a[i, j] * s[0]
+                T.copy(a, B)
+
+        return kernel
+
+    refused(scaled((3,), lambda S: S[1]), "it starts at 1 along its last axis", "a tensor of shape (..., 1)")
+    exploration = ttx.explore(scaled((3, 1), lambda S: S[1, 0]))
+    a, s = exploration.inputs()
+    np.testing.assert_allclose(exploration.run([a, s]).outputs[0], a * s[1], rtol=1e-2)
+
+
+def test_scalar_parameter() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), scale: T.float32, B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * scale
+            T.copy(a, B)
+
+    refused(kernel, "the scalar parameter scale", "a tensor of one element")
+
+
 def test_alignment_of_rows_on_blackhole() -> None:
     """A row of 16 bfloat16 has 32 bytes: a unit of Wormhole's memory, and half of one of Blackhole's."""
     kernel = moved((64, 64), lambda A, bx, by: A[by, bx * 16], (1, 16))

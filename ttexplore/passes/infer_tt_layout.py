@@ -98,7 +98,11 @@ def _is_operation(statement: Any) -> bool:
 def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int]) -> TensorLayout:
     span = span_of(parameter)
     if not is_buffer(parameter):
-        raise Unsupported(f"the scalar parameter {parameter.name}", hint="make it a constant of the kernel", span=span)
+        raise Unsupported(
+            f"the scalar parameter {parameter.name}",
+            hint="make it a constant of the kernel, or a tensor of one element",
+            span=span,
+        )
     name, dtype = str(parameter.name), dtype_of(parameter)
     shape = bound_shape(parameter, sizes)
     if dtype not in FORMAT_OF_DTYPE:

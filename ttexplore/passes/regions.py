@@ -270,7 +270,10 @@ def _no_strips(
             f"start at multiples of {TILE_ROWS} and take multiples of {TILE_ROWS}, or leave the tensor's dtype out",
         )
     if not bounds.proves(tirx.floormod(columns.low, FACE) == 0):
-        return f"it starts at {columns.low} along its last axis", f"start at multiples of {FACE}"
+        instead = f"start at multiples of {FACE}"
+        if columns.extent == 1:
+            instead += ", or give each number a row of its own: a tensor of shape (..., 1)"
+        return f"it starts at {columns.low} along its last axis", instead
     if not _fills(columns, FACE, bounds):
         return (
             f"{columns.extent} columns end inside a run of {FACE}, where other elements follow",
