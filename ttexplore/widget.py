@@ -171,7 +171,9 @@ def _inputs(question: dict[str, Any]) -> Inputs:
 
 def _record(exploration: Explored, question: dict[str, Any]) -> Answer:
     x, y = map(int, question["core"].split(","))
-    return {}, [packed(exploration.timeline((x, y), inputs=_inputs(question), seed=int(question["seed"])).data)]
+    code = question.get("code") or None
+    record = exploration.timeline((x, y), inputs=_inputs(question), seed=int(question["seed"]), code=code)
+    return {}, [packed(record.data)]
 
 
 def _check(exploration: Explored, question: dict[str, Any]) -> Answer:

@@ -145,6 +145,11 @@ async function render({ model, el }) {
     clearTimeout(speaking);
     speaking = setTimeout(() => (live.textContent = store.state.say), 150);
   });
+  // A control that cannot be used any more loses the focus; the next keys would be the notebook's.
+  store.on(["busy"], () => queueMicrotask(() => {
+    const { activeElement } = root.getRootNode();
+    if (root.contains(activeElement) && (activeElement.disabled || activeElement.hidden)) root.focus({ preventScroll: true });
+  }));
   let wasWide = null;
   const sized = new ResizeObserver(() => {
     const narrow = root.clientWidth > 0 && root.clientWidth < NARROW_PIXELS;

@@ -10,6 +10,9 @@ export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
   return `inputs ${kind ? inputs : names}${kind?.[2] ? `, seed ${seed}` : ""}`;
 }
 
+/** The kernels that have been edited: "reader, compute". */
+export const edits = ({ state }) => Object.keys(state.edits).join(", ");
+
 /** A control for the choice. An explorer has several; all show the same one. */
 export function inputsControl(store, kernel) {
   const set = (patch) => store.set({ inputs: { ...store.state.inputs, ...patch } });

@@ -1,7 +1,7 @@
 // Running the program without blocking the notebook: backends, progress, cancel, the result, and the bisection.
 
 import { button, h, heads, isolated, put } from "./dom.js";
-import { inputsControl, inputsWords } from "./inputs.js";
+import { edits, inputsControl, inputsWords } from "./inputs.js";
 import { errorCard, select } from "./steps.js";
 
 export function runView(store, kernel) {
@@ -32,14 +32,11 @@ export function runView(store, kernel) {
     start.disabled = Boolean(busy || whyRun);
     check.disabled = Boolean(busy || whyCheck);
     backend.parentElement.hidden = !kernel.live;
-    // A control that cannot be used any more loses the focus; the next keys would be the notebook's.
-    const { activeElement } = element.getRootNode();
-    if (element.contains(activeElement) && (activeElement.disabled || (activeElement === cancel && !busy))) element.closest(".ttx-explorer").focus({ preventScroll: true });
     start.textContent = busy === "run" ? "Running …" : "Run";
     check.textContent = busy === "check" ? "Checking …" : "Check every step";
     cancel.hidden = !busy;
     const reasons = whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `Check every step: ${whyCheck}`];
-    const edited = edits();
+    const edited = edits(store);
     if (edited) reasons.push(`Run takes the edited ${edited} (tab Code).`);
     put(why, busy ? store.state.progress || "" : reasons.map((reason) => reason && h("div", reason)));
     sums.hidden = chosen?.name !== "emulator";
@@ -50,16 +47,12 @@ export function runView(store, kernel) {
     drawState();
   });
 
-  function edits() {
-    return Object.keys(store.state.edits).join(", ");
-  }
-
   function go(what) {
     put(log);
     (what === "run" ? result : steps).replaceChildren();
     store.set({ busy: what, progress: null });
     const done = (patch) => store.set({ busy: null, progress: null, ...patch });
-    const edited = what === "run" && edits();
+    const edited = what === "run" && edits(store);
     const words = h("p.q", `${what === "run" ? `on ${backend.value}, ` : ""}${inputsWords(store.state)}${edited ? `, ${edited} edited` : ""}`);
     kernel.ask({ do: what, code: edited ? store.state.edits : {}, backend: backend.value, arithmetic: arithmetic.value, ...store.state.inputs }, (answer) => store.set({ progress: answer.text })).then(
       (answer) => {

@@ -2,7 +2,7 @@
 
 import { inflated } from "./data.js";
 import { button, h, put } from "./dom.js";
-import { inputsControl } from "./inputs.js";
+import { edits, inputsControl } from "./inputs.js";
 import { code, pinLink } from "./listing.js";
 import { errorCard } from "./steps.js";
 
@@ -25,7 +25,7 @@ export function timelineView(store, kernel, recorded, graph) {
     h("div.tools", h("b", "time travel"), h("label", "core ", chooser), inputsControl(store, kernel), record, why), problem, stage);
   let data, timer;
   stage.hidden = true;
-  store.on(["lowering", "busy"], () => {
+  store.on(["lowering", "busy", "edits"], () => {
     const { lowering, busy } = store.state;
     const cores = (lowering.data.cores?.cores || []).filter((core) => core.items);
     if (chooser.options.length !== cores.length) put(chooser, cores.map((core) => h("option", { value: `${core.x},${core.y}` }, `(${core.x}, ${core.y})`)));
@@ -33,7 +33,7 @@ export function timelineView(store, kernel, recorded, graph) {
     const reason = kernel.missing("record") || (failed ? "the lowering failed" : "");
     record.disabled = Boolean(busy || reason);
     chooser.parentElement.hidden = Boolean(reason);
-    why.textContent = reason || (busy === "record" ? "recording …" : "");
+    why.textContent = reason || (busy === "record" ? "recording …" : edits(store) && `takes the edited ${edits(store)}`);
   });
   store.on(["lowering"], () => (stage.hidden = true));
   if (recorded) inflated(recorded).then(load);
@@ -41,7 +41,7 @@ export function timelineView(store, kernel, recorded, graph) {
   function go() {
     store.set({ busy: "record" });
     put(problem);
-    kernel.ask({ do: "record", core: chooser.value, ...store.state.inputs })
+    kernel.ask({ do: "record", code: store.state.edits, core: chooser.value, ...store.state.inputs })
       .then(async (answer) => load(await inflated(answer.buffer)), (error) => put(problem, errorCard(store, error)))
       .finally(() => store.set({ busy: null }));
   }

@@ -24,8 +24,12 @@ export function whatIfView(store, kernel) {
       ...lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, h("span.q", step.name)],
         step.options.map(control))), go);
     arrange();
-    go.disabled = Boolean(reason);
     put(result);
+  });
+  store.on(["lowering", "busy"], () => {
+    const { busy } = store.state;
+    go.disabled = Boolean(busy || kernel.missing("fork"));
+    go.textContent = busy === "compare" ? "Lowering …" : "Lower and compare";
   });
 
   function control(option) {
@@ -67,14 +71,10 @@ export function whatIfView(store, kernel) {
       if (value !== before) options[name] = value;
     }
     store.set({ busy: "compare" });
-    go.textContent = "Lowering …";
     kernel.ask({ do: "fork", options, target: target.value })
       .then(async (answer) => draw(await unpacked(answer.buffer), answer, options))
       .catch((error) => put(result, error.message?.join ? errorCard(store, error) : h("p", `${error}`)))
-      .finally(() => {
-        store.set({ busy: null });
-        go.textContent = "Lower and compare";
-      });
+      .finally(() => store.set({ busy: null }));
   }
 
   function draw(other, answer, options) {
@@ -108,12 +108,13 @@ export function whatIfView(store, kernel) {
     const noEmulator = kernel.missing("record");
     const ran = h("p.q", noEmulator && `Run both: ${noEmulator}`);
     const runBoth = button("Run both", async () => {
-      runBoth.disabled = true;
+      if (store.state.busy) return;
+      store.set({ busy: "both" });
       const asked = { do: "run", backend: "emulator", arithmetic: "exact", ...store.state.inputs };
       put(ran, `on emulator, ${inputsWords(store.state)}`);
       for (const variant of [kernel.variant(), answer.variant])
         runs.append(await kernel.ask({ ...asked, variant }).then((one) => isolated(one.html), (error) => errorCard(store, error)));
-      runBoth.disabled = false;
+      store.set({ busy: null });
     }, { class: "chip", disabled: noEmulator, title: "on the emulator, with the inputs chosen in Run" });
     put(result, ...[
       failed && errorCard(store, failed.error),

@@ -171,10 +171,16 @@ def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exp
     explorer.tab("Run")
     explorer.find("select[aria-label=backend]").select_option("emulator")
     assert "Run takes the edited compute" in explorer.find(".runview [role=status]").inner_text()
+    explorer.tab("Buffers")
+    assert "takes the edited compute" in explorer.find(".timeline .tools").first.inner_text()
+    explorer.button("Record a run").click()
+    assert explorer.sent()[-1]["code"] == {"compute": f"1h\n{emitted}"}
+    explorer.answer({"state": "failed", "error": error_data(ErrorRecord("KernelFault", "stopped", ""))})
+    explorer.tab("Run")
     explorer.button("Check every step").click()
     explorer.answer({"state": "done", "results": [], "first_bad": None})
     explorer.button("Run").click()
-    explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True}, question=1)
+    explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True})
     assert explorer.find(".result .q").inner_text() == "on emulator, inputs random, seed 0, compute edited"
     explorer.tab("Code")
     assert editor.input_value() == f"1h\n{emitted}"
@@ -182,7 +188,7 @@ def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exp
     assert not editor.is_visible()
     explorer.tab("Run")
     explorer.button("Run").click()
-    assert [one["code"] for one in explorer.sent()] == [{}, {"compute": f"1h\n{emitted}"}, {}]
+    assert [one["code"] for one in explorer.sent()[1:]] == [{}, {"compute": f"1h\n{emitted}"}, {}]
 
 
 def test_a_failed_run_is_a_card_and_the_next_one_can_begin(explorer: ExplorerPage) -> None:
@@ -291,6 +297,35 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
     explorer.button("Back to the first one").click()
     assert not explorer.find(".banner").is_visible()
+
+
+@pytest.mark.parametrize(("tab", "name"), [
+    ("Run", "Run"), ("Run", "Check every step"), ("Buffers", "Record a run"), ("What if", "Lower and compare"),
+])  # fmt: skip
+def test_a_button_that_rests_while_python_works_leaves_the_focus_here(
+    explorer: ExplorerPage, tab: str, name: str
+) -> None:
+    explorer.tab(tab)
+    explorer.root.get_by_role("button", name=name, exact=True).click()
+    assert explorer.find(".primary").first.is_disabled()
+    # Were it nowhere, the next keys would be the notebook's. A browser takes it away when it draws.
+    explorer.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    assert explorer.root.evaluate("one => one === document.activeElement")
+    explorer.type("1")
+    assert explorer.find(".tab[aria-selected=true]").inner_text() == "Steps"
+
+
+def test_two_runs_do_not_cross(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer({"state": "done", "variant": "1"}, gemm.fork(stages=3).data)
+    both = explorer.button("Run both")
+    both.click()
+    both.click()
+    assert [one["do"] for one in explorer.sent()] == ["fork", "run"]
+    assert both.evaluate("one => one === document.activeElement")
+    explorer.tab("Run")
+    assert explorer.root.get_by_role("button", name="Run", exact=True).is_disabled()
 
 
 def test_work_lists_are_written_where_the_policy_is_explicit(explorer: ExplorerPage, gemm: Exploration) -> None:
