@@ -12,7 +12,7 @@ export function buffersView(store, kernel) {
   const l1 = h("div.scroll");
   const list = h("div.scroll");
   const element = h("div.buffersview",
-    h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), ...pictureButtons(graph, "dataflow")),
+    h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), pictureButtons(graph, "dataflow")),
     graph, timelineView(store, kernel, kernel.model.get("timeline"), graph).element, h("div.two", list, l1));
   store.on(["lowering"], () => {
     const { buffers } = store.state.lowering.data;

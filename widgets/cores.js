@@ -28,7 +28,7 @@ export function coresView(store) {
   const metric = h("select", { "aria-label": "measure", onchange: () => store.set({ metric: metric.value }) });
   const figures = h("span.q");
   const element = h("div.coresview",
-    h("div.tools", h("label", "colour by ", metric), figures, h("span.gapper"), ...pictureButtons(map, "cores")),
+    h("div.tools", h("label", "colour by ", metric), figures, h("span.gapper"), pictureButtons(map, "cores")),
     h("div.two", map, h("div", work), card));
 
   store.on(["lowering"], () => {
@@ -141,8 +141,8 @@ export function pictureButtons(holder, name) {
     };
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text())}`;
   };
-  return [
+  return h("span.pictures",
     button("SVG", () => download(`${name}.svg`, text(), "image/svg+xml"), { class: "chip", "aria-label": `save the drawing of ${name} as SVG` }),
     button("PNG", png, { class: "chip", "aria-label": `save the drawing of ${name} as PNG` }),
-  ];
+  );
 }

@@ -27,7 +27,7 @@ export function code(text, language, query) {
 export function originLabel(lowering, originId) {
   const labels = lowering.labels(originId);
   const shown = labels.slice(0, 2).map(([line, kind]) => h("i", { class: KINDS[kind][0], title: KINDS[kind] }, `L${line}`));
-  return h("span.o", ...shown.flatMap((one, i) => (i ? [" ", one] : [one])), labels.length > 2 ? ` +${labels.length - 2}` : "");
+  return h("span.o", { title: labels.map(([line]) => `L${line}`).join(" ") }, ...shown.flatMap((one, i) => (i ? [" ", one] : [one])), labels.length > 2 ? ` +${labels.length - 2}` : "");
 }
 
 /** A link that pins a kernel line. */

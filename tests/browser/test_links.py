@@ -78,6 +78,15 @@ def test_a_pinned_kernel_line_lights_the_emitted_lines(explorer: ExplorerPage) -
         files_lit_as_the_data_says(explorer, kernel_line)
 
 
+def test_labels_that_do_not_fit_are_cut_visibly_and_whole_on_hovering(explorer: ExplorerPage) -> None:
+    explorer.tab("Code")
+    cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => [one.title, one.textContent])"
+    found = explorer.find(".codeview .o").evaluate_all(cut)
+    assert found
+    assert all(len(title.split()) > 1 and title.startswith(text.split()[0]) for title, text in found)
+    assert explorer.find(".codeview .o").first.evaluate("one => getComputedStyle(one).textOverflow") == "ellipsis"
+
+
 def files_lit_as_the_data_says(explorer: ExplorerPage, kernel_line: int) -> None:
     total = 0
     for name in ("reader.cpp", "compute.cpp", "writer.cpp"):

@@ -58,6 +58,15 @@ def test_arrows_choose_cores_and_the_card_tells_their_arguments(explorer: Explor
     assert step == "A0"
 
 
+def test_buttons_that_wrap_stay_together_at_the_right(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, width=760)
+    explorer.tab("Cores")
+    boxes = "all => all.map((one) => one.getBoundingClientRect()).map((box) => [box.top, box.right])"
+    (top, _), (same, right) = explorer.find(".pictures button").evaluate_all(boxes)
+    ((_, keys),) = explorer.button("keys").evaluate_all(boxes)
+    assert (top, right, keys) == (same, pytest.approx(750, abs=3), pytest.approx(750, abs=3))
+
+
 @pytest.mark.parametrize("kind", ["SVG", "PNG"])
 def test_the_core_map_can_be_saved(explorer: ExplorerPage, kind: str, tmp_path: Path) -> None:
     explorer.tab("Cores")

@@ -108,6 +108,15 @@ def test_a_moment_is_readable(show: Show, gemm: Exploration, theme: Any) -> None
     assert edge.evaluate("one => getComputedStyle(one).strokeWidth") == "3px"
 
 
+def test_the_line_of_each_kernel_is_seen_on_a_narrow_page(show: Show, gemm: Exploration) -> None:
+    explorer = show(gemm.data, width=480)
+    record(explorer, gemm.timeline())
+    drawn(explorer, 20)
+    lines = explorer.find(".lane code")
+    shown = lines.evaluate_all("all => all.map((one) => [one.textContent, one.clientWidth])")
+    assert [text.split()[0].isdigit() and width > 300 for text, width in shown] == [True] * 3
+
+
 def test_another_lowering_has_no_moment_yet(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data)
     record(explorer, gemm.timeline())
