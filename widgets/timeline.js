@@ -20,7 +20,7 @@ export function timelineView(store, kernel, recorded, graph) {
   const lanes = h("div.lanes");
   const plots = h("div.plots");
   const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
-  const problem = h("div");
+  const problem = h("div.scroll");
   const element = h("section.timeline", { "aria-label": "time travel" },
     h("div.tools", h("b", "time travel"), h("label", "core ", chooser), inputsControl(store, kernel), record, why), problem, stage);
   let data, timer;

@@ -40,10 +40,12 @@ def drawn(explorer: ExplorerPage, moment: int) -> dict[str, Any]:
 
 
 def expected(recorded: Timeline, moment: int) -> dict[str, Any]:
-    time = int(recorded.records["time"][moment])
+    # After the last event comes the moment in which kernels are stuck.
+    after = moment == len(recorded.records)
+    time = recorded.end + 1 if after else int(recorded.records["time"][moment])
     pages: dict[str, Any] = {}
     for number, name in recorded.buffers.items():
-        held, capacity = int(recorded.occupancy(name)[moment]), recorded.capacities[number]
+        held, capacity = int(recorded.occupancy(name)[moment - after]), recorded.capacities[number]
         pages[name] = [f"{held}/{capacity}", pytest.approx(held / capacity)]
     kernels: dict[str, list[str]] = {}
     edges: list[str] = []
@@ -90,10 +92,13 @@ def test_where_a_kernel_is_stuck_the_drawing_says_so(show: Show, gemm: Explorati
     assert stuck.deadlock
     explorer = show(one_core.data)
     record(explorer, stuck)
-    last = len(stuck.records) - 1
-    shown = drawn(explorer, last)
-    assert shown == expected(stuck, last)
-    assert any(words == "✖ is stuck" for _, words, _ in shown["kernels"].values())
+    last = len(stuck.records)
+    assert explorer.find(".scrubber").get_attribute("max") == str(last)
+    for moment in (last - 1, last):
+        shown = drawn(explorer, moment)
+        assert shown == expected(stuck, moment)
+    waiting = {role for role, (_, words, _) in shown["kernels"].items() if words == "✖ is stuck"}
+    assert waiting == {wait.kernel for wait in stuck.waits if wait.stuck} == {"reader", "compute"}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -112,6 +112,12 @@ def test_a_deadlock_ends_the_record_and_is_told(exploration: Exploration) -> Non
     assert (last["reader"].buffer, last["reader"].other) == ("a", "compute")
     assert stuck.data["deadlock"] == stuck.deadlock.splitlines()
     assert stuck.occupancy("a")[-1] == 6
+    # One moment after the last event all of them are stuck, also the kernel that did the last event.
+    assert {wait.end for wait in last.values()} == {stuck.end + 2}
+    assert all(wait.start <= stuck.end + 1 for wait in last.values())
+    columns = [stuck.data[name] for name in ("time", "kernel", "operation", "buffer", "amount", "line", "tensor")]
+    assert {len(column) for column in columns} == {len(stuck.records) + 1}
+    assert sum(stuck.data["time"]) == stuck.end + 1
 
 
 def test_a_long_record_is_cut_and_says_so(exploration: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:

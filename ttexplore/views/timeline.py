@@ -33,7 +33,7 @@ _NO_BUFFER = 255
 class Waiting:
     """A kernel that waits from time `start` until `end`: with ``reserve_back`` for `amount` free pages of a circular
     buffer, with ``wait_front`` for `amount` pushed ones. It waits at line `line` of its C++ text, for kernel `other`.
-    A wait that is `stuck` never ends; `end` is the end of the recording then."""
+    A wait that is `stuck` never ends; `end` is two steps after the last event then."""
 
     kernel: str
     start: int
@@ -111,7 +111,8 @@ class Timeline:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the explorer shows, in JSON form: events as columns; times as differences."""
+        """What the explorer shows, in JSON form: events as columns; times as differences. Where kernels are stuck, a
+        moment without an event comes last."""
         places = {key: position for position, key in enumerate(self.lines)}
         names = {number: position for position, number in enumerate(self.buffers)}
         kernels, operations, objects = (_column(self.records, one) for one in ("kernel", "operation", "object"))
@@ -122,17 +123,21 @@ class Timeline:
             buffers.append(names.get(number & 0xFF, -1) if has else -1)
         lines = [places[self.kernels[k], line] for k, line in zip(kernels, _column(self.records, "line"), strict=True)]
         deadlock = [visible(line) for line in self.deadlock.splitlines()]
+        after = int(any(wait.stuck for wait in self.waits))
+        none = [-1] * after
         return {
             "core": list(self.core), "cut": self.cut, "deadlock": deadlock,
             "kernels": list(self.kernels), "operations": list(self.operations),
             "buffers": [[visible(name), number, self.capacities[number]] for number, name in self.buffers.items()],
             "lines": [[line, visible(text), own] for (_, line), (text, own) in self.lines.items()],
-            "time": np.diff(times, prepend=0).tolist(), "kernel": kernels, "operation": operations, "buffer": buffers,
-            "amount": self.records["amount"].tolist(), "line": lines,
+            "time": np.diff(times, prepend=0).tolist() + [1] * after,
+            "kernel": kernels + none, "operation": operations + none, "buffer": buffers + none,
+            "amount": self.records["amount"].tolist() + [0] * after, "line": lines + none,
             "tensor": [
                 visible(self.tensors[number >> 8]) if self.operations[one] in _TRANSFERS else ""
                 for one, number in zip(operations, objects, strict=True)
-            ],
+            ]
+            + [""] * after,
             "waits": [
                 [
                     self.kernels.index(one.kernel), one.start, one.end, int(one.operation == RESERVE),
@@ -208,11 +213,18 @@ def timeline(
             if wait.kernel == kernel and wait.operation in other:
                 name = buffers[wait.number]
                 other_kernel = other[wait.operation].get(wait.number, "")
-                # Where it is the last one that moved, its wait shows as one step.
-                last = max(end + 1, before + 2)
+                # The step after the last event is the one in which all of them are stuck, also the last that moved.
                 waits.append(
                     Waiting(
-                        kernel, before + 1, last, wait.operation, name, wait.needed, wait.cpp_line, other_kernel, True
+                        kernel,
+                        before + 1,
+                        end + 2,
+                        wait.operation,
+                        name,
+                        wait.needed,
+                        wait.cpp_line,
+                        other_kernel,
+                        True,
                     )
                 )
     used = {(events.kernels[k], line) for k, line in zip(_column(own, "kernel"), _column(own, "line"), strict=True)}
