@@ -100,6 +100,7 @@ function diffPane(store) {
     if (gap) store.set({ open: new Set([...store.state.open, shown[Number(gap.dataset.i)].key]) });
   });
 
+  let search;
   const title = h("div.title");
   const about = h("details.about");
   const toggles = h("div.toggles");
@@ -140,8 +141,8 @@ function diffPane(store) {
       if (first > 10) rows.show(first);
       reveal();
     }
-    const search = store.state.query ? lowering.search(store.state.query) : null;
-    drawHead(step, made.hiddenRows, search);
+    search = store.state.query ? lowering.search(store.state.query) : null;
+    drawHead(step, made.hiddenRows);
   });
 
   store.on(["pinned"], reveal);
@@ -151,7 +152,7 @@ function diffPane(store) {
     if (pinned) rows.reveal([...shown.keys()].filter((i) => lineOf(shown[i]) >= 0 && lowering.link(lineOf(shown[i]), pinned) >= 0));
   }
 
-  function drawHead(step, hiddenRows, search) {
+  function drawHead(step, hiddenRows) {
     const { lowering, part, hidden, step: index } = store.state;
     put(title,
       h("span.letter", step.letter), h("b", step.name), h("span.q.what", step.summary),
@@ -198,11 +199,18 @@ function diffPane(store) {
     if (row.gap || !words) return false;
     return [row.i >= 0 && before.text(row.i), row.j >= 0 && after.text(row.j)].some((text) => text && text.toLowerCase().includes(words));
   };
-  const nextMatch = (direction) => {
+  const nextMatch = (direction, last) => {
     const from = rows.cursor < 0 ? (direction > 0 ? -1 : shown.length) : rows.cursor;
     let i = from + direction;
     while (i >= 0 && i < shown.length && !isMatch(shown[i])) i += direction;
-    if (i < 0 || i >= shown.length) return store.set({ say: "no more" });
+    if (i < 0 || i >= shown.length) {
+      // The next step that has it.
+      const { step } = store.state;
+      const next = search?.counts[direction > 0 ? "findIndex" : "findLastIndex"]((count, k) => count && (k - step) * direction > 0);
+      if (last || !(next >= 0)) return store.set({ say: "no more" });
+      select(store, next);
+      return nextMatch(direction, true);
+    }
     rows.move(i);
     store.set({ say: place(shown[i]) });
   };

@@ -106,7 +106,7 @@ export function whatIfView(store, kernel) {
     const first = lowering.steps.findIndex((step, i) => !other.steps[i] || !sameProgram(step, other.steps[i]));
     const runs = h("div.two.even");
     const noEmulator = kernel.missing("record");
-    const ran = h("p.q", noEmulator && `Run both: ${noEmulator}`);
+    const ran = h("p.q.scroll", noEmulator && `Run both: ${noEmulator}`);
     const runBoth = button("Run both", async () => {
       if (store.state.busy) return;
       store.set({ busy: "both" });

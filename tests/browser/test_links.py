@@ -101,6 +101,18 @@ def files_lit_as_the_data_says(explorer: ExplorerPage, kernel_line: int) -> None
     assert total
 
 
+def test_lit_lines_stand_out_where_they_are_added_or_removed(explorer: ExplorerPage) -> None:
+    pin(explorer, 27)
+    explorer.go("C2")
+    explorer.page.mouse.move(2, 2)
+    colours = "all => all.map((one) => getComputedStyle(one).backgroundColor)"
+    lit = explorer.find(".diff .l:is(.a,.r):is(.lit0,.lit1,.lit2) > .n").evaluate_all(colours)
+    others = explorer.find(".diff .l:is(.a,.r):not(.lit0,.lit1,.lit2) > .n").evaluate_all(colours)
+    assert lit
+    assert others
+    assert not {*lit} & {*others}
+
+
 def test_hovering_lights_and_leaving_lets_go(explorer: ExplorerPage) -> None:
     explorer.source_row(26).hover()
     assert explorer.lit(".diff")

@@ -168,6 +168,23 @@ def test_search_finds_the_first_and_the_last_step_with_a_text(explorer: Explorer
     assert explorer.find("input[type=search]").input_value() == ""
 
 
+def test_enter_goes_on_to_the_next_step_that_has_it(explorer: ExplorerPage) -> None:
+    having = [
+        number
+        for number, step in enumerate(explorer.data["steps"])
+        if any("pop_front" in text for text, _ in explorer.listing(step["ir"]["after"]))
+    ]
+    assert explorer.step() < having[0]
+    explorer.press("/")
+    explorer.page.keyboard.type("pop_front")
+    explorer.type("Enter")
+    assert explorer.step() == having[0]
+    assert explorer.find(".diff .cursor mark").inner_text() == "pop_front"
+    explorer.type("Shift+Enter")
+    explorer.spoken("no more")
+    assert explorer.step() == having[0]
+
+
 def test_search_for_what_is_nowhere_says_so(explorer: ExplorerPage) -> None:
     explorer.press("/")
     explorer.page.keyboard.type("no such text")
