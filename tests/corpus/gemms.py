@@ -322,6 +322,26 @@ def read_in_the_middle() -> Any:
     return kernel
 
 
+def residual() -> Any:
+    """C = A @ B + A in float32: a factor that is an addend as well."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2) as by:
+            a = T.alloc_shared((32, 64), "float32")
+            b = T.alloc_shared((64, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            T.copy(A[by * 32, 0], a)
+            T.copy(B, b)
+            T.gemm(a, b, c)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = c[i, j] + a[i, j]
+            T.copy(c, C[by * 32, 0])
+
+    return kernel
+
+
 GEMMS: tuple[Case, ...] = (
     Case("gemm_shared_operand", shared_operand),
     Case("attention_like", attention_like),
@@ -339,5 +359,6 @@ GEMMS: tuple[Case, ...] = (
         "gemm_bf16_accumulator", lambda: gemm(64, 128, 64, 64, 128, 32, bias=True), {"accumulate_dtype": "bfloat16"},
         on_chip=False,
     ),
+    Case("gemm_fp32_residual", residual, on_chip=False),
     Case("gemm_full_sync", lambda: gemm(64, 128, 64, 64, 128, 32, bias=True), {"dst_full_sync": True}, on_chip=False),
 )  # fmt: skip

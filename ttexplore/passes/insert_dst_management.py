@@ -271,6 +271,8 @@ class _Management:
             if value not in spilled and any(_wants(part, value) for part in parts):
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
+                if shape.block_tiles <= self.capacity:
+                    reason = f"{value.name} waits while other work takes DST"
                 for other in [one for one in own if lives[one][1] < first]:
                     own.remove(other)
                     handed_on.append(spilled[other].cb)

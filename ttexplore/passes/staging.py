@@ -33,6 +33,8 @@ TileOrder = Literal["row_major", "column_major"]
 
 # Roles of what only operations on circular buffers read.
 _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
+# Those of element-wise operations.
+_OF_ELEMENTS = ("element", "row", "column", "scalar")
 
 
 @dataclass(frozen=True)
@@ -380,7 +382,7 @@ class _Web:
         """Let the compute kernel's uses read the buffer, or an operand buffer where they need another form."""
         home = self.staging.buffers[name]
         kept = home.kind == "cb" and self._is_kept_whole()
-        reason = f"the FPU cuts float32 to TF32, and {self.name} is copied on whole" if kept else ""
+        reason = f"the FPU cuts float32 to TF32, and {self.name} is used whole besides" if kept else ""
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
@@ -419,12 +421,16 @@ class _Web:
         return home.kind == "cb" and self._order_fits(home, read, role) and not cuts
 
     def _is_kept_whole(self) -> bool:
-        """Whether float32 is copied on as float32: the FPU's circular buffers are cut to TF32, also where a tile of
-        them is only copied. So its operations get buffers of their own, which the compute kernel fills from the whole
-        one: that costs L1 and copies of tiles, and no second transfer from DRAM."""
+        """Whether float32 is copied on as float32, or computed with element by element: the FPU's circular buffers are
+        cut to TF32, also where a tile of them is only copied to DST. So its operations get buffers of their own, which
+        the compute kernel fills from the whole one: that costs L1 and copies of tiles, and no second transfer from
+        DRAM."""
+        if self.dtype != "float32":
+            return False
         copied = [_tensor_of_store(store) for store in self.stores]
         copied += [arguments(read)[1].source for read, role in self.uses if role == "source"]
-        return self.dtype == "float32" and any(dtype_of(target) == "float32" for target in copied)
+        elements = any(role in _OF_ELEMENTS for _, role in self.uses)
+        return elements or any(dtype_of(target) == "float32" for target in copied)
 
     @staticmethod
     def _order_fits(home: StagingBuffer, read: Any, role: str) -> bool:
@@ -435,7 +441,7 @@ class _Web:
             return True
         if any(self._is_turned(read, role) for read, role in self.uses):
             return False
-        return all(role in ("element", "source", "row", "column", "scalar") for _, role in self.uses)
+        return all(role in (*_OF_ELEMENTS, "source") for _, role in self.uses)
 
 
 def _is_transposed_b(read: Any, role: str) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import gemm
-from tests.corpus.gemms import attention_like, gated, mixed, nested_loops, one_accumulator, starts_from_a_tensor
+from tests.corpus.gemms import (
+    attention_like,
+    gated,
+    mixed,
+    nested_loops,
+    one_accumulator,
+    residual,
+    starts_from_a_tensor,
+)
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.exploration import Exploration
 
@@ -367,3 +376,17 @@ def test_an_epilogue_after_nested_loops_is_fused() -> None:
     compute = exploration.plan.compute
     assert compute is not None
     assert "epilogue of c fused: the last turn of outer leaves it in DST" in compute.reasons
+
+
+def test_a_float32_factor_that_is_an_addend_too_is_added_whole() -> None:
+    """What the FPU cuts to TF32 is a copy of it; the sum is that of float32, to the last bit."""
+    exploration = lowered(residual())
+    right(exploration)
+    reasons = {one.name: one.reason for one in exploration.plan.buffers if one.reason}
+    assert reasons == {
+        "a_operand": "the FPU cuts float32 to TF32, and a is used whole besides",
+        "c_partials": "c waits while other work takes DST",
+    }
+    factor = np.random.default_rng(0).standard_normal((64, 64), np.float32)
+    run = exploration.run([factor, np.zeros((64, 64), np.float32)])
+    np.testing.assert_array_equal(run.outputs[0], factor)
