@@ -11,7 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Page, TimeoutError
@@ -146,6 +146,13 @@ def wait_until_seen(page: Page, wanted: list[str]) -> None:
         assert page.evaluate(SEEN) == wanted
 
 
+def change_theme(page: Page, name: Literal["Light", "Dark"]) -> None:
+    """Waits until it is there and JupyterLab's splash is gone, which two changes at a time would remove twice."""
+    run(page, "apputils:change-theme", {"theme": f"JupyterLab {name}"})
+    page.wait_for_function("(name) => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {name}")
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+
 def shut_down_kernels(lab: str) -> None:
     """Ends them from outside, when no page uses them any more."""
     with urllib.request.urlopen(f"{lab}/api/sessions") as answer:
@@ -210,11 +217,11 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
     assert failed.find(".steplist [aria-selected=true] .bad").inner_text() == "✖"
     # Dark colours with the dark theme.
     light = first.root.evaluate("one => getComputedStyle(one).backgroundColor")
-    run(notebook, "apputils:change-theme", {"theme": "JupyterLab Dark"})
+    change_theme(notebook, "Dark")
     notebook.wait_for_function(
         "(light) => getComputedStyle(document.querySelector('.ttx-explorer')).backgroundColor !== light", arg=light
     )
-    run(notebook, "apputils:change-theme", {"theme": "JupyterLab Light"})
+    change_theme(notebook, "Light")
     # Closed and opened again, while the kernel lives, the explorer comes back.
     save(notebook)
     open_notebook(notebook, lab)
@@ -239,8 +246,7 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     open_notebook(page, lab)
     wait_until_seen(page, STILL)
     for theme in ("Light", "Dark"):
-        run(page, "apputils:change-theme", {"theme": f"JupyterLab {theme}"})
-        page.wait_for_function("(name) => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}")
+        change_theme(page, theme)
         page.screenshot(path=tmp_path / f"still_{theme.lower()}.png")
     # A cell that runs again is live again; the others stay.
     run(page, "notebook:run-cell")
