@@ -48,7 +48,9 @@ def test_nan_where_the_reference_is_finite_fails() -> None:
     got[:, 40:42] = np.nan
     result = compare([got], [want])
     assert not result.passed
-    assert result.message.startswith("64 elements of output 0 are not finite where the reference is")
+    assert result.message.startswith(
+        "output 0 differs: 64 of 2,048 elements are not finite where the reference is; PCC"
+    )
     assert result.max_rel_error == np.inf
     assert result.worst_tile is not None
     assert result.worst_tile.index == (0, 1)
@@ -60,7 +62,12 @@ def test_infinities_and_nan_of_the_reference_are_accepted() -> None:
     assert compare([want], [want]).passed
     wrong = want.copy()
     wrong[0, 0] = -np.inf
-    assert not compare([wrong], [want]).passed
+    wrong[0, 2] = 1.0
+    result = compare([wrong], [want])
+    assert not result.passed
+    assert result.message.startswith(
+        "output 0 differs: 2 of 1,024 elements are not the reference's infinity or NaN; PCC"
+    )
 
 
 def test_constant_results_have_pcc_1_if_equal_and_0_if_not() -> None:

@@ -181,6 +181,7 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     error = _errors(got, want)
     tiles = _by_tile(error)
     broken = int(np.count_nonzero(np.isinf(error)))
+    lost = int(np.count_nonzero(np.isfinite(want) & ~np.isfinite(got))) if broken else 0
     size = np.abs(want)
     size[~np.isfinite(size)] = 0.0
     scale = float(size.max()) or 1.0
@@ -196,8 +197,9 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     passed = not broken and pcc >= least_pcc and relative <= bound
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     if broken:
-        are = "element of output {} is" if broken == 1 else "elements of output {} are"
-        message = f"{broken} {are.format(number)} not finite where the reference is; {message}"
+        faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
+        told = ", ".join(f"{count:,} of {error.size:,} elements are {what}" for count, what in faults if count)
+        message = f"output {number} differs: {told}; {message}"
     elif not passed:
         message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g})"
     if not passed:
