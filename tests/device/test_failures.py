@@ -150,7 +150,7 @@ def test_progress_is_told(environment: Path, program: Program, arrays: tuple[Arr
     fresh = dataclasses.replace(program, texts={**program.texts, "writer": writer})
     Ttnn(environment_folder=environment).run(fresh, arrays, progress=told.append)
     kernels = [text for text in told if text.startswith("compiling kernel ")]
-    assert kernels
+    assert kernels, told
     assert all(text.split()[2:5] in (["1", "of", "3"], ["2", "of", "3"], ["3", "of", "3"]) for text in kernels)
     order = [told.index(stage) for stage in ("writing the inputs", "compiling", "running", "reading the outputs")]
     assert order == sorted(order)

@@ -213,6 +213,8 @@ class Session:
         assert child is not None
         assert child.stdin is not None
         log_start = self._log_start = self._log_file.stat().st_size
+        # What is in the cache by now is not compiled in this run.
+        compiling = _Compiling(self.opening.cache_folder, progress)
         try:
             child.stdin.write(json.dumps(request).encode() + b"\n")
             child.stdin.flush()
@@ -221,7 +223,6 @@ class Session:
         stage = "starting"
         started = time.monotonic()
         deadline = started + COMPILE_LIMIT_SECONDS
-        compiling = _Compiling(self.opening.cache_folder, progress)
 
         def hang() -> DeviceHang:
             return DeviceHang(time.monotonic() - started, self._log_since(log_start), self._watcher())
