@@ -163,6 +163,27 @@ def test_rows_of_any_length_in_any_order(policy: str) -> None:
     assert exploration.run(sizes={"n": 257}).passed
 
 
+@pytest.mark.parametrize("layouts", [{}, {"A": ROWS}], ids=["tiles", "rows"])
+def test_the_first_columns_of_rows_of_any_length(layouts: dict[str, Any]) -> None:
+    """Some of them are always there; where a row ends is asked for its own sake."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def first(A: T.Tensor((8, n), "float32"), B: T.Tensor((8, 16), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((8, 16), "float32")
+            T.copy(A[0, 0], a)
+            T.copy(a, B)
+
+    exploration = sound(first, layouts=layouts)
+    for length in (1, 5, 16, 40):
+        array = np.ones((8, length), np.float32)
+        want = np.zeros((8, 16), np.float32)
+        want[:, :length] = 1
+        assert np.array_equal(exploration.run([array]).outputs[0], want)
+        assert exploration.check([array])
+
+
 def test_rows_of_matrices_of_any_size() -> None:
     """The pages of a matrix are as many as it has rows, which is a size."""
     m, n = T.dynamic("m, n")

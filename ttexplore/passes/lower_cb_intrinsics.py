@@ -103,9 +103,10 @@ class _Block:
         self.row_slots, self.column_slots = int(row_slots), int(column_slots)
         self.row_guard, self.column_guard = (guards[:2], guards[2:4]) if guards else ([], [])
         self.condition = guards[4] if len(guards) > 4 else None
-        # Elements: a number, or the end of the columns where it is a T.dynamic size.
-        length = extents_of(self.tensor)[-1]
-        self.row_length = length if isinstance(length, int) or not self.strips else self.column_guard[1]
+        # Elements of a row of a row-major tensor: a number, or the end of the columns where it is a T.dynamic size.
+        self.row_length = extents_of(self.tensor)[-1]
+        if self.layout.page == "row" and not isinstance(self.row_length, int):
+            self.row_length = self.column_guard[1]
 
     def transfers(self) -> _Transfers:
         """None for a block that lies in its place: in the shard that the circular buffer is."""
