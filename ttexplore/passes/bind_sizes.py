@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ttexplore.errors import UsageError
+from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import Applied
-from ttexplore.passes.regions import MAX_SIZE
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size
 from ttexplore.target import Target

@@ -16,10 +16,10 @@ from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
-from ttexplore.passes.regions import Bounds
 from ttexplore.passes.tile_values import INT32_FORMS, PRECISION, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 

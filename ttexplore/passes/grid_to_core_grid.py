@@ -7,12 +7,12 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.bounds import BLOCK_RANGES
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.layout_aware_work_partition import grid_loops
-from ttexplore.passes.regions import BLOCK_RANGES
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 

@@ -11,6 +11,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
     arguments,
     loop,
@@ -26,7 +27,6 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import OPS
-from ttexplore.passes.regions import Bounds
 from ttexplore.passes.split_device_kernel import packed_by, pruned
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target

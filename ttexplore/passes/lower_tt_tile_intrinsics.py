@@ -10,6 +10,7 @@ from tvm import tirx
 
 from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -29,7 +30,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops.storage import rounded
 from ttexplore.passes.elementwise import ENGINES, Engine, lower_parallel
-from ttexplore.passes.regions import BlockRegion, Bounds, block_region, read_operation, write_operation
+from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.target import Target

@@ -10,6 +10,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
@@ -18,7 +19,7 @@ from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
 from ttexplore.passes.place_tensors import l1_bytes_per_core
-from ttexplore.passes.regions import BlockRegion, Bounds, block_region, check_on_chip
+from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (

@@ -13,57 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
-from tvm import ir, tirx
+from tvm import tirx
 
 from ttexplore.errors import Unsupported
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, op, shape_of
-from ttexplore.ir.sizes import extents_of, size_variables
+from ttexplore.ir.sizes import extents_of
 from ttexplore.passes.attach_tensor_accessor import row_major_strides
-from ttexplore.plan import BLOCK_FLOAT, FACE, SIZE_PREFIX, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
-
-BLOCK_RANGES = "tt.block_ranges"
-# Indices are computed in 32 bits: a T.dynamic size is less than this.
-MAX_SIZE = 1 << 24
-
-
-class Bounds:
-    """What is known about the variables around a statement.
-
-    `ranges` knows the loops, `proofs` also what the kernel's own variables stand for; page expressions are simplified
-    with the first alone, so that they speak of the kernel's variables. A function whose launch grid is a loop over
-    work items already says in an attribute how far each block index goes.
-    """
-
-    def __init__(self, function: Any) -> None:
-        self.ranges = tvm.sym.Analyzer()
-        self.proofs = tvm.sym.Analyzer()
-        self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
-        for size in size_variables(function):
-            self._size(size)
-
-    def enter(self, statement: Any) -> None:
-        """Learn from a loop or a binding that the following statements are under."""
-        if isinstance(statement, tirx.For):
-            # Proofs compare expressions in their simplest form.
-            span = ir.Range.from_min_extent(statement.min, self.ranges.simplify(statement.extent))
-            self.ranges.bind(statement.loop_var, span, True)
-            self.proofs.bind(statement.loop_var, span, True)
-        elif isinstance(statement, tirx.Bind):
-            if statement.var in self.blocks:
-                extent = self.ranges.simplify(self.blocks[statement.var])
-                self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
-            elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
-                if str(statement.value.args[0].value).startswith(SIZE_PREFIX):
-                    self._size(statement.var)
-            else:
-                self.proofs.bind(statement.var, statement.value, True)
-
-    def _size(self, variable: Any) -> None:
-        self.proofs.bind(variable, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")), True)
-
-    def proves(self, condition: Any) -> bool:
-        """Whether a condition always holds."""
-        return bool(self.proofs.can_prove(condition))
+from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 
 @dataclass(frozen=True)
