@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "target", "plan"},
     "widget": {"record", "errors", "target", "inputs", "views"},
-    "archive": {"record", "errors", "target", "plan"},
+    "archive": {"record", "errors", "target", "plan", "files"},
     "results": {"record", "errors", "files", "backends", "views"},
     "freezing": {"errors", "files"},
     "watching": {"widget"},

@@ -19,6 +19,8 @@ from ttexplore.errors import ResourceError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import Trace, from_json, to_json
 
+NO_TEXT = {"language": "cpp", "lines": [], "name": ""}
+
 # Whatever asks for TVM is refused, as where it is not installed.
 WITHOUT_TVM = """
 import sys
@@ -133,6 +135,17 @@ def test_a_folder_that_is_not_there(exploration: Exploration, tmp_path: Path) ->
         ttx.load(tmp_path / "gemm.ttx")
 
 
+def test_what_could_not_be_read_again_is_not_saved(
+    exploration: Exploration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ttexplore.archive._LARGEST_JSON_BYTES", 10_000)
+    with pytest.raises(
+        UsageError, match=r"cannot be written: trace.json would have [\d,]+ B, and 10,000 B are read at most"
+    ):
+        exploration.save(tmp_path / "gemm.ttx")
+    assert list(tmp_path.iterdir()) == []
+
+
 def changed(file: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     with zipfile.ZipFile(file) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -178,6 +191,12 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         (edit("trace.json", "steps", 3, "strange", value=1), "KeyError: 'strange'"),
         (edit("trace.json", "source", "language", value="html"), "'html' is none of 'python'"),
         (edit("trace.json", "files", value={}), "its parts do not fit together"),
+        (
+            edit("trace.json", "files", "../own.txt", value=NO_TEXT),
+            "it has a file '../own.txt', and exports write reader",
+        ),
+        (edit("trace.json", "files", "/tmp/own.txt", value=NO_TEXT), "it has a file '/tmp/own.txt'"),
+        (edit("trace.json", "files", "Makefile", value=NO_TEXT), "it has a file 'Makefile'"),
         (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts do not fit together"),
         (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),

@@ -7,6 +7,7 @@ or int32, little-endian: the inputs of seed 0 and what the kernel itself makes o
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 import zlib
@@ -20,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError
-from ttexplore.plan import Plan, TensorLayout
+from ttexplore.files import write_file
+from ttexplore.plan import EXPORTED_FILES, Plan, TensorLayout
 from ttexplore.record import Trace, from_json, to_json
 from ttexplore.target import Target
 
@@ -65,24 +67,23 @@ def malformed(path: str | Path, why: str) -> UsageError:
 
 def write_archive(path: str | Path, archive: Archive) -> Path:
     """Writes the file. Raises UsageError where it cannot be written."""
-    target = Path(path)
     head = {"version": VERSION, "target": to_json(archive.target)}
     members: dict[str, bytes] = {"ttx.json": _json(head), "trace.json": _json(to_json(archive.trace))}
     if archive.kept is not None:
         members["inputs"] = _bytes(archive.kept.inputs)
         members["reference"] = _bytes(archive.kept.reference)
-    partial = target.with_name(target.name + ".part")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, content in members.items():
-                file.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UsageError(
-            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder that you may write to"
-        ) from error
-    return target
+    for name in ("ttx.json", "trace.json"):
+        if len(members[name]) > _LARGEST_JSON_BYTES:
+            raise UsageError(
+                f"{path} cannot be written: {name} would have {len(members[name]):,} B, and {_LARGEST_JSON_BYTES:,} B "
+                "are read at most",
+                hint="export the files, or save a smaller kernel",
+            )
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+    return write_file(path, packed.getvalue())
 
 
 def read_archive(path: str | Path) -> Archive:
@@ -126,9 +127,11 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
 
 
 def _check(trace: Trace, plan: Plan, target: Target) -> None:
-    """Raises ValueError for numbers with which a drawing or a run would never end."""
+    """Raises ValueError for files that no export has, and for numbers with which a drawing or a run would never end."""
     if not trace.steps:
         raise ValueError("it has no steps")
+    if strange := trace.files.keys() - set(EXPORTED_FILES):
+        raise ValueError(f"it has a file {min(strange)!r}, and exports write {', '.join(EXPORTED_FILES)} only")
     ranges = plan.partition.core_ranges if plan.partition else ()
     corners = [coordinate for one in ranges for corner in (one.first, one.last) for coordinate in corner]
     grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))

@@ -402,11 +402,7 @@ def _check(arguments: argparse.Namespace) -> Answer:
 
 def _export(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
-    files = [str(path) for path in exploration.export(arguments.output)]
-    if arguments.dot:
-        folder = Path(arguments.output)
-        files.append(str(exploration.dot("dataflow").save(folder / "dataflow.dot")))
-        files.append(str(exploration.dot("passes").save(folder / "passes.dot")))
+    files = [str(path) for path in exploration.export(arguments.output, dot=arguments.dot)]
     return Answer("\n".join(files), {**_identity(exploration), "folder": arguments.output, "files": files})
 
 

@@ -268,9 +268,14 @@ class Explored(ABC):
             case _:
                 raise unknown("graph", what, ("dataflow", "passes"))
 
-    def export(self, folder: str | Path) -> list[Path]:
-        """Write the kernels, the host program, the plan and the runner. Raises UsageError for an unwritable folder."""
-        return write_files(self.files, folder)
+    def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
+        """Write the kernels, the host program, the plan and the runner, all or none: :mod:`ttexplore.files` tells what
+        holds where the process is killed. With `dot`, the graphs of :meth:`dot` go with them.
+
+        Raises UsageError for a folder, or a file in it, that cannot be written.
+        """
+        graphs = {"dataflow.dot": self.dot("dataflow").text, "passes.dot": self.dot("passes").text} if dot else {}
+        return write_files({name: listing.text for name, listing in self.files.items()} | graphs, folder)
 
     def save(self, path: str | Path) -> Path:
         """Write everything that is shown, and the emitted code, to one file; ``ttexplore.load`` opens it without TVM.

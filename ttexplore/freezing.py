@@ -32,7 +32,11 @@ def freeze(path: str | Path) -> int:
                     del data[WIDGET_VIEW]
                     taken += 1
         had_state = notebook["metadata"].pop("widgets", None) is not None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+        ) from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UsageError(f"{path} is no notebook", hint="give a notebook (.ipynb)") from None
     if taken or had_state:
         write_file(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")

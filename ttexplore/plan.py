@@ -24,6 +24,8 @@ SIZE_PREFIX = "size_"
 
 KernelRole = Literal["reader", "compute", "writer"]
 KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
+# What an export writes, and the only files that a saved exploration may hold.
+EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.plan.json", "run_ttnn.py")
 
 
 Precision = Literal["full", "block_float", "low_fidelity"]

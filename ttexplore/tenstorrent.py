@@ -31,7 +31,6 @@ from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.pipeline import PIPELINE, lower, with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
-from ttexplore.record import Line, Listing
 from ttexplore.target import Target, get_target
 
 _DEFAULTS_END = 1
@@ -90,14 +89,9 @@ def emit_tt_artifacts(mod: Any) -> dict[str, str]:
 
 
 def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Write the files into a folder. Raises UsageError where it cannot be written."""
-    return write_files(
-        {
-            name: Listing("cpp", tuple(Line(line) for line in text.splitlines()), name)
-            for name, text in artifacts.items()
-        },
-        folder,
-    )
+    """Write the files into a folder, all or none. Raises UsageError for a name that leads elsewhere, and where the
+    folder or a file in it cannot be written."""
+    return write_files(artifacts, folder)
 
 
 def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None) -> Module:

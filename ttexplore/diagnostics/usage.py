@@ -100,9 +100,10 @@ USAGE = (
     ),
     diagnostic(
         "U012", "a folder that cannot be used",
-        "The folder cannot be written, or holds something else.",
-        "Choose another folder.",
-        "{} cannot be written: {}", "{} holds no device environment", "{} is not empty, and no device environment",
+        "The folder cannot be written, holds something else, or is given files whose names lead out of it.",
+        "Choose another folder; give plain names.",
+        "{} cannot be written: {}", "{} is no name of an exported file", "{} is the name of two exported files",
+        "{} holds no device environment", "{} is not empty, and no device environment",
         "there is no libttsim_wh.so or libttsim_bh.so in {}",
     ),
     diagnostic(
