@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import threading
+import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,3 +249,81 @@ def test_errors_while_tracing_leave_no_builder_behind(kernel_file: Callable[...,
     with pytest.raises(KernelError):
         load_kernel(kernel_file(KERNEL.replace("tile, C[", "None, C[")), **SIZES)
     assert CURRENT.get() is None
+
+
+def test_threads_load_files_at_once(kernel_file: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the files print is dropped, what others print meanwhile is not; nothing of the process is left changed."""
+    file = kernel_file(f"import sys, time\nprint('lost')\ntime.sleep(0.05)\nsys.stdout.write('lost')\n{KERNEL}")
+    streams, arguments, path, hooks = sys.stdout, sys.argv, list(sys.path), list(sys.meta_path)
+    names: list[str] = []
+    errors: list[BaseException] = []
+    over = threading.Event()
+
+    def load() -> None:
+        try:
+            names.extend(load_kernel(f"{file}::add_one", **SIZES).name for _ in range(5))
+        except BaseException as error:
+            errors.append(error)
+
+    def talk() -> None:
+        for number in range(10_000):
+            print(f"kept {number}")
+            time.sleep(0.001)
+            if over.is_set():
+                break
+
+    threads = [threading.Thread(target=load) for _ in range(3)]
+    talker = threading.Thread(target=talk)
+    for one in (talker, *threads):
+        one.start()
+    for one in threads:
+        one.join(60)
+    over.set()
+    talker.join(60)
+    print("afterwards")
+    assert errors == []
+    assert names == ["add_one"] * 15
+    assert (sys.stdout, sys.argv, sys.path, sys.meta_path) == (streams, arguments, path, hooks)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [*(f"kept {number}" for number in range(len(lines) - 1)), "afterwards"]
+    assert len(lines) > 100
+
+
+def test_a_stream_that_is_put_elsewhere_meanwhile_stays(
+    kernel_file: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another thread may redirect what is printed while a file loads, and a file may keep the stream that it saw."""
+    before = sys.stdout
+    kept = load_module(kernel_file("import sys\nkept = sys.stdout\nprint('lost')\n")).kept
+    print("heard later", file=kept)
+    assert capsys.readouterr().out == "heard later\n"
+    other = io.StringIO()
+    try:
+        sys.modules["ttexplore_test_stream"] = types.SimpleNamespace(other=other)  # pyright: ignore[reportArgumentType]
+        load_module(
+            kernel_file("import sys\nsys.stdout = sys.modules['ttexplore_test_stream'].other\nprint('there')\n")
+        )
+        assert sys.stdout is other
+        assert other.getvalue() == "there\n"
+    finally:
+        sys.stdout = before
+        del sys.modules["ttexplore_test_stream"]
+
+
+def test_a_file_may_explore_another_one(kernel_file: Callable[..., str], tmp_path: Path) -> None:
+    inner = tmp_path / "inner.py"
+    inner.write_text(Path(kernel_file(KERNEL)).read_text())
+    outer = tmp_path / "outer.py"
+    outer.write_text(f"import ttexplore as ttx\nname = ttx.explore({str(inner)!r}, M=32, N=32, block=32).kernel.name\n")
+    assert load_module(outer).name == "add_one"
+
+
+def test_stand_ins_are_for_the_thread_that_loads(kernel_file: Callable[..., str]) -> None:
+    """Another thread that looks for a module that is not installed does not find one."""
+    file = kernel_file("import time\ntime.sleep(0.3)\nimport modelscope.other\n")
+    thread = threading.Thread(target=load_module, args=(file,))
+    thread.start()
+    time.sleep(0.1)
+    with pytest.raises(ModuleNotFoundError):
+        import modelscope  # noqa: F401  # pyright: ignore[reportMissingImports, reportUnusedImport]
+    thread.join(60)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
@@ -21,16 +22,18 @@ _OPAQUE_EFFECT = 3  # TCallEffectKind of an operation that updates state: no pas
 def register_op(name: str) -> ir.Op:
     """The TVM operation `name`, registered on first use."""
     if name not in _REGISTERED:
-        if name not in ir.Op.list_op_names():
-            _ir_ffi.RegisterOp(name, f"ttexplore operation {name}")
-            ir.register_op_attr(name, "TCallEffectKind", _OPAQUE_EFFECT)
-            ir.register_op_attr(name, "TScriptPrinterName", name)
-        _REGISTERED[name] = ir.Op.get(name)
+        with _REGISTERING:
+            if name not in ir.Op.list_op_names():
+                _ir_ffi.RegisterOp(name, f"ttexplore operation {name}")
+                ir.register_op_attr(name, "TCallEffectKind", _OPAQUE_EFFECT)
+                ir.register_op_attr(name, "TScriptPrinterName", name)
+            _REGISTERED[name] = ir.Op.get(name)
     return _REGISTERED[name]
 
 
-# A cache of TVM's own global registry, not state of ours.
+# A cache of TVM's own global registry, not state of ours. TVM registers a name once, whichever thread asks.
 _REGISTERED: dict[str, Any] = {}
+_REGISTERING = threading.Lock()
 
 
 def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = None, dtype: str = "void") -> ir.Call:

@@ -10,6 +10,7 @@ import contextlib
 import importlib.abc
 import importlib.machinery
 import sys
+import threading
 import types
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -66,11 +67,19 @@ _STAND_INS = frozenset(
 )
 
 
+# What is changed inside of tilelang_alias belongs to the whole process, so files load one after another. A file may
+# itself explore a kernel of another one.
+_LOADING = threading.RLock()
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a stand-in for what no other finder has found."""
+    """Finds a stand-in for what no other finder has found, in the thread that loads a file."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
-        if fullname.partition(".")[0] in _STAND_INS:
+        if fullname.partition(".")[0] in _STAND_INS and threading.get_ident() == self._thread:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
@@ -143,7 +152,12 @@ def _tilelang() -> dict[str, types.ModuleType]:
 
 @contextlib.contextmanager
 def tilelang_alias(folder: Path) -> Generator[None]:
-    """`tilelang` is this language, and files of `folder` can be imported, inside."""
+    """`tilelang` is this language, and files of `folder` can be imported, inside. Other threads wait for their turn."""
+    with _LOADING:
+        yield from _alias(folder)
+
+
+def _alias(folder: Path) -> Generator[None]:
     before = dict(sys.modules)
     finder, place = _Finder(), str(folder)
     hidden = {name: module for name, module in before.items() if name.partition(".")[0] == "tilelang"}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import io
 import linecache
+import os
 import sys
+import threading
 import types
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +42,8 @@ def load_module(file: str | Path) -> types.ModuleType:
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     module = types.ModuleType(f"ttexplore_file_{path.stem}")
     module.__file__ = str(path.absolute())
-    arguments = sys.argv
-    sys.modules[module.__name__] = module
-    sys.argv = [file]
     try:
-        with tilelang_alias(path.absolute().parent), contextlib.redirect_stdout(io.StringIO()):
+        with tilelang_alias(path.absolute().parent), _as_program(module, file), _muted():
             exec(code, module.__dict__)
     except TTExploreError as error:
         raise error.at(error_span(error, {file: file})) from error.__cause__
@@ -54,10 +53,48 @@ def load_module(file: str | Path) -> types.ModuleType:
             hint="the file raised this while it was loaded; put what runs a kernel under `if __name__ == '__main__':`",
             span=error_span(error, {file: file}),
         ) from error
+    return module
+
+
+@contextlib.contextmanager
+def _as_program(module: types.ModuleType, file: str) -> Generator[None]:
+    """`module` can be imported and is what was called, inside."""
+    arguments, hidden = sys.argv, sys.modules.get(module.__name__)
+    sys.modules[module.__name__], sys.argv = module, [file]
+    try:
+        yield
     finally:
         sys.argv = arguments
-        del sys.modules[module.__name__]
-    return module
+        if hidden is None:
+            sys.modules.pop(module.__name__, None)
+        else:
+            sys.modules[module.__name__] = hidden
+
+
+class _Muted:
+    """A stream that gives one thread another one for as long as that lasts, and is itself to all others."""
+
+    def __init__(self, stream: Any, dropped: Any) -> None:
+        self.stream, self.dropped, self.thread = stream, dropped, threading.get_ident()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dropped if threading.get_ident() == self.thread else self.stream, name)
+
+
+@contextlib.contextmanager
+def _muted() -> Generator[None]:
+    """What this thread prints inside is dropped, and what others print is not."""
+    stream = sys.stdout
+    with open(os.devnull, "w", encoding="utf-8") as dropped:
+        muted = _Muted(stream, dropped)
+        sys.stdout = muted
+        try:
+            yield
+        finally:
+            # Others may have put a stream in its place, or have kept this one to put it back later.
+            muted.dropped = stream
+            if sys.stdout is muted:
+                sys.stdout = stream
 
 
 def kernels_in(module: types.ModuleType) -> dict[str, Any]:
