@@ -10,10 +10,10 @@ from tests.faults.kernels import difference
 from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import Unsupported, VerifyError
+from ttexplore.ir.index import Variable
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.circular_buffers import _share
-from ttexplore.passes.verify.expression import Variable
 
 
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:

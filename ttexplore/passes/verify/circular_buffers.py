@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ops import OPS
-from ttexplore.ops.move import TILIZE_BLOCK
-from ttexplore.ops.op import Op
-from ttexplore.passes.verify.expression import (
+from ttexplore.ir.index import (
     ANY_ITEM,
     Expression,
     Range,
@@ -29,6 +26,9 @@ from ttexplore.passes.verify.expression import (
     value_range,
     variables,
 )
+from ttexplore.ops import OPS
+from ttexplore.ops.move import TILIZE_BLOCK
+from ttexplore.ops.op import Op
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, Walk, calls, kernel_name
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span

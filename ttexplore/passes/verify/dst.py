@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.expression import Expression, Range, decided, show, value_range, variables
+from ttexplore.ir.index import Expression, Range, decided, show, value_range, variables
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import ComputeConfig
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ttexplore.errors import VerifyError
+from ttexplore.ir.index import show
 from ttexplore.ops.op import Op
-from ttexplore.passes.verify.expression import show
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import Plan
 

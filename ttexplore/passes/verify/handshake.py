@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.expression import Range, Variable, decided, value_range
+from ttexplore.ir.index import Range, Variable, decided, value_range
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
 

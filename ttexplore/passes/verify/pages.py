@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import VerifyError
-from ttexplore.passes.verify.expression import (
+from ttexplore.ir.index import (
     Expression,
     Range,
     Variable,

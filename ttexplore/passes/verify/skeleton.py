@@ -14,9 +14,9 @@ from tvm import tirx
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
+from ttexplore.ir.index import Expression, Variable, convert, placed, value_range, variables
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
-from ttexplore.passes.verify.expression import Expression, Variable, convert, placed, value_range, variables
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Span
 
