@@ -11,11 +11,11 @@ import numpy as np
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, constant, op_name, statements
-from ttexplore.ir.expression import format_expression
 from ttexplore.ir.listing import origins_of
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.nodes import AllocBuffer, Bind, Call, Cast, Evaluate, FloatImm, For, IfThenElse, uses
+from ttexplore.ir.nodes import AllocBuffer, Bind, Evaluate, FloatImm, For, IfThenElse, uses
 from ttexplore.ir.rewrite import walk
+from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
 from ttexplore.ops import OPS
 from ttexplore.ops.functions import FUNCTIONS
 from ttexplore.ops.op import Op, Operand
@@ -36,7 +36,7 @@ _RESERVED_WORDS = """
     operator or private protected public register return short signed sizeof static struct switch template this throw
     true try typedef typeid typename union unsigned using virtual void volatile while xor noc kernel_main dst
     uint32_t uint16_t uint8_t int32_t TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK
-    APPROX CB my_x my_y main float_bits write_index_tile
+    APPROX CB my_x my_y main float_bits write_index_tile floor_div floor_mod lesser greater INT32_MIN
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
@@ -97,6 +97,9 @@ class _Emitter:
         self.role, self.function, self.plan = role, function, plan
         self.signature: KernelSignature = plan.kernel_signature(role)
         self.names = _Names()
+        self.words = Words(function)
+        # The statements whose text calls a function of our own.
+        self.calling: dict[str, list[Any]] = {}
         self.lines: list[Line] = []
         self.node = 0
         self.found = [s for s in walk(function.body) if op_name(s)]
@@ -129,17 +132,19 @@ class _Emitter:
         self.node += 1
 
     def listing(self) -> Listing:
-        self._header()
         if not self.found:
+            self._header()
             self.text("// This program only moves data.")
             self.text("void kernel_main() {}")
             return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
         self.text("void kernel_main() {")
-        body = [s for s in statements(self.function.body) if not isinstance(s, AllocBuffer)]
         self._prologue()
-        self._body(body, 1, ())
+        self._body(statements(self.function.body), 1, ())
         self.text("}")
-        return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
+        main, self.lines = self.lines, []
+        # Which functions the text calls is known now.
+        self._header()
+        return Listing("cpp", (*self.lines, *main), f"{self.role}.cpp")
 
     def _header(self) -> None:
         name, target = self.plan.kernel, self.plan.target
@@ -169,7 +174,8 @@ class _Emitter:
         self.text("")
 
         for name, text in FUNCTIONS.items():
-            if needing := [statement for statement in self.found if name in self._functions(statement)]:
+            calling = [statement for statement in self.found if name in self._functions(statement)]
+            if needing := [*calling, *self.calling.get(name, [])]:
                 for line in text.splitlines():
                     self.text(line, 0, _because_of(needing))
                 self.text("")
@@ -203,6 +209,7 @@ class _Emitter:
             self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1, origins)
             self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1, origins)
             previous = name
+        self.words.declare(self.function.body)
         calls = [(statement, self._call(statement)) for statement in self.found]
         allocated = {str(one.buffer.name): one for one in walk(self.function.body) if isinstance(one, AllocBuffer)}
         # What a pass allocated has no line of its own: it is there for the statements that use it.
@@ -238,7 +245,8 @@ class _Emitter:
         if isinstance(statement, For):
             self._loop(statement, depth, origins)
         elif isinstance(statement, IfThenElse):
-            self.code(f"if ({self._expression(statement.condition)}) {{", depth, origins)
+            test = self._text(self.words.condition(statement.condition), statement)
+            self.code(f"if ({test}) {{", depth, origins)
             self._body(statements(statement.then_case), depth + 1, origins)
             if statement.else_case is not None:
                 self.text("} else {", depth, origins)
@@ -253,15 +261,17 @@ class _Emitter:
 
     def _loop(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
         name, body = self.names.of(statement.loop_var), statements(statement.body)
-        low = self._expression(statement.min)
+        low, end, kind = self.words.loop(statement)
+        first = self._text(low, statement)
         if constant(statement.extent) != 1:
-            high = self._expression(statement.min + statement.extent if low != "0" else statement.extent)
-            self.code(f"for (uint32_t {name} = {low}; {name} < {high}; ++{name}) {{", depth, origins)
+            last = self._text(end, statement, RELATION)
+            self.code(f"for ({CPP_TYPES[kind]} {name} = {first}; {name} < {last}; ++{name}) {{", depth, origins)
             self._body(body, depth + 1, origins)
             self.text("}", depth, origins)
         elif uses(statement.body, statement.loop_var):
             self.code("{", depth, origins)
-            self.code(f"constexpr uint32_t {name} = {low};", depth + 1, origins)
+            known = "constexpr" if low.symbol == "constant" else "const"
+            self.code(f"{known} {CPP_TYPES[kind]} {name} = {first};", depth + 1, origins)
             self._body(body, depth + 1, origins)
             self.text("}", depth, origins)
         else:
@@ -269,36 +279,46 @@ class _Emitter:
 
     def _bind(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
         name, value = self.names.of(statement.var), statement.value
-        if isinstance(value, Call) and str(value.op.name) == "tt.core_value":
-            wanted = str(value.args[0].value)
-            index = [argument.of for argument in self.signature.runtime].index(wanted)
-            self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({index});", depth, origins)
-        elif isinstance(value, Call) and str(value.op.name) == "tt.core_item":
-            first = [argument.source for argument in self.signature.runtime].index("core_list")
-            place = self._expression(first + value.args[1])
-            self.code(f"const uint32_t {name} = get_arg_val<uint32_t>({place});", depth, origins)
+        word, kind = self.words.bind(statement)
+        if word is not None:
+            text = self._text(word, statement)
+        elif str(value.op.name) == "tt.core_value":
+            index = [argument.of for argument in self.signature.runtime].index(str(value.args[0].value))
+            text = f"get_arg_val<{CPP_TYPES[kind]}>({index})"
         else:
-            self.code(f"const uint32_t {name} = {self._expression(value)};", depth, origins)
+            first = [argument.source for argument in self.signature.runtime].index("core_list")
+            text = f"get_arg_val<{CPP_TYPES[kind]}>({self._expression(first + value.args[1], statement)})"
+        self.code(f"const {CPP_TYPES[kind]} {name} = {text};", depth, origins)
 
-    def _expression(self, expression: Any, outer: int = 0) -> str:
-        while isinstance(expression, Cast):
-            expression = expression.value
-        return format_expression(expression, "cpp", self.names.of, outer)
+    def _expression(self, expression: Any, statement: Any, around: int = 0) -> str:
+        """The text of an expression where the SDK takes a uint32_t."""
+        number = constant(expression)
+        if number is not None:
+            return str(number)
+        return self._text(self.words.unsigned(expression), statement, around)
+
+    def _text(self, word: Word, statement: Any, around: int = 0) -> str:
+        for function in functions_of(word):
+            self.calling.setdefault(function, []).append(statement)
+        return cpp(word, lambda variable: self.names.of(self.words.of(variable)), around)
 
     def _call(self, statement: Any) -> str:
         name, values = op_name(statement), arguments(statement)
         if name in OPS:
-            return OPS[name].cpp.format(**self._operands(OPS[name].operands, values))
+            return OPS[name].cpp.format(**self._operands(OPS[name].operands, values, OPS[name].cpp, statement))
         for suffix in ("_uninit", "_init"):
             op = OPS.get(name[: -len(suffix)]) if name.endswith(suffix) else None
             if op is not None:
                 wanted = op.init_operands if suffix == "_init" else op.uninit_operands
                 kinds = {operand.name: operand for operand in op.operands}
                 template = op.init if suffix == "_init" else op.uninit
-                return template.format(**self._operands(tuple(kinds[one] for one in wanted), values))
+                operands = tuple(kinds[one] for one in wanted)
+                return template.format(**self._operands(operands, values, template, statement))
         raise Unsupported(f"{name or statement} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
 
-    def _operands(self, operands: tuple[Operand, ...], values: list[Any]) -> dict[str, Any]:
+    def _operands(
+        self, operands: tuple[Operand, ...], values: list[Any], template: str, statement: Any
+    ) -> dict[str, Any]:  # fmt: skip
         rest = iter(values)
         texts: dict[str, Any] = {}
         for operand in operands:
@@ -307,31 +327,33 @@ class _Emitter:
                 case "cb":
                     texts[operand.name] = self.buffers[str(value.name)]
                 case "dst":
-                    texts[operand.name] = self._expression(next(rest))
+                    texts[operand.name] = self._expression(next(rest), statement)
                 case "tensor":
                     texts[operand.name] = self.tensors[str(value.name)]
                 case "float":
-                    texts[operand.name] = self._bits(value)
+                    texts[operand.name] = self._bits(value, statement)
                 case "slot":
-                    texts[operand.name] = self._offset(value, texts[operand.of].page_bytes)
+                    texts[operand.name] = self._offset(value, texts[operand.of].page_bytes, statement)
                 case "tile" | "page" | "int" | "flag":
-                    texts[operand.name] = self._expression(value)
+                    around = SUM if f"+ {{{operand.name}}}" in template else 0
+                    texts[operand.name] = self._expression(value, statement, around)
         return texts
 
-    def _bits(self, value: Any) -> str:
+    def _bits(self, value: Any, statement: Any) -> str:
         """The bits of a float32 as the SDK wants scalars; a whole number that is no constant is converted."""
         if not isinstance(value, FloatImm):
-            return f"float_bits({self._expression(value)})"
+            # Its parameter is an int32_t: it converts what it is given.
+            return f"float_bits({self._text(self.words.word(value), statement)})"
         return f"0x{int(np.float32(value.value).view(np.uint32)):08x}u"
 
-    def _offset(self, slot: Any, page_bytes: str) -> str:
+    def _offset(self, slot: Any, page_bytes: str, statement: Any) -> str:
         match constant(slot):
             case 0:
                 return "0"
             case 1:
                 return page_bytes
             case _:
-                return f"{self._expression(slot, 6)} * {page_bytes}"
+                return f"{self._expression(slot, statement, PRODUCT)} * {page_bytes}"
 
 
 def _wrapped(text: str) -> list[str]:

@@ -35,16 +35,28 @@ Range = tuple[Any, Any]
 _SYMBOLS: dict[type, str] = {
     tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
     tirx.Max: "max", tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=",
-    tirx.And: "and", tirx.Or: "or", tirx.Div: "//",
+    tirx.And: "and", tirx.Or: "or", tirx.Div: "truncdiv", tirx.Mod: "truncmod", tirx.BitwiseAnd: "&",
+    tirx.BitwiseOr: "|", tirx.BitwiseXor: "^", tirx.LShift: "<<", tirx.RShift: ">>",
 }  # fmt: skip
+
+
+def truncated_quotient(a: Any, b: Any) -> Any:
+    """``a / b`` without what is behind the point, as in C++; ``//`` rounds down."""
+    return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
+
 
 _EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "min": lambda a, b: _least(a, b), "max": lambda a, b: _most(a, b), "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "truncdiv": truncated_quotient,
+    "truncmod": lambda a, b: a - b * truncated_quotient(a, b), "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
     "and": lambda a, b: (a != 0) & (b != 0), "or": lambda a, b: (a != 0) | (b != 0),
 }  # fmt: skip
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
+SHIFTS = frozenset({"<<", ">>"})
+WORD_BITS = 32
 
 
 def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
@@ -62,6 +74,9 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
             return convert(e.value, number)
         case tirx.Not():
             return ("not", convert(e.a, number))
+        case tirx.BitwiseNot():
+            # Of a condition it is the other one.
+            return ("not" if str(e.ty.dtype) == "bool" else "~", convert(e.a, number))
         case tirx.FloatImm():
             return float(e.value)
         case ir.StringImm():
@@ -84,6 +99,13 @@ def _least(*values: Any) -> Any:
 
 def _most(*values: Any) -> Any:
     return reduce(np.maximum, values) if any(isinstance(v, np.ndarray) for v in values) else max(values)
+
+
+def _where(test: Any, chosen: Any, other: Any) -> Any:
+    """Of Python's integers a Python integer: those of NumPy have an end."""
+    if any(isinstance(one, np.ndarray) for one in (test, chosen, other)):
+        return np.where(test, chosen, other)
+    return chosen if test else other
 
 
 def variables(e: Expression) -> set[Variable]:
@@ -120,8 +142,16 @@ def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
         if one is None:
             return None
         parts.append(one)
+    return range_of(symbol, parts)
+
+
+def range_of(symbol: str, parts: list[Range]) -> Range | None:
+    """The values of an operation on parts with these ranges; None where it has none, as of a division by 0."""
     if symbol == "not":
         return _not(parts[0])
+    if symbol == "~":
+        low, high = parts[0]
+        return (~low, ~low) if low is high else (~high, ~low)
     if symbol == "select":
         return _select(*parts)
     return _combined(symbol, parts[0], parts[1])
@@ -129,8 +159,10 @@ def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
 
 def _combined(symbol: str, left: Range, right: Range) -> Range | None:
     (a, b), (c, d) = left, right
+    if symbol in SHIFTS and not (np.all(c >= 0) and np.all(d < WORD_BITS)):
+        return None
     if a is b and c is d:
-        if symbol in ("//", "%") and not np.all(c):
+        if symbol in DIVISIONS and not np.all(c):
             return None
         exact = _EXACT[symbol](a, c)
         return exact, exact
@@ -148,19 +180,52 @@ def _combined(symbol: str, left: Range, right: Range) -> Range | None:
             return _least(a, c), _least(b, d)
         case "max":
             return _most(a, c), _most(b, d)
-        case "//" if np.all(c > 0):
-            ends = (a // c, a // d, b // c, b // d)
+        case "//" | "truncdiv" if np.all(c > 0) or np.all(d < 0):
+            exact = _EXACT[symbol]
+            ends = (exact(a, c), exact(a, d), exact(b, c), exact(b, d))
             return _least(*ends), _most(*ends)
         case "%" if np.all(c > 0):
             # Within one period the remainder runs from that of the lowest to that of the highest.
             same = (a // c == b // c) & (c == d)
-            return np.where(same, a % c, 0) + 0, np.where(same, b % c, _least(d - 1, _most(b, d - 1)))
+            return _where(same, a % c, 0), _where(same, b % c, d - 1)
+        case "%" if np.all(d < 0):
+            return c + 1, d - d
+        case "truncmod" if np.all(c > 0) or np.all(d < 0):
+            # It has the sign of what is divided, and is no further from 0.
+            most = _most(d, -c) - 1
+            return _where(a < 0, _most(a, -most), 0), _where(b > 0, _least(b, most), 0)
+        case "<<" | ">>":
+            exact = _EXACT[symbol]
+            ends = (exact(a, c), exact(a, d), exact(b, c), exact(b, d))
+            return _least(*ends), _most(*ends)
+        case "&" | "|" | "^":
+            return _of_bits(symbol, left, right)
         case "and":
             return _least(_truth(left)[0], _truth(right)[0]), _least(_truth(left)[1], _truth(right)[1])
         case "or":
             return _most(_truth(left)[0], _truth(right)[0]), _most(_truth(left)[1], _truth(right)[1])
         case _:
             return None
+
+
+def _of_bits(symbol: str, left: Range, right: Range) -> Range:
+    (a, b), (c, d) = left, right
+    # All are at least -span and less than span, and so is what becomes of their bits.
+    span = 1 << max(_bit_count(left), _bit_count(right))
+    match symbol:
+        case "&":
+            # A number that is not negative leaves at most itself.
+            high = _where(a >= 0, _where(c >= 0, _least(b, d), b), _where(c >= 0, d, _most(b, d)))
+            return _where((a < 0) & (c < 0), -span, 0), high
+        case "|":
+            return _least(a, c), _where((b < 0) | (d < 0), -1, span - 1)
+        case _:
+            return _where((a < 0) | (c < 0), -span, 0), span - 1
+
+
+def _bit_count(one: Range) -> int:
+    ends = int(np.min(one[0])), int(np.max(one[1]))
+    return max((~end if end < 0 else end).bit_length() for end in ends)
 
 
 def _compared(symbol: str, left: Range, right: Range) -> Range:
@@ -193,8 +258,8 @@ def _not(one: Range) -> Range:
 
 def _select(test: Range, chosen: Range, other: Range) -> Range:
     surely, possibly = _truth(test)
-    low = np.where(surely, chosen[0], np.where(possibly, _least(chosen[0], other[0]), other[0]))
-    high = np.where(surely, chosen[1], np.where(possibly, _most(chosen[1], other[1]), other[1]))
+    low = _where(surely, chosen[0], _where(possibly, _least(chosen[0], other[0]), other[0]))
+    high = _where(surely, chosen[1], _where(possibly, _most(chosen[1], other[1]), other[1]))
     return low, high
 
 

@@ -2,7 +2,8 @@
 
 Each function is translated once to a Python generator. Before the split one function runs core by core; after it
 three of them share each core, and every blocking operation that cannot go on yields to the others. Protocols are
-checked as they run. Values are float32, rounded where they are stored to the format of the buffer, or int32.
+checked as they run. Values are float32, rounded where they are stored to the format of the buffer, or int32. Indices
+are Python's integers; from where circular buffers are queues on they are words, signed or not, as in the C++.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
+from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, as_signed, python
 from ttexplore.ops import OPS
 from ttexplore.ops.block_float import rounded_in_groups
 from ttexplore.ops.integers import as_uint8, shifted_left, shifted_right
@@ -139,8 +141,11 @@ def interpret(
             else tilize(array, 0 if roles[name] == "input" else _UNWRITTEN[str(array.dtype)])
             for name, array in arrays.items()
         }  # fmt: skip
-    programs = {role: _translate(role, function) for role, function in functions.items()}
     mode = _mode(functions)
+    programs = {
+        role: _translate(role, function, Words(function) if mode == "queues" else None)
+        for role, function in functions.items()
+    }
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
     partition = plan.partition
@@ -248,9 +253,10 @@ class _Translated:
 
 @dataclass
 class _Writer:
-    """Writes one function as the text of a Python generator."""
+    """Writes one function as the text of a Python generator. With `words` its indices are words as in the C++."""
 
     role: str
+    words: Words | None = None
     lines: list[str] = field(default_factory=list[str])
     values: dict[Any, str] = field(default_factory=dict[Any, str])
     constants: list[Any] = field(default_factory=list[Any])
@@ -337,6 +343,45 @@ class _Writer:
         # Of two numbers of Python NumPy makes int64.
         return f"np.asarray({text}, np.int32)" if str(e.ty.dtype) == "int32" else text
 
+    def word(self, word: Word) -> str:
+        assert self.words is not None
+        known = self.words
+        return python(word, lambda variable: self.name(known.of(variable)))
+
+    def condition(self, e: Any) -> str:
+        return self.expression(e) if self.words is None else self.word(self.words.condition(e))
+
+    def index(self, e: Any) -> str:
+        """A whole number where C++ wants a uint32_t."""
+        if self.words is None or isinstance(e, tirx.IntImm | tirx.FloatImm | ir.StringImm):
+            return self.expression(e)
+        return self.word(self.words.unsigned(e))
+
+    def scalar(self, e: Any) -> str:
+        """A number that becomes a float32."""
+        if self.words is None or isinstance(e, tirx.FloatImm):
+            return self.expression(e)
+        return self.word(as_signed(self.words.word(e)))
+
+    def bound(self, s: Any) -> str:
+        """The value of a binding."""
+        if self.words is None:
+            return self.expression(s.value)
+        word, _ = self.words.bind(s)
+        if word is not None:
+            return self.word(word)
+        if str(s.value.op.name) == "tt.core_value":
+            return self.expression(s.value)
+        return f"m.core_item({self.index(s.value.args[1])})"
+
+    def bounds(self, s: Any) -> tuple[str, str]:
+        """Where a loop starts and ends."""
+        if self.words is None:
+            low = self.expression(s.min)
+            return low, f"{low} + {self.expression(s.extent)}"
+        low, end, _ = self.words.loop(s)
+        return self.word(low), self.word(end)
+
     def emit(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
@@ -353,10 +398,11 @@ class _Writer:
                 self.emit(depth, f"m.allocate({self.constant(s.buffer)})")
             case tirx.Bind():
                 self.emit(depth, f"m.at = {self.constant(s)}")
-                self.share(s.value, depth)
-                self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+                if self.words is None:
+                    self.share(s.value, depth)
+                self.emit(depth, f"{self.name(s.var)} = {self.bound(s)}")
             case tirx.IfThenElse():
-                self.emit(depth, f"if {self.expression(s.condition)}:")
+                self.emit(depth, f"if {self.condition(s.condition)}:")
                 self.body(s.then_case, depth + 1)
                 if s.else_case is not None:
                     self.emit(depth, "else:")
@@ -364,8 +410,8 @@ class _Writer:
             case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
                 self.parallel(s, depth)
             case tirx.For():
-                low, extent = self.expression(s.min), self.expression(s.extent)
-                self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {low} + {extent}):")
+                low, end = self.bounds(s)
+                self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():
                 self.store(s, depth)
@@ -406,7 +452,10 @@ class _Writer:
             flags = {k: attribute(s, k) for k in ("transpose_A", "transpose_B", "clear_accum", "transpose")}
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)}, {self.constant(flags)})")
             return
-        shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
+        kinds = [operand.kind for operand in OPS[name].operands] if name in OPS else []
+        scalars = kinds.count("float")
+        shown = [f"'{v.name}'" if is_buffer(v) else self.index(v) for v in values[: len(values) - scalars]]
+        shown += [self.scalar(v) for v in values[len(values) - scalars :]]
         if name in OPS and OPS[name].engine == "block":
             self.emit(depth, f"m.convert_front({self.constant(OPS[name])}, {', '.join(shown)})")
         elif name in OPS and OPS[name].meaning is not None:
@@ -431,13 +480,13 @@ class _Writer:
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
 
 
-def _translate(role: str, function: Any) -> _Translated:
-    writer = _Writer(role)
+def _translate(role: str, function: Any, words: Words | None) -> _Translated:
+    writer = _Writer(role, words)
     for size in size_variables(function):
         writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
-    scope: dict[str, Any] = {"np": np, "rounded": rounded, **_OWN_FUNCTIONS}
+    scope: dict[str, Any] = {"np": np, "rounded": rounded, **_OWN_FUNCTIONS, **PYTHON_FUNCTIONS}
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
     exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
     return _Translated(role, scope["kernel"])

@@ -25,4 +25,27 @@ static void write_index_tile(uint32_t address, uint32_t axis) {
     }
 }"""
 
-FUNCTIONS: dict[str, str] = {"float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE}
+FLOOR_DIV = """\
+// a / b, rounded down.
+static constexpr int32_t floor_div(int32_t a, int32_t b) {
+    const bool is_inexact = a % b != 0;
+    return a / b - (is_inexact && (a < 0) != (b < 0) ? 1 : 0);
+}"""
+
+FLOOR_MOD = """\
+// What a / b, rounded down, leaves of a.
+static constexpr int32_t floor_mod(int32_t a, int32_t b) {
+    const int32_t rest = a % b;
+    return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
+}"""
+
+LESSER = """\
+static constexpr int32_t lesser(int32_t a, int32_t b) { return a < b ? a : b; }"""
+
+GREATER = """\
+static constexpr int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }"""
+
+FUNCTIONS: dict[str, str] = {
+    "float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE, "floor_div": FLOOR_DIV, "floor_mod": FLOOR_MOD,
+    "lesser": LESSER, "greater": GREATER,
+}  # fmt: skip

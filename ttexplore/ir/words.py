@@ -1,0 +1,434 @@
+"""Index arithmetic as the kernels compute it: in 32-bit words, each signed or unsigned.
+
+An index is a whole number within int32, as in TIR. What is never negative is a ``uint32_t`` of C++, the rest an
+``int32_t``. Sums, differences, products and bits are right in either, modulo 2^32; divisions, comparisons, the lesser
+of two and shifts to the right look at the number itself, so that their operands are converted to what holds it.
+
+The emitter prints these words as C++ and the interpreter as Python that computes the same, wrapping included: a wrong
+choice of a type gives another result in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tvm
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import BLOCK_RANGES, MAX_SIZE
+from ttexplore.ir.index import (
+    COMPARISONS,
+    SHIFTS,
+    Expression,
+    Range,
+    Variable,
+    convert,
+    range_of,
+    show,
+    truncated_quotient,
+    variables,
+)
+from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import size_variables
+from ttexplore.plan import SIZE_PREFIX
+
+# What holds a word. A constant takes the type of what it meets.
+Type = Literal["uint32", "int32", "bool", "constant"]
+
+INT32_LEAST, INT32_MOST = -(1 << 31), (1 << 31) - 1
+_MASK = (1 << 32) - 1
+# Counts, starts and numbers of work items, which the host gives to the cores.
+_FROM_HOST: Range = (0, INT32_MOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An operation on words: its symbol, the type of its result, its operands, and the range of the number that it
+    stands for. A constant has a number as operand, a variable a Variable; ``convert`` changes the type alone."""
+
+    symbol: str
+    type: Type
+    parts: tuple[Any, ...]
+    low: int
+    high: int
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether the number that it stands for can be negative."""
+        return self.low < 0
+
+
+def _constant(value: int, type: Type = "constant") -> Word:
+    return Word("constant", type, (value,), value, value)
+
+
+def _converted(word: Word, type: Type) -> Word:
+    if word.type == type:
+        return word
+    if word.symbol == "constant" and not (word.low < 0 and type == "uint32"):
+        return _constant(word.low, type)
+    return Word("convert", type, (word,), word.low, word.high)
+
+
+def as_unsigned(word: Word) -> Word:
+    """The word as what the SDK's functions take: constants are that in C++ already."""
+    return word if word.type == "constant" and not word.is_negative else _converted(word, "uint32")
+
+
+def as_signed(word: Word) -> Word:
+    return word if word.type == "constant" else _converted(word, "int32")
+
+
+def _held(word: Word, type: Type) -> Word:
+    """The word as the value of a variable."""
+    return word if word.type == "constant" else _converted(word, type)
+
+
+class Words:
+    """The words of one kernel's expressions, given its statements in order: each loop and binding tells the range, and
+    so the type, of its variable."""
+
+    def __init__(self, function: Any) -> None:
+        self.numbers: dict[Any, Variable] = {}
+        self.named: dict[Variable, Any] = {}
+        self.known: dict[Variable, Range] = {}
+        self.types: dict[Variable, Type] = {}
+        self.simplifier = tvm.sym.Analyzer()
+        self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        for size in size_variables(function):
+            self._declare(self.number(size), (1, MAX_SIZE - 1))
+
+    def number(self, variable: Any) -> Variable:
+        found = self.numbers.get(variable)
+        if found is None:
+            found = self.numbers[variable] = Variable(len(self.numbers), str(variable.name))
+            self.named[found] = variable
+        return found
+
+    def of(self, variable: Variable) -> Any:
+        """The variable of TIR."""
+        return self.named[variable]
+
+    def _declare(self, variable: Variable, known: Range, *, signed: bool = False) -> Type:
+        self.known[variable] = known
+        self.types[variable] = "int32" if signed or known[0] < 0 else "uint32"
+        return self.types[variable]
+
+    # Statements
+
+    def declare(self, body: Any) -> None:
+        """Learn the variables of a whole body."""
+        for statement in walk(body):
+            if isinstance(statement, tirx.For):
+                self.loop(statement)
+            elif isinstance(statement, tirx.Bind):
+                self.bind(statement)
+
+    def loop(self, statement: Any) -> tuple[Word, Word, Type]:
+        """Where a loop starts and ends, and the type of its variable. One that may end before 0 counts in int32."""
+        low = self.word(statement.min)
+        end = statement.extent
+        if low.symbol != "constant" or low.low:
+            end = self.simplifier.simplify(statement.min + end)
+        high = self.word(end)
+        signed = low.is_negative or high.is_negative
+        last = max(high.high - 1, low.low)
+        type = self._declare(self.number(statement.loop_var), (low.low, last), signed=signed)
+        return _held(low, type), _held(high, type), type
+
+    def bind(self, statement: Any) -> tuple[Word | None, Type]:
+        """The value of a binding and the type of its variable; None for a value that the host gives."""
+        variable, value = self.number(statement.var), statement.value
+        if isinstance(value, ir.Call) and str(value.op.name) in ("tt.core_value", "tt.core_item"):
+            is_size = str(value.args[0].value).startswith(SIZE_PREFIX)
+            return None, self._declare(variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
+        word = self.word(value)
+        known: Range = (word.low, word.high)
+        if statement.var in self.blocks:
+            known = self._block(self.blocks[statement.var])
+        if word.type == "bool":
+            self.known[variable], self.types[variable] = known, "bool"
+            return word, "bool"
+        type = self._declare(variable, known)
+        return _held(word, type), type
+
+    def _block(self, count: Any) -> Range:
+        """The range of a block index. A kernel that names no size does not know how many blocks there are."""
+        known = variables(convert(count, self.number)) <= self.types.keys()
+        return (0, max(self.word(count).high - 1, 0)) if known else _FROM_HOST
+
+    # Expressions
+
+    def word(self, expression: Any) -> Word:
+        """An expression of TIR as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
+        return self._word(convert(expression, self.number), expression)
+
+    def unsigned(self, expression: Any) -> Word:
+        """The word that the SDK's functions take."""
+        return as_unsigned(self.word(expression))
+
+    def signed(self, expression: Any) -> Word:
+        return as_signed(self.word(expression))
+
+    def condition(self, expression: Any) -> Word:
+        return _truth(self.word(expression))
+
+    def _word(self, e: Expression, whole: Any) -> Word:
+        if isinstance(e, int):
+            return _constant(e)
+        if isinstance(e, Variable):
+            if e not in self.types:
+                raise _no_text(whole)
+            low, high = self.known[e]
+            return Word("variable", self.types[e], (e,), low, high)
+        if not isinstance(e, tuple) or e[0] in ("unknown", "core", "item"):
+            raise _no_text(whole)
+        symbol = str(e[0])
+        parts = [self._word(part, whole) for part in e[1:]]
+        found = range_of(symbol, [(part.low, part.high) for part in parts])
+        if found is None:
+            raise _without_value(symbol, e, parts, whole)
+        return _operation(symbol, parts, (int(found[0]), int(found[1])))
+
+
+def _no_text(expression: Any) -> Unsupported:
+    return Unsupported(
+        f"the expression {expression} has no C++ form",
+        hint="index with + - * // and % of integers, T.min, T.max, T.clamp, T.if_then_else, comparisons and bits",
+        span=span_of(expression),
+    )
+
+
+def _without_value(symbol: str, e: Expression, parts: list[Word], whole: Any) -> Unsupported:
+    right = parts[1]
+    if symbol in SHIFTS:
+        return Unsupported(
+            f"{show(e)} shifts by a number between {right.low} and {right.high}",
+            hint="shift by 0 to 31",
+            span=span_of(whole),
+        )
+    return Unsupported(
+        f"{show(e)} divides by {show(e[2])}, which can be 0", hint="divide by a positive number", span=span_of(whole)
+    )
+
+
+def _truth(word: Word) -> Word:
+    if word.type == "bool":
+        return word
+    return Word("!=", "bool", (word, _constant(0)), 0, 1)
+
+
+def _as_number(word: Word) -> Word:
+    return _converted(word, "uint32") if word.type == "bool" else word
+
+
+def _operation(symbol: str, parts: list[Word], known: Range) -> Word:
+    """The word of an operation on words."""
+    low, high = known
+    if all(part.symbol == "constant" for part in parts) and low == high:
+        return _constant(low)
+    if symbol == "not":
+        return Word(symbol, "bool", (_truth(parts[0]),), low, high)
+    if symbol in ("and", "or"):
+        return Word(symbol, "bool", tuple(map(_truth, parts)), low, high)
+    if symbol == "select":
+        test, (chosen, other) = _truth(parts[0]), _alike(*map(_as_number, parts[1:]))
+        return Word(symbol, chosen.type, (test, chosen, other), low, high)
+    numbers = [_as_number(part) for part in parts]
+    if symbol == "~":
+        return Word(symbol, numbers[0].type, (numbers[0],), low, high)
+    left, right = numbers
+    match symbol:
+        case "+" | "-" | "*" | "&" | "|" | "^":
+            if "uint32" in (left.type, right.type):
+                return Word(symbol, "uint32", (left, right), low, high)
+            if symbol in ("+", "-", "*") and (low < INT32_LEAST or high > INT32_MOST):
+                # Unsigned numbers wrap around; of signed ones C++ does not say what becomes.
+                return Word(symbol, "uint32", (_converted(left, "uint32"), right), low, high)
+            return Word(symbol, "int32", (left, right), low, high)
+        case "<<":
+            # A shift of a negative number is not defined in C++17.
+            return Word(symbol, "uint32", (_converted(left, "uint32"), as_unsigned(right)), low, high)
+        case ">>":
+            return _shifted_right(left, as_unsigned(right), known)
+        case "min" | "max":
+            return _extreme(symbol, left, right, known)
+        case "//" | "%" | "truncdiv" | "truncmod":
+            return _divided(symbol, left, right, known)
+        case _:
+            assert symbol in COMPARISONS, symbol
+            return Word(symbol, "bool", _comparable(left, right), low, high)
+
+
+def _alike(left: Word, right: Word) -> tuple[Word, Word]:
+    """Two words of one type that has the bits of both."""
+    types = {left.type, right.type} - {"constant"}
+    if types == {"uint32"} or len(types) > 1:
+        return _converted(left, "uint32"), _converted(right, "uint32")
+    if types == {"int32"} or left.is_negative or right.is_negative:
+        return _converted(left, "int32"), _converted(right, "int32")
+    return _converted(left, "uint32"), _converted(right, "uint32")
+
+
+def _comparable(left: Word, right: Word) -> tuple[Word, Word]:
+    """Two words of one type that has the numbers of both."""
+    if left.is_negative or right.is_negative or {left.type, right.type} <= {"int32", "constant"}:
+        return as_signed(left), as_signed(right)
+    return as_unsigned(left), as_unsigned(right)
+
+
+def _shifted_right(left: Word, right: Word, known: Range) -> Word:
+    left = as_signed(left) if left.is_negative else _converted(left, "uint32")
+    return Word(">>", "int32" if left.is_negative else "uint32", (left, right), *known)
+
+
+def _extreme(symbol: str, left: Word, right: Word, known: Range) -> Word:
+    simple = all(part.symbol in ("variable", "constant") for part in (left, right))
+    if simple and "uint32" in (left.type, right.type) and not (left.is_negative or right.is_negative):
+        return Word(symbol, "uint32", (as_unsigned(left), as_unsigned(right)), *known)
+    # Of what is long, or can be negative, each part is computed once: by a function.
+    return Word(symbol, "int32", (as_signed(left), as_signed(right)), *known)
+
+
+def _divided(symbol: str, left: Word, right: Word, known: Range) -> Word:
+    if not (left.is_negative or right.is_negative):
+        plain = "/" if symbol in ("//", "truncdiv") else "%"
+        return Word(plain, "uint32", (_converted(left, "uint32"), as_unsigned(right)), *known)
+    if symbol in ("truncdiv", "truncmod"):
+        plain = "/" if symbol == "truncdiv" else "%"
+        return Word(plain, "int32", (_converted(left, "int32"), as_signed(right)), *known)
+    return Word(_FLOORED[symbol], "int32", (as_signed(left), as_signed(right)), *known)
+
+
+_FLOORED = {"//": "floor_div", "%": "floor_mod"}
+
+# C++
+
+# How tightly each operator of C++ binds, loosest first; what stands alone binds tightest.
+CHOICE, RELATION, SUM, PRODUCT, UNARY, ALONE = 0, 8, 9, 10, 11, 12
+_STRENGTH = {
+    "select": CHOICE, "or": 1, "and": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "~": UNARY, "not": UNARY,
+    "convert": ALONE,
+}  # fmt: skip
+_CPP_SYMBOLS = {"or": "||", "and": "&&"}
+CPP_TYPES: dict[Type, str] = {"uint32": "uint32_t", "int32": "int32_t", "bool": "bool", "constant": "uint32_t"}
+# The functions of our own (ops/functions.py) that the words of these symbols call.
+CALLED = {"floor_div": "floor_div", "floor_mod": "floor_mod", "min": "lesser", "max": "greater"}
+# Compilers warn of these without parentheses around an operator inside.
+_STRICT = frozenset({"|", "^", "&", "<<", ">>"})
+
+
+def functions_of(word: Word) -> set[str]:
+    """The functions of our own that the C++ text of a word calls."""
+    inner = [part for part in word.parts if isinstance(part, Word)]
+    found = set[str]().union(*map(functions_of, inner))
+    return found | {CALLED[word.symbol]} if _calls(word) else found
+
+
+def _calls(word: Word) -> bool:
+    return word.symbol in CALLED and word.type == "int32"
+
+
+def cpp(word: Word, name: Callable[[Variable], str], around: int = 0) -> str:
+    """The C++ text of a word, with the parentheses that it needs between operators that bind as tightly as `around`."""
+    symbol, parts = word.symbol, word.parts
+    if symbol == "constant":
+        return _literal(parts[0], word.type)
+    if symbol == "variable":
+        return name(parts[0])
+    if symbol == "convert":
+        return f"static_cast<{CPP_TYPES[word.type]}>({cpp(parts[0], name)})"
+    if _calls(word):
+        # Its parameters are int32_t: they convert what they are given.
+        given = [part.parts[0] if part.symbol == "convert" else part for part in parts]
+        return f"{CALLED[symbol]}({', '.join(cpp(part, name) for part in given)})"
+    if symbol in ("min", "max"):
+        left, right = (cpp(part, name, SUM) for part in parts)
+        text, strength = f"{left} {'>' if symbol == 'max' else '<'} {right} ? {left} : {right}", CHOICE
+    elif symbol == "select":
+        test, chosen, other = (cpp(part, name, 1) for part in parts)
+        text, strength = f"{test} ? {chosen} : {other}", CHOICE
+    elif symbol in ("not", "~"):
+        strength = UNARY
+        text = f"{'!' if symbol == 'not' else '~'}{cpp(parts[0], name, UNARY)}"
+    else:
+        strength = _STRENGTH[symbol]
+        inner = UNARY if symbol in _STRICT else strength
+        left = cpp(parts[0], name, _same(symbol, parts[0]) or inner)
+        right = cpp(parts[1], name, 3 if symbol == "or" else max(inner, strength + 1))
+        text = f"{left} {_CPP_SYMBOLS.get(symbol, symbol)} {right}"
+    return f"({text})" if strength < around else text
+
+
+def _same(symbol: str, part: Word) -> int:
+    """How tightly the left operand of an operator must bind where that is less than elsewhere: the same operator, of
+    which the order from left to right is clear."""
+    if symbol in ("|", "^", "&", "or") and part.symbol == symbol:
+        return _STRENGTH[symbol]
+    return 3 if symbol == "or" else 0
+
+
+def _literal(value: int, type: Type) -> str:
+    if value == INT32_LEAST:
+        return "INT32_MIN"
+    return f"{value}u" if type == "uint32" else str(value)
+
+
+# Python
+
+
+def python(word: Word, name: Callable[[Variable], str]) -> str:
+    """Python that computes the word as C++ does: an int for each word, which wraps around as its type does."""
+    symbol, parts = word.symbol, word.parts
+    if symbol == "constant":
+        return str(parts[0])
+    if symbol == "variable":
+        return name(parts[0])
+    texts = [python(part, name) for part in parts]
+    match symbol:
+        case "convert":
+            text = f"int({texts[0]})" if parts[0].type == "bool" else texts[0]
+            return _wrapped(text, word.type)
+        case "select":
+            return f"({texts[1]} if {texts[0]} else {texts[2]})"
+        case "not":
+            return f"(not {texts[0]})"
+        case "~":
+            return _wrapped(f"~{texts[0]}", word.type)
+        case "min" | "max":
+            return f"{symbol}({', '.join(texts)})"
+        case "floor_div":
+            return _wrapped(f"({texts[0]} // {texts[1]})", word.type)
+        case "floor_mod":
+            return f"({texts[0]} % {texts[1]})"
+        case "/" | "%" if word.type == "int32":
+            return f"truncated_{'quotient' if symbol == '/' else 'rest'}({', '.join(texts)})"
+        case "/":
+            return f"({texts[0]} // {texts[1]})"
+        case "+" | "-" | "*" | "&" | "|" | "^" | "<<":
+            return _wrapped(f"({texts[0]} {symbol} {texts[1]})", word.type)
+        case _:
+            return f"({texts[0]} {symbol} {texts[1]})"
+
+
+def _wrapped(text: str, type: Type) -> str:
+    return f"({text} & {_MASK})" if type == "uint32" else f"int32_word({text})"
+
+
+def truncated_rest(a: int, b: int) -> int:
+    """What ``a / b`` leaves of a in C++."""
+    return a - b * truncated_quotient(a, b)
+
+
+def int32_word(value: int) -> int:
+    """The number that the lowest 32 bits are as an int32."""
+    return (value + (1 << 31) & _MASK) - (1 << 31)
+
+
+# What the text of `python` calls.
+PYTHON_FUNCTIONS: dict[str, Any] = {one.__name__: one for one in (int32_word, truncated_quotient, truncated_rest)}
