@@ -61,6 +61,12 @@ def to_expr(value: Any) -> Any:
     raise TypeError(f"{value!r} is no expression")
 
 
+def identity(node: Any) -> int:
+    """What a node is known by while it lives. TVM makes a Python object for it whenever it is looked at, and comparing
+    those as keys of a dictionary builds an expression."""
+    return node.__chandle__()
+
+
 def is_buffer(value: Any) -> bool:
     """Whether `value` is a buffer variable."""
     return isinstance(value, ir.Var) and tirx.is_buffer_var(value)

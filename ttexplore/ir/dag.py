@@ -7,9 +7,13 @@ with two to the power of its depth.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tvm import ir, tirx
+
+from ttexplore.ir.adapter import identity
+
+T = TypeVar("T")
 
 
 def parts_of(expression: Any) -> list[Any]:
@@ -31,34 +35,38 @@ def parts_of(expression: Any) -> list[Any]:
 
 def nodes_of(expression: Any) -> list[Any]:
     """An expression and all its parts, each once, operands first."""
-    found: dict[Any, Any] = {}
-
-    def visit(one: Any) -> None:
-        if _key(one) not in found:
-            for part in parts_of(one):
-                visit(part)
-            found[_key(one)] = one
-
-    visit(expression)
+    found: dict[int, Any] = {}
+    # With a stack of its own: expressions may be deeper than Python's. True: the parts have been visited.
+    waiting: list[tuple[Any, bool]] = [(expression, False)]
+    while waiting:
+        one, visited = waiting.pop()
+        if identity(one) in found:
+            continue
+        parts = () if visited else parts_of(one)
+        if parts:
+            waiting.append((one, True))
+            waiting += [(part, False) for part in reversed(parts)]
+        else:
+            found[identity(one)] = one
     return list(found.values())
 
 
-def _key(expression: Any) -> Any:
-    """What an expression is known by: for TVM a constant equals one of another dtype."""
-    if isinstance(expression, tirx.IntImm):
-        return int(expression.value), str(expression.ty.dtype)
-    return expression
+def folded(expression: Any, meaning: Callable[[Any, list[T]], T]) -> T:
+    """What `meaning` makes of the expression, given each part and what it made of the parts of that: each once."""
+    made: dict[int, T] = {}
+    for one in nodes_of(expression):
+        made[identity(one)] = meaning(one, [made[identity(part)] for part in parts_of(one)])
+    return made[identity(expression)]
 
 
 def replaced(expression: Any, rule: Callable[[Any], Any]) -> Any:
     """The expression with each part replaced by what `rule` gives for it, its own parts being replaced already."""
-    made: dict[Any, Any] = {}
-    for one in nodes_of(expression):
-        parts = parts_of(one)
-        new = [made[_key(part)] for part in parts]
-        same = all(a.same_as(b) for a, b in zip(parts, new, strict=True))
-        made[_key(one)] = rule(one if same else _with_parts(one, new))
-    return made[_key(expression)]
+
+    def rebuilt(one: Any, parts: list[Any]) -> Any:
+        same = all(a.same_as(b) for a, b in zip(parts_of(one), parts, strict=True))
+        return rule(one if same else _with_parts(one, parts))
+
+    return folded(expression, rebuilt)
 
 
 def _with_parts(expression: Any, parts: list[Any]) -> Any:

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import nodes_of
 from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]
@@ -49,13 +49,6 @@ def is_parallel(statement: Any) -> bool:
     return isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL
 
 
-def parallel_nest(statement: Any) -> tuple[list[Any], list[Any]]:
-    """The loops of a T.Parallel nest and the stores in it, with what names stand for in their place: the loads that a
-    store depends on. A name is worth what it was bound to, also where one of its buffers has been stored to since."""
-    loops, body = parallel_body(statement)
-    return loops, _inlined(body)
-
-
 def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
     """The loops of a T.Parallel nest and the statements in it: stores, and bindings of names to values."""
     loops: list[Any] = []
@@ -66,20 +59,6 @@ def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
             return loops, inner
         statement = inner[0]
     return loops, []
-
-
-def _inlined(body: list[Any]) -> list[Any]:
-    values: dict[Any, Any] = {}
-    made: list[Any] = []
-    for statement in body:
-        if isinstance(statement, tirx.Bind):
-            values[statement.var] = replaced(statement.value, lambda one: values.get(one, one))
-        elif isinstance(statement, tirx.BufferStore) and values:
-            value = replaced(statement.value, lambda one: values.get(one, one))
-            made.append(tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span))
-        else:
-            made.append(statement)
-    return made
 
 
 def loads_of(expression: Any) -> list[Any]:

@@ -6,9 +6,17 @@ from collections.abc import Container
 
 
 def unused_name(wanted: str, taken: Container[str]) -> str:
-    """`wanted`, or the first of ``wanted_2``, ``wanted_3``, ... that is not `taken`."""
-    name, number = wanted, 1
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
+    """`wanted`, or one of ``wanted_2``, ``wanted_3``, ... that is not `taken`."""
+    if wanted not in taken:
+        return wanted
+    # Numbers are given one after another, so a search by halves finds one that is free, and mostly the first.
+    taken_number, number = 1, 2
+    while f"{wanted}_{number}" in taken:
+        taken_number, number = number, number + 1 if number < 16 else number * 2
+    while number - taken_number > 1:
+        middle = (taken_number + number) // 2
+        if f"{wanted}_{middle}" in taken:
+            taken_number = middle
+        else:
+            number = middle
+    return f"{wanted}_{number}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection
 from typing import Any, Literal
 
@@ -24,13 +25,13 @@ from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.build_tile_dfg import number_buffers, tile_graph_with
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
-from ttexplore.passes.dst.groups import Grid, Group, all_groups, all_steps, group_steps, tile_grids
+from ttexplore.passes.dst.groups import Grid, Group, Grouping, all_groups, all_steps, group_steps, tile_grids
 from ttexplore.passes.dst.line import Entry, Line, product_depth, straight_line
 from ttexplore.passes.dst.resident import can_stay, resident_loop, resident_stretches
 from ttexplore.passes.dst.schedule import Schedule, schedule
 from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
-from ttexplore.passes.dst.steps import as_step, first_access, only_reads, refuse_conditions, touches, values_in
+from ttexplore.passes.dst.steps import Touch, as_step, refuse_conditions, touched
 from ttexplore.passes.insert_compute_init import initialise, strip_inits
 from ttexplore.passes.propagate_tt_layout import check_l1
 from ttexplore.plan import CircularBuffer, Plan
@@ -152,17 +153,18 @@ class _Management:
         body, fresh = self.without_first_fills(self.with_epilogues(body))
         parts = group_steps(body, self.grids)
         spilled = dict(spilled)
-        own = self.spill_shared(parts, spilled, fresh)
+        touches = [touched(_statements_of(part)) for part in parts]
+        own = self.spill_shared(parts, touches, spilled, fresh)
+        wanted = _wanted_later(touches, live_after)
         made: list[Any] = []
-        for position, part in enumerate(parts):
-            rest = [inner for later in parts[position + 1 :] for inner in _statements_of(later)]
+        for part, touch, later in zip(parts, touches, wanted, strict=True):
             if isinstance(part, Group):
-                live = {v for v in part.values if v in spilled and _live(rest, v, live_after)}
+                live = {v for v in part.values if v in spilled and v in later}
                 made += self.group(part, spilled, live)
             elif isinstance(part, list):
                 made += part
-            elif isinstance(part, tirx.For) and values_in(part):
-                made += self.compound(part, spilled, rest, live_after)
+            elif isinstance(part, tirx.For) and touch:
+                made += self.compound(part, touch, spilled, later)
             else:
                 made.append(part)
         for cb in own:
@@ -174,27 +176,27 @@ class _Management:
         return self.subblock is None and can_stay(statement, self.capacity)
 
     def compound(
-        self, statement: Any, spilled: dict[Any, Spill], rest: list[Any], live_after: frozenset[Any]
+        self, statement: Any, touches: dict[Any, Touch], spilled: dict[Any, Spill], later: frozenset[Any]
     ) -> list[Any]:
         inner = statements(statement.body)
-        wanted = frozenset(v for v in values_in(statement) if v in spilled and _live(rest, v, live_after))
+        wanted = frozenset(v for v in touches if v in spilled and v in later)
         if self.stays(statement):
             made = resident_loop(statement, spilled, wanted, self.dst)
-            for value in values_in(statement):
+            for value in touches:
                 if value in spilled:
                     spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
             return made
-        live = wanted | {v for v in values_in(statement) if v in spilled and first_access(inner, v) == "read"}
+        live = wanted | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
         here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
-                for v, s in spilled.items()}  # fmt: skip
+                for v, s in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number)}  # fmt: skip
         waits: list[Any] = []
         again: list[Any] = []
-        for value in values_in(statement):
-            if value in live and only_reads(statement, value) and not here[value].waited:
+        for value, touch in touches.items():
+            if value in live and not touch.changes and not here[value].waited:
                 # All turns look at the same block.
                 waits.append(op("cb_wait_front", here[value].cb, here[value].shape.block_tiles))
                 here[value] = dataclasses.replace(here[value], waited=True)
-            if value in wanted and first_access(inner, value) == "write":
+            if value in wanted and touch.first == "write":
                 # Each turn leaves a new block; that of the turn before is of no use.
                 cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
                 again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
@@ -207,8 +209,7 @@ class _Management:
             if value in live and value not in wanted:
                 # The last turn leaves a block behind for a next one that does not come.
                 made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
-            if value in values_in(statement):
-                spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
+            spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
         for one in made:
             stamp(one, statement.span)
         return made
@@ -219,33 +220,51 @@ class _Management:
         a loop lie apart, is filled."""
         fresh: dict[Any, Any] = {}
         kept: list[Any] = []
+        places: dict[Any, list[int]] = {}
+        for position, statement in enumerate(body):
+            for value in touched(_statements_of(statement)):
+                places.setdefault(value, []).append(position)
         for position, statement in enumerate(body):
             step = None if isinstance(statement, list) else as_step(statement)
             if step is not None and step.fills_with_zero:
                 value = step.target
-                later = [one for one in body[position + 1 :] if _touches(one, value)]
-                is_new = not any(_touches(one, value) for one in body[:position])
-                if is_new and later and isinstance(later[0], tirx.For) and as_step(later[0]) is None:
-                    touching = [one for one in statements(later[0].body) if touches(one, value)]
-                    first = as_step(touching[0])
+                is_new, later = places[value][0] == position, places[value][1:2]
+                loop: Any = body[later[0]] if is_new and later else None
+                if isinstance(loop, tirx.For) and as_step(loop) is None:
+                    first = as_step(next(one for one in statements(loop.body) if value in touched([one])))
                     if first is not None and first.is_matmul:
-                        fresh[value] = later[0].loop_var
+                        fresh[value] = loop.loop_var
                         continue
             kept.append(statement)
         return kept, fresh
 
     def with_epilogues(self, body: list[Any]) -> list[Any]:
         """`body` with the last turn of each loop apart whose result what follows can find in DST."""
-        position = 0
-        while position < len(body):
-            statement = body[position]
-            nest = isinstance(statement, tirx.For) and as_step(statement) is None and bool(values_in(statement))
+        made: list[Any] = []
+        grouping = Grouping(self.grids)
+        waiting: list[Any] = []
+        # How each value is touched first by what is waiting: one entry for each statement, the next one last.
+        upcoming: dict[Any, list[str]] = {}
+
+        def put(part: Any) -> None:
+            waiting.append(part)
+            for value, touch in touched(_statements_of(part)).items():
+                upcoming.setdefault(value, []).append(touch.first)
+
+        for part in reversed(body):
+            put(part)
+        while waiting:
+            statement = waiting.pop()
+            values = [*touched(_statements_of(statement))]
+            for value in values:
+                upcoming[value].pop()
+            parts = [statement]
+            nest = isinstance(statement, tirx.For) and as_step(statement) is None and bool(values)
             if nest and not self.stays(statement):
-                made = last_turn_apart(body, position, self.grids)
-                after = [one for part in body[position + 1 :] for one in _statements_of(part)]
-                wanted = [value for value in values_in(statement) if first_access(after, value) == "read"]
+                apart = last_turn_apart(statement, reversed(waiting), grouping)
+                wanted = [value for value in values if upcoming[value][-1:] == ["read"]]
                 names = ", ".join(str(value.name) for value in wanted)
-                if made is None:
+                if apart is None:
                     if wanted:
                         self.reasons.append(f"epilogue of {names} separate: other work comes before it")
                 elif self.epilogue == "separate":
@@ -254,21 +273,38 @@ class _Management:
                     self.reasons.append(
                         f"epilogue of {names} fused: the last turn of {statement.loop_var.name} leaves it in DST"
                     )
-                    body = made
-            position += 1
-        return body
+                    parts = apart
+            made.append(parts[0])
+            grouping.add(parts[0])
+            for part in reversed(parts[1:]):
+                put(part)
+        return made
 
     # Values that several groups or loops touch
 
-    def spill_shared(self, parts: list[Any], spilled: dict[Any, Spill], fresh: dict[Any, Any]) -> list[Any]:
+    def spill_shared(
+        self, parts: list[Any], touches: list[dict[Any, Touch]], spilled: dict[Any, Spill], fresh: dict[Any, Any]
+    ) -> list[Any]:
         """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The
         buffers: nothing outside of the sequence knows them. A value that comes later may get that of one that is gone;
         sequences inside of this one may not, as they may come before that one goes."""
         own: list[Any] = []
         handed_on: list[Any] = []
-        lives = _lives(parts)
+        # The first and the last group or loop that touches each value; a finished section shares none.
+        lives: dict[Any, tuple[int, int]] = {}
+        wanted: set[Any] = set()
+        loops: dict[Any, Any] = {}
+        for position, (part, touch) in enumerate(zip(parts, touches, strict=True)):
+            if not isinstance(part, Group | tirx.For):
+                continue
+            for value, one in touch.items():
+                lives[value] = (lives.get(value, (position, position))[0], position)
+                if one.first == "read":
+                    wanted.add(value)
+            if isinstance(part, tirx.For):
+                loops[part.loop_var] = part
         for value, (first, _) in lives.items():
-            if value not in spilled and any(_wants(part, value) for part in parts):
+            if value not in spilled and value in wanted:
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
                 if shape.block_tiles <= self.capacity:
@@ -279,8 +315,7 @@ class _Management:
                 spilled[value] = self.spills.block(value, shape, reason, handed_on)
                 own.append(value)
             if value in fresh:
-                loops = [part for part in parts if isinstance(part, tirx.For) and part.loop_var.same_as(fresh[value])]
-                once = sum(touches(one, value) for one in statements(loops[0].body)) == 1
+                once = sum(value in touched([one]) for one in statements(loops[fresh[value]].body)) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
         return [*(spilled[value].cb for value in own), *handed_on]
@@ -289,10 +324,8 @@ class _Management:
         """How blocks of these tiles are cut: one way for all values that are kept in buffers in parts."""
         if grid not in self.shapes:
             groups = [(group, times) for group, times in self.groups if group.grid == grid]
-            shared = [
-                value for group, _ in groups for value in group.values
-                if sum(value in other.values for other, _ in groups) > 1
-            ]  # fmt: skip
+            holders = Counter(value for group, _ in groups for value in group.values)
+            shared = [value for value, number in holders.items() if number > 1]
             self.shapes[grid] = self.cheapest(grid, [
                 (straight_line(group.steps, _entries(group, shared), frozenset(shared)), times)
                 for group, times in groups
@@ -393,8 +426,8 @@ class _Management:
 
 def _entries(group: Group, spilled: Collection[Any]) -> dict[Any, Entry]:
     """The values that a group reads from buffers."""
-    body = group.statements
-    return {value: "buffer" for value in group.values if value in spilled and first_access(body, value) == "read"}
+    touches = touched(group.statements)
+    return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
 
 
 def _statements_of(part: Any) -> list[Any]:
@@ -403,33 +436,18 @@ def _statements_of(part: Any) -> list[Any]:
     return part if isinstance(part, list) else [part]
 
 
-def _values_of(part: Any) -> list[Any]:
-    """The DST values of a group or loop; a finished section shares none."""
-    if isinstance(part, Group):
-        return part.values
-    return values_in(part) if isinstance(part, tirx.For) else []
+def _number(one: tuple[Any, Spill]) -> int:
+    return one[1].number
 
 
-def _lives(parts: list[Any]) -> dict[Any, tuple[int, int]]:
-    """The first and the last part that touches each value, in the order of the first."""
-    found: dict[Any, tuple[int, int]] = {}
-    for position, part in enumerate(parts):
-        for value in _values_of(part):
-            found[value] = (found.get(value, (position, position))[0], position)
-    return found
-
-
-def _wants(part: Any, value: Any) -> bool:
-    """Whether a group or loop reads what a value held before it."""
-    if isinstance(part, Group):
-        return first_access(part.statements, value) == "read"
-    return isinstance(part, tirx.For) and first_access(statements(part.body), value) == "read"
-
-
-def _touches(part: Any, value: Any) -> bool:
-    return any(touches(one, value) for one in part) if isinstance(part, list) else touches(part, value)
-
-
-def _live(rest: list[Any], value: Any, live_after: frozenset[Any]) -> bool:
-    access = first_access(rest, value)
-    return access == "read" or (access is None and value in live_after)
+def _wanted_later(touches: list[dict[Any, Touch]], live_after: frozenset[Any]) -> list[frozenset[Any]]:
+    """For each part of a sequence: which of its values are read behind it before they are written."""
+    found: list[frozenset[Any]] = []
+    next_touch: dict[Any, Touch] = {}
+    for touch in reversed(touches):
+        found.append(frozenset(
+            value for value in touch
+            if (next_touch[value].first == "read" if value in next_touch else value in live_after)
+        ))  # fmt: skip
+        next_touch |= touch
+    return found[::-1]

@@ -15,7 +15,8 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import allocation, arguments, attribute, dtype_of, op_name, scope_of, shape_of, variable
-from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_nest, webs
+from ttexplore.ir.dag import folded
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import rewrite, walk
 from ttexplore.passes.regions import BlockRegion
@@ -153,42 +154,52 @@ class _Facts:
                 return Padding(False, False)
 
     def _stored(self, statement: Any, buffer: Any) -> Padding:
-        loops, body = parallel_nest(statement)
+        loops, body = parallel_body(statement)
         variables = [loop.loop_var for loop in loops]
+        names: dict[Any, Padding] = {}
         found = Padding(True, True)
-        for store in body:
-            if store.buffer.same_as(buffer):
-                found = found & Padding(
-                    self._is_zero(store.value, statement, variables, -2),
-                    self._is_zero(store.value, statement, variables, -1),
-                )
+        for one in body:
+            elements = folded(one.value, lambda part, known: self._elements(part, known, statement, variables, names))
+            if isinstance(one, tirx.Bind):
+                names[one.var] = elements
+            elif one.buffer.same_as(buffer):
+                found = found & elements
         return found
 
-    def _is_zero(self, value: Any, statement: Any, variables: list[Any], axis: int) -> bool:
-        """Whether an expression is zero beyond the block along an axis: -2 of the rows, -1 of the columns."""
-
-        def zero(part: Any) -> bool:
-            return self._is_zero(part, statement, variables, axis)
-
+    def _elements(
+        self, value: Any, parts: list[Padding], statement: Any, variables: list[Any], names: dict[Any, Padding]
+    ) -> Padding:
+        """Where an expression is zero beyond the block, given the same of its parts."""
+        neither = Padding(False, False)
         match value:
             case tirx.FloatImm() | tirx.IntImm():
-                return float(value.value) == 0.0
+                zero = float(value.value) == 0.0
+                return Padding(zero, zero)
+            case ir.Var():
+                return names.get(value, neither)
             case ir.TensorLoad():
-                indices = list(value.indices)
-                if len(indices) < -axis or len(variables) < -axis or not indices[axis].same_as(variables[axis]):
-                    return False
                 found = self._value(statement, value.source)
-                return found.rows if axis == -2 else found.columns
+                indices = list(value.indices)
+                rows, columns = (
+                    len(indices) >= -axis and len(variables) >= -axis and bool(indices[axis].same_as(variables[axis]))
+                    for axis in (-2, -1)
+                )
+                return Padding(found.rows and rows, found.columns and columns)
             case tirx.Cast():
-                return zero(value.value)
+                return parts[0]
             case tirx.Add() | tirx.Sub() | tirx.Max() | tirx.Min():
-                return zero(value.a) and zero(value.b)
+                return parts[0] & parts[1]
             case tirx.Mul():
-                numbers = (tirx.FloatImm, tirx.IntImm)
-                return all(zero(part) or isinstance(part, numbers) for part in (value.a, value.b)) and (
-                    zero(value.a) or zero(value.b)
+                # A product of zeros with what is no number is none.
+                numbers = [isinstance(part, tirx.FloatImm | tirx.IntImm) for part in (value.a, value.b)]
+                a, b = parts
+                return Padding(
+                    *(
+                        (x or y) and all(zero or number for zero, number in zip((x, y), numbers, strict=True))
+                        for x, y in ((a.rows, b.rows), (a.columns, b.columns))
+                    )
                 )
             case ir.Call() if str(value.op.name).rpartition(".")[2] in _KEEP_ZERO:
-                return zero(value.args[0])
+                return parts[0]
             case _:
-                return False
+                return neither

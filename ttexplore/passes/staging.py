@@ -16,7 +16,7 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
-from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_nest, webs
+from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_body, webs
 from ttexplore.ir.names import unused_name
 from ttexplore.plan import (
     BLOCK_FLOAT,
@@ -278,10 +278,11 @@ class _Web:
         if op_name(write) == "tl.gemm":
             return False
         if is_parallel(write):
-            stores = parallel_nest(write)[1]
+            body = parallel_body(write)[1]
+            stores = [one for one in body if isinstance(one, tirx.BufferStore)]
             if sum(store.buffer.same_as(self.web.buffer) for store in stores) > 1:
                 return False
-            if any(load.source.same_as(self.web.buffer) for store in stores for load in loads_of(store.value)):
+            if any(load.source.same_as(self.web.buffer) for one in body for load in loads_of(one.value)):
                 return False
         return all(a.kind == "write" for a in accesses(write) if a.buffer.same_as(self.web.buffer))
 

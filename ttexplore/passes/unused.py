@@ -6,10 +6,10 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, op_name, statements, with_body, with_function_body
 from ttexplore.ir.dag import nodes_of
-from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, loads_of, parallel_body, parallel_nest, webs
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
 
 
 def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
@@ -22,105 +22,102 @@ def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
     notes: list[str] = []
     while True:
         told = len(notes)
-        found = webs(function)
-        body = _body(statements(function.body), found, _live(found), notes)
+        made = _Liveness(webs(function)).body(statements(function.body), notes)
         if len(notes) == told:
             return function, tuple(notes)
         # What only they have read has lost its readers.
-        function = with_function_body(function, body)
+        function = with_function_body(function, made)
 
 
-def _live(found: tuple[Web, ...]) -> set[int]:
-    """The numbers of the webs that a stored value depends on."""
-    # A nest that changes a buffer in place may read it for another result, too.
-    readers = [
-        (number, statement, web.buffer)
-        for number, web in enumerate(found)
-        for statement in (*(read for read, _ in web.reads), *web.writes)
-    ]
-    live: set[int] = set()
-    while True:
-        more = {
-            number
-            for number, read, buffer in readers
-            if number not in live and any(buffer.same_as(one) for one in _needed(read, found, live))
-        }
-        if not more:
-            return live
-        live |= more
+class _Liveness:
+    """Which webs a stored value depends on: `live`, by their numbers."""
 
+    def __init__(self, found: tuple[Web, ...]) -> None:
+        self.webs = found
+        self.written: dict[Any, list[int]] = {}
+        # The webs that a statement may need a value of. One that changes a buffer in place may read it for another
+        # result, too.
+        self.read: dict[Any, list[int]] = {}
+        for number, web in enumerate(found):
+            for write in web.writes:
+                self.written.setdefault(write, []).append(number)
+            for statement in (*(read for read, _ in web.reads), *web.writes):
+                self.read.setdefault(statement, []).append(number)
+        self.live: set[int] = set()
+        # Each statement once, and again when more of what it writes is live.
+        waiting = [*self.read]
+        while waiting:
+            statement = waiting.pop()
+            needed = {identity(buffer) for buffer in self.needed(statement)}
+            for number in self.read[statement]:
+                if number not in self.live and identity(found[number].buffer) in needed:
+                    self.live.add(number)
+                    waiting += found[number].writes
 
-def _needed(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
-    """The buffers whose values the statement needs for what is live of its results."""
-    if is_parallel(statement):
-        return _kept(statement, found, live)[1]
-    stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
-    if not stores and not _live_targets(statement, found, live):
-        return []
-    return [region.source for region in arguments(statement) if hasattr(region, "source")]
-
-
-def _live_targets(statement: Any, found: tuple[Web, ...], live: set[int]) -> list[Any]:
-    """The buffers of live values that the statement writes."""
-    return [
-        found[number].buffer
-        for number in sorted(live)
-        if any(write.same_as(statement) for write in found[number].writes)
-    ]
-
-
-def _kept(nest: Any, found: tuple[Web, ...], live: set[int]) -> tuple[list[Any], list[Any]]:
-    """The statements of a T.Parallel nest that its live results need, and the buffers that these read from before it.
-
-    A store covers its buffer: what was in it before is needed only where the stored value reads it.
-    """
-    needed = _live_targets(nest, found, live)
-    kept: list[Any] = []
-    for one in reversed(parallel_body(nest)[1]):
-        target = one.buffer if isinstance(one, tirx.BufferStore) else one.var
-        if any(target.same_as(other) for other in needed):
-            kept.insert(0, one)
-            needed = [other for other in needed if not target.same_as(other)]
-            needed += [load.source for load in loads_of(one.value)]
-            needed += [node for node in nodes_of(one.value) if isinstance(node, ir.Var)]
-    return kept, needed
-
-
-def _body(body: list[Any], found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
-    made: list[Any] = []
-    for statement in body:
-        made += _statement(statement, found, live, notes)
-    return made
-
-
-def _statement(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
-    written = [web for web in found if any(write.same_as(statement) for write in web.writes)]
-    if is_parallel(statement):
-        return _parallel(statement, found, live, notes)
-    if isinstance(statement, tirx.For):
-        inner = _body(statements(statement.body), found, live, notes)
-        if not inner:
+    def needed(self, statement: Any) -> list[Any]:
+        """The buffers whose values the statement needs for what is live of its results."""
+        if is_parallel(statement):
+            return self.kept(statement)[1]
+        stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
+        if not stores and not self.live_targets(statement):
             return []
-        return [with_body(statement, inner)]
-    if written and not _live_targets(statement, found, live):
-        notes.append(_note(written[0].buffer, statement))
-        return []
-    return [statement]
+        return [region.source for region in arguments(statement) if hasattr(region, "source")]
 
+    def live_targets(self, statement: Any) -> list[Any]:
+        """The buffers of live values that the statement writes."""
+        return [self.webs[number].buffer for number in self.written.get(statement, ()) if number in self.live]
 
-def _parallel(statement: Any, found: tuple[Web, ...], live: set[int], notes: list[str]) -> list[Any]:
-    """The nest with the stores and names that live results need."""
-    kept, _ = _kept(statement, found, live)
-    gone = [one for one in parallel_body(statement)[1] if not any(one.same_as(other) for other in kept)]
-    notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
-    if not gone:
+    def kept(self, nest: Any) -> tuple[list[Any], list[Any]]:
+        """The statements of a T.Parallel nest that its live results need, and the buffers that these read from before
+        it.
+
+        A store covers its buffer: what was in it before is needed only where the stored value reads it.
+        """
+        needed = {identity(buffer): buffer for buffer in self.live_targets(nest)}
+        kept: list[Any] = []
+        for one in reversed(parallel_body(nest)[1]):
+            target = one.buffer if isinstance(one, tirx.BufferStore) else one.var
+            if needed.pop(identity(target), None) is None:
+                continue
+            kept.append(one)
+            for node in nodes_of(one.value):
+                if isinstance(node, ir.TensorLoad):
+                    needed[identity(node.source)] = node.source
+                elif isinstance(node, ir.Var):
+                    needed[identity(node)] = node
+        return kept[::-1], [*needed.values()]
+
+    # The statements that stay
+
+    def body(self, body: list[Any], notes: list[str]) -> list[Any]:
+        return [one for statement in body for one in self.statement(statement, notes)]
+
+    def statement(self, statement: Any, notes: list[str]) -> list[Any]:
+        if is_parallel(statement):
+            return self.parallel(statement, notes)
+        if isinstance(statement, tirx.For):
+            inner = self.body(statements(statement.body), notes)
+            return [with_body(statement, inner)] if inner else []
+        written = self.written.get(statement, ())
+        if written and not self.live_targets(statement):
+            notes.append(_note(self.webs[written[0]].buffer, statement))
+            return []
         return [statement]
-    return [_nest(statement, kept)] if kept else []
+
+    def parallel(self, statement: Any, notes: list[str]) -> list[Any]:
+        """The nest with the stores and names that live results need."""
+        kept = self.kept(statement)[0]
+        stay = {identity(one) for one in kept}
+        gone = [one for one in parallel_body(statement)[1] if identity(one) not in stay]
+        notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
+        if not gone:
+            return [statement]
+        return [_nest(statement, kept)] if kept else []
 
 
 def _nest(statement: Any, body: list[Any]) -> Any:
     """The nest around other stores."""
-    for one in reversed(parallel_nest(statement)[0]):
+    for one in reversed(parallel_body(statement)[0]):
         body = [with_body(one, body)]
     return body[0]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from tvm import tirx
 
 from ttexplore.ir.build import constant, statements
 from ttexplore.ir.rewrite import stamp
-from ttexplore.passes.dst.groups import Grid, Group, group_steps
+from ttexplore.passes.dst.groups import Grouping
 from ttexplore.passes.dst.sections import replaced
-from ttexplore.passes.dst.steps import as_step, touches, values_in
+from ttexplore.passes.dst.steps import as_step, has_values
 
 
 def without_single_turns(body: list[Any]) -> list[Any]:
@@ -18,7 +20,7 @@ def without_single_turns(body: list[Any]) -> list[Any]:
     made: list[Any] = []
     for statement in body:
         if isinstance(statement, tirx.For) and as_step(statement) is None and constant(statement.extent) == 1:
-            made += without_single_turns(turn(statement, statement.min) if values_in(statement) else [statement])
+            made += without_single_turns(turn(statement, statement.min)) if has_values(statement) else [statement]
         else:
             made.append(statement)
     return made
@@ -32,31 +34,37 @@ def turn(statement: Any, number: Any) -> list[Any]:
     return made
 
 
-def last_turn_apart(body: list[Any], position: int, grids: dict[Any, Grid]) -> list[Any] | None:
-    """`body` with the last turn of the loop at `position` behind the loop, if the operations after the loop then share
-    sections with the last ones in it and want a value of theirs; else None."""
-    statement = body[position]
+def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) -> list[Any] | None:
+    """A loop without its last turn and that turn, if the operations in `after`, behind the loop, then share sections
+    with the last ones in it and want a value of theirs; else None. `grouping` has come to the loop."""
     extent = constant(statement.extent)
     inner = statements(statement.body)
     if extent is None or extent < 1:
         return None
-    last = next((one for one in reversed(inner) if values_in(one)), None)
+    last = next((place for place in reversed(range(len(inner))) if has_values(inner[place])), None)
     if last is None:
         return None
     apart = turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"))
-    after = body[position + 1 :]
-    made = [*body[:position], *_shorter(statement, extent - 1), *apart, *after]
-    end = apart[inner.index(last)]
+    before = [*_shorter(statement, extent - 1), *apart[:last]]
+    end, rest = apart[last], apart[last + 1 :]
+    trial = grouping.continued()
+    for one in before:
+        trial.add(one)
     if as_step(end) is None:
         # A loop again: its own last turn is what shares sections with what follows.
-        return last_turn_apart(made, next(i for i, one in enumerate(made) if one is end), grids)
-    for group in group_steps(made, grids):
-        if isinstance(group, Group) and any(one.same_as(end) for one in group.statements):
-            joined = [one for one in group.statements if any(one is later for later in after)]
-            others = [one for one in group.statements if not any(one is later for later in after)]
-            wanted = any(touches(one, value) for other in others for value in values_in(other) for one in joined)
-            return made if wanted else None
-    return None
+        found = last_turn_apart(end, itertools.chain(rest, after), trial)
+        return None if found is None else [*before, *found, *rest]
+    trial.add(end)
+    group = trial.group
+    assert group is not None
+    own = len(group.steps)
+    for one in itertools.chain(rest, after):
+        trial.add(one)
+        if trial.group is not group:
+            break
+    left = {operand.value for step in group.steps[:own] for operand in step.operands}
+    wanted = any(operand.value in left for step in group.steps[own:] for operand in step.operands)
+    return [*before, end, *rest] if wanted else None
 
 
 def _shorter(statement: Any, extent: int) -> list[Any]:

@@ -10,20 +10,22 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, op_name, statements
-from ttexplore.passes.dst.steps import Step, as_step, values_in
+from ttexplore.passes.dst.steps import Step, as_step, has_values
 
 Grid = tuple[int, int]
 
 
 @dataclass
 class Group:
-    """Steps over blocks of the same shape, and the protocol calls around them."""
+    """Steps over blocks of the same shape, and the protocol calls around them: the buffers that steps pack to, and
+    those that are popped or pushed behind them."""
 
     grid: Grid
     steps: list[Step] = field(default_factory=list[Step])
     before: list[Any] = field(default_factory=list[Any])
     after: list[Any] = field(default_factory=list[Any])
     packed: set[str] = field(default_factory=set[str])
+    popped: set[str] = field(default_factory=set[str])
 
     @property
     def values(self) -> list[Any]:
@@ -45,12 +47,12 @@ class Group:
             buffer = str(arguments(statement)[0].name)
             if self.after and name == "tt.cb_wait_front" and buffer in popped_before:
                 return False
-            popped = {str(arguments(one)[0].name) for one in self.after}
-            if buffer not in self.packed and buffer not in popped:
+            if buffer not in self.packed and buffer not in self.popped:
                 self.before.append(statement)
                 return True
         elif name in ("tt.cb_pop_front", "tt.cb_push_back"):
             self.after.append(statement)
+            self.popped.add(str(arguments(statement)[0].name))
             return True
         return False
 
@@ -62,23 +64,45 @@ class Group:
 
 def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
     """A sequence as groups, and whatever stands between them. Lists in it, sections that are finished, stay."""
-    made: list[Any] = []
-    group: Group | None = None
-    popped: set[str] = set()
+    grouping = Grouping(grids)
     for part in body:
+        grouping.add(part)
+    return grouping.made
+
+
+class Grouping:
+    """A sequence that is being grouped, part by part: `group` is the one that the next step may join."""
+
+    def __init__(self, grids: dict[Any, Grid]) -> None:
+        self.grids = grids
+        self.made: list[Any] = []
+        self.group: Group | None = None
+        self.popped: set[str] = set()
+
+    def add(self, part: Any) -> None:
         step = None if isinstance(part, list) else as_step(part)
         if step is not None:
-            grid = grids[step.operands[0].value]
-            if group is None or group.grid != grid:
-                group = Group(grid)
-                made.append(group)
-            group.add(step)
-        elif isinstance(part, list) or group is None or not group.takes(part, popped):
-            group = None
-            made.append(part)
+            grid = self.grids[step.operands[0].value]
+            if self.group is None or self.group.grid != grid:
+                self.group = Group(grid)
+                self.made.append(self.group)
+            self.group.add(step)
+        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.popped):
+            self.group = None
+            self.made.append(part)
         if not isinstance(part, list) and op_name(part) == "tt.cb_pop_front":
-            popped.add(str(arguments(part)[0].name))
-    return made
+            self.popped.add(str(arguments(part)[0].name))
+
+    def continued(self) -> Grouping:
+        """The same place in the sequence, to try what follows."""
+        other = Grouping(self.grids)
+        other.popped = set(self.popped)
+        if self.group is not None:
+            group = self.group
+            other.group = Group(
+                group.grid, [*group.steps], [*group.before], [*group.after], {*group.packed}, {*group.popped}
+            )
+        return other
 
 
 def tile_grids(body: list[Any]) -> dict[Any, Grid]:
@@ -90,8 +114,10 @@ def tile_grids(body: list[Any]) -> dict[Any, Grid]:
     shape: dict[Any, Grid] = {}
 
     def root(value: Any) -> Any:
-        while not leader[value].same_as(value):
-            value = leader[value]
+        while not (above := leader[value]).same_as(value):
+            # The way gets shorter for those who come later.
+            leader[value] = leader[above]
+            value = above
         return value
 
     for step in all_steps(body):
@@ -136,7 +162,7 @@ def all_groups(body: list[Any], grids: dict[Any, Grid], turns: int = 1) -> list[
     for part in group_steps(body, grids):
         if isinstance(part, Group):
             found.append((part, turns))
-        elif isinstance(part, tirx.For) and values_in(part):
+        elif isinstance(part, tirx.For) and has_values(part):
             extent = part.extent
             times = int(extent.value) if isinstance(extent, tirx.IntImm) else 1
             found += all_groups(statements(part.body), grids, turns * times)

@@ -76,8 +76,9 @@ def straight_line(steps: list[Step], entries: dict[Any, Entry], live: Collection
             zero.add(value)
         else:
             entering[value] = new(value)
+    only_added_to = _only_added_to(steps)
     for position, step in enumerate(steps):
-        if step.fills_with_zero and _only_added_to(steps, position):
+        if position in only_added_to:
             zero.add(step.target)
             current.pop(step.target, None)
             continue
@@ -117,14 +118,18 @@ def straight_line(steps: list[Step], entries: dict[Any, Entry], live: Collection
     )  # fmt: skip
 
 
-def _only_added_to(steps: list[Step], position: int) -> bool:
-    """Whether the next step that touches what a fill sets is a product that adds to it."""
-    value = steps[position].target
-    for step in steps[position + 1 :]:
-        for operand in step.operands:
-            if operand.value.same_as(value):
-                return step.op.accumulates and operand.access == "update"
-    return False
+def _only_added_to(steps: list[Step]) -> set[int]:
+    """The places of the fills with zero where the next step that touches what they set is a product that adds to it."""
+    found: set[int] = set()
+    # How the next step that touches a value does, from the end on.
+    added_to: dict[Any, bool] = {}
+    for position in reversed(range(len(steps))):
+        step = steps[position]
+        if step.fills_with_zero and added_to.get(step.target, False):
+            found.add(position)
+        for operand in reversed(step.operands):
+            added_to[operand.value] = step.op.accumulates and operand.access == "update"
+    return found
 
 
 def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, Step]:

@@ -11,18 +11,22 @@ from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
 from ttexplore.passes.dst.blocks import plus
 from ttexplore.passes.dst.spills import Spill
-from ttexplore.passes.dst.steps import as_step, dst_operands, first_access, touches, values_in
+from ttexplore.passes.dst.steps import as_step, dst_operands, has_values, touched, values_in
 
 
 def resident_stretches(body: list[Any], spilled: dict[Any, Spill], dst: Any, capacity: int) -> list[Any]:
     """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
     if not any(_is_nest(statement) for statement in body):
         return body
-    touched = [set(values_in(statement)) for statement in body]
+    values = [values_in(statement) for statement in body]
+    spans: dict[Any, tuple[int, int]] = {}
+    for place, own in enumerate(values):
+        for value in own:
+            spans[value] = (spans.get(value, (place, place))[0], place)
     made: list[Any] = []
     position = 0
     while position < len(body):
-        end = _stretch(touched, position, spilled)
+        end = _stretch(values, spans, position, spilled)
         section = _whole_stretch(body[position:end], dst, capacity) if end > position + 1 else None
         if section is None:
             made.append(body[position])
@@ -33,31 +37,31 @@ def resident_stretches(body: list[Any], spilled: dict[Any, Spill], dst: Any, cap
     return made
 
 
-def _stretch(touched: list[set[Any]], start: int, spilled: dict[Any, Spill]) -> int:
-    """The end of the stretch from `start` on in which values are alive that are touched in it only; `touched` are the
-    values of each statement."""
+def _stretch(values: list[list[Any]], spans: dict[Any, tuple[int, int]], start: int, spilled: dict[Any, Spill]) -> int:
+    """The end of the stretch from `start` on in which values are alive that are touched in it only; `values` are those
+    of each statement, `spans` the first and the last statement that touch each."""
     end, position = start + 1, start
     while position < end:
-        for value in touched[position]:
-            touching = [i for i, values in enumerate(touched) if value in values]
-            if value in spilled or touching[0] < start:
+        for value in values[position]:
+            first, last = spans[value]
+            if value in spilled or first < start:
                 return start
-            end = max(end, touching[-1] + 1)
+            end = max(end, last + 1)
         position += 1
     return end
 
 
 def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None:
     nests = [one for one in body if _is_nest(one)]
-    if any(has_own_sections(one) for one in body):
-        return None
     if not nests or not all(_turns_alike(one) for one in nests):
         return None
+    if any(has_own_sections(one) for one in body):
+        return None
     packs = [i for i, one in enumerate(body) if _is_pack(one)]
-    math = [i for i, one in enumerate(body) if values_in(one) and not _is_pack(one)]
+    math = [i for i, one in enumerate(body) if has_values(one) and not _is_pack(one)]
     if not packs or (math and max(math) > min(packs)):
         return None
-    zeroed = [i for i in range(len(body)) if _needless_fill(body, i)]
+    zeroed = _needless_fills(body)
     slots = _slots([s for i, s in enumerate(body) if i not in zeroed], capacity)
     if slots is None:
         return None
@@ -85,13 +89,13 @@ def can_stay(statement: Any, capacity: int) -> bool:
 
 def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any) -> list[Any]:
     """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
-    values = values_in(statement)
+    touches = touched([statement])
+    values = [*touches]
     slots = {value: sum(_tiles(other) for other in values[:i]) for i, value in enumerate(values)}
-    inner = statements(statement.body)
     made: list[Any] = [op("tile_regs_acquire")]
-    for value in values:
+    for value, touch in touches.items():
         spill = spilled.get(value)
-        if spill is None or first_access(inner, value) != "read":
+        if spill is None or touch.first != "read":
             continue
         if spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
             continue
@@ -121,7 +125,7 @@ def has_own_sections(statement: Any) -> bool:
 
 def _is_nest(statement: Any) -> bool:
     """Whether a statement is a loop with several operations on DST in it, or loops of such."""
-    return isinstance(statement, tirx.For) and as_step(statement) is None and bool(values_in(statement))
+    return isinstance(statement, tirx.For) and as_step(statement) is None and has_values(statement)
 
 
 def _turns_alike(statement: Any) -> bool:
@@ -139,20 +143,24 @@ def _is_pack(statement: Any) -> bool:
     return step is not None and step.packs
 
 
-def _needless_fill(body: list[Any], position: int) -> bool:
-    """Whether a fill with zero comes before products that add: DST is zero when it is acquired."""
-    step = as_step(body[position])
-    if step is None or not step.fills_with_zero:
-        return False
-    value = step.target
-    if any(touches(one, value) for one in body[:position]):
-        return False
-    for later in body[position + 1 :]:
-        for inner in walk(later):
+def _needless_fills(body: list[Any]) -> set[int]:
+    """The fills with zero before products that add: DST is zero when it is acquired."""
+    found: set[int] = set()
+    waiting: dict[Any, int] = {}
+    seen: set[Any] = set()
+    for position, statement in enumerate(body):
+        step = as_step(statement)
+        if step is not None and step.fills_with_zero and step.target not in seen:
+            waiting[step.target] = position
+            seen.add(step.target)
+            continue
+        for inner in walk(statement):
             for operand in dst_operands(inner):
-                if operand.value.same_as(value):
-                    return op_name(inner) == "tt.matmul_block"
-    return False
+                filled = waiting.pop(operand.value, None)
+                if filled is not None and op_name(inner) == "tt.matmul_block":
+                    found.add(filled)
+                seen.add(operand.value)
+    return found
 
 
 def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:
@@ -169,20 +177,20 @@ def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:
                 if span[0] == position and _adds(inner):
                     span[0] = -1
     placed: dict[Any, int] = {}
+    # The tiles of values that may still be alive, and the end of each.
+    busy: list[tuple[int, int, int]] = []
     for value, (start, end) in sorted(spans.items(), key=lambda item: item[1][0]):
         tiles = _tiles(value)
-        busy = sorted(
-            (at, at + _tiles(other)) for other, at in placed.items()
-            if spans[other][1] >= start and spans[other][0] <= end
-        )  # fmt: skip
+        busy = sorted(one for one in busy if one[2] >= start)
         first = 0
-        for low, high in busy:
+        for low, high, _ in busy:
             if first + tiles <= low:
                 break
             first = max(first, high)
         if first + tiles > capacity:
             return None
         placed[value] = first
+        busy.append((first, first + tiles, end))
     return placed
 
 

@@ -8,6 +8,7 @@ or that one operation makes from circular buffers alone, is fetched when it is w
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +124,9 @@ class _Line:
                 self.uses.setdefault(value, []).append(position)
 
     def next_use(self, value: int, after: int) -> int | None:
-        return next((position for position in self.uses.get(value, ()) if position > after), None)
+        uses = self.uses.get(value, ())
+        later = bisect.bisect_right(uses, after)
+        return uses[later] if later < len(uses) else None
 
     def wanted(self, value: int, after: int) -> bool:
         """Whether a value is read after an operation, or leaves."""

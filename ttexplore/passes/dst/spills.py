@@ -18,11 +18,12 @@ class Spill:
 
     `fresh` is the loop variable in whose first turn there is nothing to load yet; `in_l1` says that the packer
     accumulates in L1, so that nothing is ever loaded in that loop. `waited` says that the whole block has been waited
-    for, outside of the loop that reads it.
+    for, outside of the loop that reads it. `number` counts the values that were given a buffer.
     """
 
     cb: Any
     shape: SubBlock
+    number: int
     fresh: Any = None
     in_l1: bool = False
     waited: bool = False
@@ -37,15 +38,18 @@ class SpillBuffers:
         self.buffers: list[CircularBuffer] = []
         self.allocations: list[Any] = []
         self.largest_part = 0
+        self._given = 0
         self._idle: dict[tuple[int, str], list[Any]] = {}
 
     def block(self, value: Any, shape: SubBlock, reason: str, handed_on: list[Any]) -> Spill:
         """A buffer for the whole block of a value, until it is given back: one that is taken out of `handed_on`, if one
         fits, else another."""
+        self._given += 1
         for position, cb in enumerate(handed_on):
             if (int(cb.ty.shape[0]), dtype_of(cb)) == (shape.block_tiles, dtype_of(value)):
-                return Spill(handed_on.pop(position), shape)
-        return Spill(self._take(f"{value.name}_partials", shape.block_tiles, value, reason), shape)
+                return Spill(handed_on.pop(position), shape, self._given)
+        cb = self._take(f"{value.name}_partials", shape.block_tiles, value, reason)
+        return Spill(cb, shape, self._given)
 
     def borrow(self, value: Any, tiles: int) -> Any:
         """A buffer for one part of a value, until it is given back."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, constant, op_name, statements
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
@@ -87,38 +88,52 @@ def dst_operands(call: Any) -> tuple[DstOperand, ...]:
     return tuple(DstOperand(values[at], values[at + 1], access, at) for at, access in positions)
 
 
-def values_in(statement: Any) -> list[Any]:
-    """The DST values that a statement touches, in order, each once."""
-    return list(dict.fromkeys(
-        inner.value.args[at] for inner in walk(statement) for at, _ in _DST_POSITIONS.get(op_name(inner), ())
-    ))  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """How a stretch of statements touches a DST value: what it does first, reads what the value held or writes it
+    whole, and whether it changes it at all."""
+
+    first: Literal["read", "write"]
+    changes: bool
 
 
-def touches(statement: Any, value: Any) -> bool:
-    return any(
-        inner.value.args[at].same_as(value)
-        for inner in walk(statement)
-        for at, _ in _DST_POSITIONS.get(op_name(inner), ())
-    )
-
-
-def first_access(body: list[Any], value: Any) -> Literal["read", "write"] | None:
-    """How a body touches a value first: reads what it held, or writes it whole."""
+def touched(body: Iterable[Any]) -> dict[Any, Touch]:
+    """How a body touches each of its DST values, in the order of the first touch."""
+    found: dict[int, tuple[Any, Touch]] = {}
     for statement in body:
         for inner in walk(statement):
-            kinds = [operand.access for operand in dst_operands(inner) if operand.value.same_as(value)]
-            if kinds:
-                return "write" if set(kinds) == {"write"} else "read"
-    return None
+            positions = _DST_POSITIONS.get(op_name(inner), ())
+            if not positions:
+                continue
+            values = inner.value.args[:]
+            for at, _ in positions:
+                value, number = values[at], identity(values[at])
+                if number in found and found[number][1].changes:
+                    continue
+                kinds = {access for place, access in positions if values[place].same_as(value)}
+                changes = kinds != {"read"}
+                if number not in found:
+                    found[number] = (value, Touch("write" if kinds == {"write"} else "read", changes))
+                elif changes:
+                    found[number] = (value, Touch(found[number][1].first, changes))
+    return dict(found.values())
 
 
-def only_reads(statement: Any, value: Any) -> bool:
-    """Whether nothing in a statement changes a value."""
-    return all(
-        access == "read" or not inner.value.args[at].same_as(value)
-        for inner in walk(statement)
-        for at, access in _DST_POSITIONS.get(op_name(inner), ())
-    )
+def values_in(statement: Any) -> list[Any]:
+    """The DST values that a statement touches, in order, each once."""
+    found: dict[int, Any] = {}
+    for inner in walk(statement):
+        positions = _DST_POSITIONS.get(op_name(inner))
+        if positions:
+            arguments = inner.value.args[:]
+            for at, _ in positions:
+                found[identity(arguments[at])] = arguments[at]
+    return list(found.values())
+
+
+def has_values(statement: Any) -> bool:
+    """Whether a statement touches DST values."""
+    return any(op_name(inner) in _DST_POSITIONS for inner in walk(statement))
 
 
 def as_step(statement: Any) -> Step | None:
@@ -143,7 +158,7 @@ def refuse_conditions(body: list[Any]) -> None:
     """Raise Unsupported for a condition around operations on DST: which section they are in would not be known."""
     for statement in body:
         for inner in walk(statement):
-            if isinstance(inner, tirx.IfThenElse | tirx.While) and values_in(inner):
+            if isinstance(inner, tirx.IfThenElse | tirx.While) and has_values(inner):
                 raise Unsupported(
                     "operations on tiles under a condition that is only known when the kernel runs",
                     hint="use T.if_then_else on elements, or decide it in Python",
