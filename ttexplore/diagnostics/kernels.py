@@ -68,7 +68,7 @@ KERNELS = (
         "Compare with what the message says that it wants.",
         "{} works on elements, and {} is a block", "{} works on numbers, and this is {}",
         "{} wants a tensor, a buffer or a region of one, not {}", "T.{} takes {} argument{}, not {}", "{} is no {}",
-        "{} has no infinity", "{}: unknown scope {}",
+        "{} has no infinity", "{}: unknown scope {}", "{} by 0", "{} of {} by {}",
         "T.region wants an element",
         "T.region: the sizes {} of {}, which has {} dimensions",
     ),

@@ -9,10 +9,12 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from tvm import ir, tirx
 from tvm.ir import _ffi_api as _ir_ffi
+from tvm.ir import _overload_prim_expr as _operators
 
 from ttexplore.record import Span
 
@@ -65,6 +67,32 @@ def identity(node: Any) -> int:
     """What a node is known by while it lives. TVM makes a Python object for it whenever it is looked at, and comparing
     those as keys of a dictionary builds an expression."""
     return node.__chandle__()
+
+
+# What the operators of expressions do while a kernel is traced: it gets an operator's name, TVM's own meaning of it and
+# the operands. None leaves TVM's, which fold and simplify.
+OPERATORS: ContextVar[Callable[..., Any] | None] = ContextVar("operators of expressions", default=None)
+
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor")
+OPERATOR_NAMES = (
+    *(f"__{reflected}{name}__" for name in _ARITHMETIC for reflected in ("", "r")), "__neg__", "__invert__",
+    "__lt__", "__le__", "__gt__", "__ge__",
+)  # fmt: skip
+
+
+def _chosen(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(usual)
+    def operator(*operands: Any) -> Any:
+        own = OPERATORS.get()
+        return usual(*operands) if own is None else own(name, usual, *operands)
+
+    return operator
+
+
+for _name in OPERATOR_NAMES:
+    setattr(_operators, _name, _chosen(_name, getattr(_operators, _name)))
+# NumPy's numbers leave an operator with an expression to the expression.
+ir.ExprOperand.__array_ufunc__ = None  # pyright: ignore
 
 
 def is_buffer(value: Any) -> bool:

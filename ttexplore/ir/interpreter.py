@@ -8,7 +8,6 @@ are Python's integers; from where circular buffers are queues on they are words,
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -24,15 +23,15 @@ from ttexplore.errors import KernelError, Unsupported, VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
+from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, as_signed, python
 from ttexplore.ops import OPS
 from ttexplore.ops.block_float import rounded_in_groups
-from ttexplore.ops.integers import as_uint8, shifted_left, shifted_right
+from ttexplore.ops.integers import SMALL_INTEGERS, as_uint8, shifted_left, shifted_right
 from ttexplore.ops.op import Op, TileKind
-from ttexplore.ops.sfpu import as_int32
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
@@ -42,42 +41,8 @@ Array = NDArray[Any]
 # What a place holds that nothing was written to: integers have no NaN.
 _UNWRITTEN = {"float32": np.nan, "int32": -0x21524111}
 
-_PYTHON_FUNCTIONS: dict[str, str] = {
-    "exp": "np.exp", "exp2": "np.exp2", "exp10": "exp10", "log": "np.log", "log2": "np.log2", "log10": "np.log10",
-    "log1p": "np.log1p", "sqrt": "np.sqrt", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "np.tanh", "erf": "erf",
-    "sin": "np.sin", "cos": "np.cos", "tan": "np.tan", "sinh": "np.sinh", "cosh": "np.cosh", "hypot": "np.hypot",
-    "pow": "np.power", "fabs": "np.abs", "abs": "np.abs", "floor": "np.floor", "ceil": "np.ceil", "trunc": "np.trunc",
-    "round": "round_half_away", "nearbyint": "np.rint",
-}  # fmt: skip
-
-
-def _exp10(x: Any) -> Any:
-    return np.power(np.float32(10), x)
-
-
-def _rsqrt(x: Any) -> Any:
-    return np.float32(1) / np.sqrt(x)
-
-
-def _sigmoid(x: Any) -> Any:
-    return np.float32(1) / (np.float32(1) + np.exp(-x))
-
-
-def _erf(x: Any) -> Any:
-    values = np.asarray(x, np.float32)
-    return np.fromiter((math.erf(one) for one in values.flat), np.float32, values.size).reshape(values.shape)
-
-
-def _round_half_away(x: Any) -> Any:
-    """To the nearest whole number, ties away from zero, as C's round and a GPU's do."""
-    whole = np.trunc(x)
-    return whole + np.trunc(np.float32(2) * (x - whole))
-
-
-_OWN_FUNCTIONS: dict[str, Any] = {
-    "exp10": _exp10, "rsqrt": _rsqrt, "sigmoid": _sigmoid, "erf": _erf, "round_half_away": _round_half_away,
-    "as_int32": as_int32, "shifted_left": shifted_left, "shifted_right": shifted_right,
-}  # fmt: skip
+# What a function is called in the text of a translated kernel: this and its name.
+_FUNCTION = "f_"
 
 
 @dataclass(frozen=True)
@@ -297,7 +262,9 @@ class _Writer:
             return f"({self.expression(e.a)} {binary} {self.expression(e.b)})"
         match e:
             case tirx.IntImm():
-                return str(int(e.value))
+                # Whole numbers are int32 where nothing says otherwise; others wrap around in their own width.
+                dtype = str(e.ty.dtype)
+                return f"np.{dtype}({int(e.value)})" if dtype in SMALL_INTEGERS else str(int(e.value))
             case tirx.FloatImm():
                 return f"np.float32({float(e.value)!r})" if np.isfinite(float(e.value)) else f"np.float32('{e.value}')"
             case ir.Var():
@@ -311,7 +278,7 @@ class _Writer:
                 if "float" in dtype or dtype == "int32":
                     return f"rounded({inner}, '{dtype}')"
                 # Of numbers the lowest bits of the integer.
-                inner = f"rounded({inner}, 'int32')" if dtype == "uint8" else inner
+                inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
                 return f"np.asarray({inner}).astype('{dtype}')"
             case tirx.Not():
                 return f"np.logical_not({self.expression(e.a)})"
@@ -327,9 +294,8 @@ class _Writer:
             case ir.TensorLoad():
                 indices = ", ".join(self.expression(index) for index in e.indices)
                 return f"m.load('{e.source.name}', ({indices},))"
-            case ir.Call() if str(e.op.name).rpartition(".")[2] in _PYTHON_FUNCTIONS:
-                word = _PYTHON_FUNCTIONS[str(e.op.name).rpartition(".")[2]]
-                return f"{word}({', '.join(self.expression(a) for a in e.args)})"
+            case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
+                return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
             case ir.Call() if str(e.op.name) == "tt.core_value":
                 return f"m.core_value('{e.args[0].value}')"
             case ir.Call() if str(e.op.name) == "tt.core_item":
@@ -341,7 +307,8 @@ class _Writer:
     def choice(self, e: Any, parts: Sequence[Any]) -> str:
         text = f"np.where({', '.join(self.expression(part) for part in parts)})"
         # Of two numbers of Python NumPy makes int64.
-        return f"np.asarray({text}, np.int32)" if str(e.ty.dtype) == "int32" else text
+        dtype = str(e.ty.dtype)
+        return f"np.asarray({text}, np.{dtype})" if dtype == "int32" or dtype in SMALL_INTEGERS else text
 
     def word(self, word: Word) -> str:
         assert self.words is not None
@@ -486,7 +453,10 @@ def _translate(role: str, function: Any, words: Words | None) -> _Translated:
         writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
-    scope: dict[str, Any] = {"np": np, "rounded": rounded, **_OWN_FUNCTIONS, **PYTHON_FUNCTIONS}
+    scope: dict[str, Any] = {
+        "np": np, "rounded": rounded, "shifted_left": shifted_left, "shifted_right": shifted_right,
+        **{f"{_FUNCTION}{name}": meaning for name, meaning in FUNCTIONS.items()}, **PYTHON_FUNCTIONS,
+    }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
     exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
     return _Translated(role, scope["kernel"])

@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
-from ttexplore.ir.adapter import is_buffer, to_expr, to_tvm_span
+from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.names import unused_name
-from ttexplore.language.dtypes import dtype_name
+from ttexplore.language.dtypes import dtype_name, held, integer_range
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.spans import caller_span
 from ttexplore.language.standins import StandIn
@@ -21,6 +22,9 @@ from ttexplore.record import Span
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
 # when the kernel runs, or the call of a macro.
 Enclosing = Literal["tir", "python", "branch", "call"]
+
+
+_FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def sequence(statements: list[Any], span: Any = None) -> Any:
@@ -36,8 +40,20 @@ def is_dynamic(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """TVM's deferred comparisons as expressions; everything else as it is."""
-    return value.asobject() if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) else value
+    """TVM's deferred comparisons as expressions, NumPy's scalars and arrays without dimensions as numbers of Python;
+    everything else as it is."""
+    if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
+        return type(value)(plain(value.a), plain(value.b), value.span).asobject()
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        if value.dtype.kind not in "biuf" and value.dtype.name not in _FLOATS_OF_ML_DTYPES:
+            return value
+        return value.item() if value.dtype.kind in "biu" else float(value)
+    return value
+
+
+def is_constant(value: Any) -> bool:
+    """Whether an expression is a number."""
+    return isinstance(value, tirx.IntImm | tirx.FloatImm)
 
 
 def condition(value: Any) -> Any:
@@ -269,12 +285,18 @@ def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
 
 
 def constant(value: float, dtype: str) -> Any:
-    """A number as a constant of `dtype`. Raises KernelError where an integer dtype cannot hold it."""
-    if "int" in dtype:
-        if isinstance(value, float) and not value.is_integer():
-            raise KernelError(f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
-        value = int(value)
-    return tirx.const(value, dtype)
+    """A number as a constant of `dtype`, rounded to it. Raises KernelError where an integer dtype cannot hold it."""
+    if "int" not in dtype:
+        return tirx.const(held(value, dtype), dtype)
+    if isinstance(value, float) and not value.is_integer():
+        raise KernelError(f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
+    low, high = integer_range(dtype)
+    if not low <= value <= high:
+        raise KernelError(
+            f"{value} is no {dtype}, which goes from {low} to {high}",
+            hint='cast elements beside it to a wider dtype, as T.cast(x, "int32"), or the number itself',
+        )
+    return tirx.const(int(value), dtype)
 
 
 @dataclass(frozen=True)
@@ -313,9 +335,13 @@ def unsupported(what: str, hint: str = "") -> Unsupported:
 
 @contextlib.contextmanager
 def tracing(builder: Builder) -> Generator[Builder]:
-    """Make `builder` the current one."""
-    token = CURRENT.set(builder)
+    """Make `builder` the current one, and operators those of the kernel language."""
+    # It needs this module's functions.
+    from ttexplore.language.arithmetic import operator
+
+    token, operators = CURRENT.set(builder), OPERATORS.set(operator)
     try:
         yield builder
     finally:
+        OPERATORS.reset(operators)
         CURRENT.reset(token)

@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.language.names import NotLowered
+from ttexplore.ops.sfpu import as_int32
 
 _NAMES = [
     "bool",
@@ -72,12 +74,36 @@ class dtype(str):
         return getattr(torch, self)
 
     def __call__(self, value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
+            value = value.item() if value.dtype.kind in "biu" else float(value)
         if isinstance(value, int | float):
-            # TVM keeps the number as it is.
-            return tirx.const(float(ml_dtypes.bfloat16(value)) if self == "bfloat16" else value, str(self))
+            return tirx.const(_cast(value, self), str(self))
         if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
             raise KernelError(f"{value!r} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
         return tirx.Cast(ir.PrimType(str(self)), value)
+
+
+def _cast(value: float, dtype: str) -> float | bool:
+    """A number as a cast makes it: integers of fractions are cut, and have their lowest bits."""
+    if "int" not in dtype:
+        return held(value, dtype)
+    whole = int(as_int32(np.asarray(value))) if isinstance(value, float) else int(value)
+    low, high = integer_range(dtype)
+    return (whole - low) % (high - low + 1) + low
+
+
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The least and the largest number of an integer dtype."""
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def held(value: float, dtype: str) -> float | bool:
+    """A number as the chip holds it in bool or a floating-point dtype: float16 is bfloat16 there. The many digits that
+    a number has beyond float32 stay, as nothing is computed with them."""
+    if dtype == "bool":
+        return bool(value)
+    return float(ml_dtypes.bfloat16(np.float32(value))) if dtype in ("bfloat16", "float16") else float(value)
 
 
 def dtype_name(value: Any) -> str:

@@ -30,6 +30,7 @@ from ttexplore.language.builder import (
     unsupported,
 )
 from ttexplore.language.dtypes import dtype
+from ttexplore.language.math import if_then_else
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
@@ -276,8 +277,7 @@ class Hooks:
     def choose(self, index: int, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         if not is_dynamic(test):
             return then() if test else otherwise()
-        chosen = [element(part(), "`x if c else y`") for part in (then, otherwise)]
-        return self.value(index, tirx.if_then_else(condition(test), *chosen))
+        return self.value(index, if_then_else(test, then(), otherwise(), what="`x if c else y`"))
 
     def compare(self, index: int, operators: tuple[str, ...], *values: Any) -> Any:
         result: Any = True

@@ -84,12 +84,6 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
             hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's",
             span=span,
         )
-    if "multiple types of integer divisions" in text:
-        return KernelError(
-            "integers are divided with /, which has a fraction",
-            hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
-            span=span,
-        )
     if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
         return KernelError(
             "an operation on integers is applied to floating-point numbers",

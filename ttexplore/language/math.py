@@ -1,16 +1,23 @@
-"""Arithmetic of the kernel language: on plain numbers at once, on elements as TIR expressions."""
+"""Arithmetic of the kernel language: on plain numbers at once, on elements as TIR expressions.
+
+Plain numbers give what elements of float32 that hold them give; whole ones stay whole where that says the same.
+"""
 
 from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.language.builder import condition, constant, element, is_dynamic, plain
+from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.language.arithmetic import folded, is_float
+from ttexplore.language.builder import condition, constant, element, is_constant, is_dynamic, plain
 from ttexplore.language.dtypes import dtype, dtype_name
 
 
@@ -27,19 +34,52 @@ def _matched(values: list[Any], args: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-def _function(name: str, count: int, python: Callable[..., Any] | None, intrinsic: Any = None) -> Callable[..., Any]:
-    target = intrinsic or getattr(tirx, name)
+def _function(
+    name: str, count: int, meaning: Callable[..., Any], of_integers: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """A function of the language. `meaning` is what it gives of constants, in NumPy and the constants' dtype;
+    `of_integers` what it is on whole numbers of Python, where these do not become float32."""
 
     def function(*args: Any) -> Any:
         args = tuple(plain(arg) for arg in args)
         if len(args) != count:
             raise KernelError(f"T.{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
-        if python is not None and all(isinstance(arg, int | float) for arg in args):
-            return python(*args)
+        if all(isinstance(arg, int | float) for arg in args):
+            if of_integers is not None and all(isinstance(arg, int) for arg in args):
+                return _of_integers(name, of_integers, args)
+            return _number(folded(meaning, "float32", *args))
         values = _matched([element(arg, f"T.{name}") for arg in args], args)
-        if count == 1 and name in _FLOATING and not str(values[0].ty.dtype).startswith(("float", "bfloat")):
-            values = [tirx.Cast(ir.PrimType("float32"), values[0])]
-        return target(*values)
+        if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
+            values = [tirx.Cast(ir.PrimType("float32"), value) for value in values]
+        dtypes = {str(value.ty.dtype) for value in values}
+        if all(map(is_constant, values)) and len(dtypes) == 1 and (is_float(*dtypes) or of_integers is not None):
+            return folded(meaning, *dtypes, *(value.value for value in values))
+        return getattr(tirx, name)(*values)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _number(constant: Any) -> float | bool:
+    return bool(constant.value) if str(constant.ty.dtype) == "bool" else float(constant.value)
+
+
+def _of_integers(name: str, meaning: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    try:
+        return meaning(*args)
+    except (ArithmeticError, ValueError) as error:
+        raise KernelError(f"T.{name}{args}: {error}", hint="give it other numbers") from None
+
+
+def _operation(name: str, kind: str, of_integers: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
+    """A function of two integers that has an operator as well."""
+
+    def function(a: Any, b: Any) -> Any:
+        args = (plain(a), plain(b))
+        if all(isinstance(arg, int) for arg in args):
+            return _of_integers(name, of_integers, args)
+        first, second = (element(arg, f"T.{name}") for arg in args)
+        return getattr(operator, kind)(first, second)
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -72,59 +112,75 @@ _FLOATING = frozenset(
         "atanh",
     ]
 )
-max = _function("max", 2, builtins.max)
-min = _function("min", 2, builtins.min)
-exp = _function("exp", 1, math.exp)
-exp2 = _function("exp2", 1, math.exp2)
-exp10 = _function("exp10", 1, lambda x: 10.0**x)
-log = _function("log", 1, math.log)
-log2 = _function("log2", 1, math.log2)
-log10 = _function("log10", 1, math.log10)
-log1p = _function("log1p", 1, math.log1p)
-sqrt = _function("sqrt", 1, math.sqrt)
-rsqrt = _function("rsqrt", 1, lambda x: 1 / math.sqrt(x))
-tanh = _function("tanh", 1, math.tanh)
-sigmoid = _function("sigmoid", 1, lambda x: 1 / (1 + math.exp(-x)))
-erf = _function("erf", 1, math.erf)
-sin = _function("sin", 1, math.sin)
-cos = _function("cos", 1, math.cos)
-tan = _function("tan", 1, math.tan)
-sinh = _function("sinh", 1, math.sinh)
-cosh = _function("cosh", 1, math.cosh)
-asin = _function("asin", 1, math.asin)
-acos = _function("acos", 1, math.acos)
-atan = _function("atan", 1, math.atan)
-asinh = _function("asinh", 1, math.asinh)
-acosh = _function("acosh", 1, math.acosh)
-atanh = _function("atanh", 1, math.atanh)
-atan2 = _function("atan2", 2, math.atan2)
-hypot = _function("hypot", 2, math.hypot)
-copysign = _function("copysign", 2, math.copysign)
-fmod = _function("fmod", 2, math.fmod)
-abs = _function("abs", 1, builtins.abs)
-pow = _function("pow", 2, builtins.pow)
-floor = _function("floor", 1, math.floor)
-ceil = _function("ceil", 1, math.ceil)
-round = _function("round", 1, builtins.round)
-nearbyint = _function("nearbyint", 1, builtins.round)
-trunc = _function("trunc", 1, math.trunc)
-floordiv = _function("floordiv", 2, lambda a, b: a // b)
-floormod = _function("floormod", 2, lambda a, b: a % b)
-truncdiv = _function("truncdiv", 2, lambda a, b: int(a / b))
-truncmod = _function("truncmod", 2, math.fmod)
-isnan = _function("isnan", 1, math.isnan)
-isinf = _function("isinf", 1, math.isinf)
-isfinite = _function("isfinite", 1, math.isfinite)
-bitwise_and = _function("bitwise_and", 2, lambda a, b: a & b)
-bitwise_or = _function("bitwise_or", 2, lambda a, b: a | b)
-bitwise_xor = _function("bitwise_xor", 2, lambda a, b: a ^ b)
-bitwise_not = _function("bitwise_not", 1, lambda a: ~a)
-shift_left = _function("shift_left", 2, lambda a, b: a << b)
-shift_right = _function("shift_right", 2, lambda a, b: a >> b)
+
+
+def _truncated(a: int, b: int) -> int:
+    quotient = builtins.abs(a) // builtins.abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _same(value: int) -> int:
+    return value
+
+
+max = _function("max", 2, np.maximum, builtins.max)
+min = _function("min", 2, np.minimum, builtins.min)
+exp = _function("exp", 1, FUNCTIONS["exp"])
+exp2 = _function("exp2", 1, FUNCTIONS["exp2"])
+exp10 = _function("exp10", 1, FUNCTIONS["exp10"])
+log = _function("log", 1, FUNCTIONS["log"])
+log2 = _function("log2", 1, FUNCTIONS["log2"])
+log10 = _function("log10", 1, FUNCTIONS["log10"])
+log1p = _function("log1p", 1, FUNCTIONS["log1p"])
+sqrt = _function("sqrt", 1, FUNCTIONS["sqrt"])
+rsqrt = _function("rsqrt", 1, FUNCTIONS["rsqrt"])
+tanh = _function("tanh", 1, FUNCTIONS["tanh"])
+sigmoid = _function("sigmoid", 1, FUNCTIONS["sigmoid"])
+erf = _function("erf", 1, FUNCTIONS["erf"])
+sin = _function("sin", 1, FUNCTIONS["sin"])
+cos = _function("cos", 1, FUNCTIONS["cos"])
+tan = _function("tan", 1, FUNCTIONS["tan"])
+sinh = _function("sinh", 1, FUNCTIONS["sinh"])
+cosh = _function("cosh", 1, FUNCTIONS["cosh"])
+asin = _function("asin", 1, np.arcsin)
+acos = _function("acos", 1, np.arccos)
+atan = _function("atan", 1, np.arctan)
+asinh = _function("asinh", 1, np.arcsinh)
+acosh = _function("acosh", 1, np.arccosh)
+atanh = _function("atanh", 1, np.arctanh)
+atan2 = _function("atan2", 2, np.arctan2)
+hypot = _function("hypot", 2, FUNCTIONS["hypot"])
+copysign = _function("copysign", 2, np.copysign)
+fmod = _function("fmod", 2, np.fmod)
+abs = _function("abs", 1, FUNCTIONS["abs"], builtins.abs)
+pow = _function("pow", 2, FUNCTIONS["pow"], builtins.pow)
+floor = _function("floor", 1, FUNCTIONS["floor"], _same)
+ceil = _function("ceil", 1, FUNCTIONS["ceil"], _same)
+round = _function("round", 1, FUNCTIONS["round"], _same)
+nearbyint = _function("nearbyint", 1, FUNCTIONS["nearbyint"], _same)
+trunc = _function("trunc", 1, FUNCTIONS["trunc"], _same)
+floordiv = _operation("floordiv", "floordiv", operator.floordiv)
+floormod = _operation("floormod", "mod", operator.mod)
+truncdiv = _function("truncdiv", 2, lambda a, b: np.trunc(a / b), _truncated)
+truncmod = _function("truncmod", 2, np.fmod, lambda a, b: a - b * _truncated(a, b))
+isnan = _function("isnan", 1, np.isnan, lambda a: False)
+isinf = _function("isinf", 1, np.isinf, lambda a: False)
+isfinite = _function("isfinite", 1, np.isfinite, lambda a: True)
+bitwise_and = _operation("bitwise_and", "and_", operator.and_)
+bitwise_or = _operation("bitwise_or", "or_", operator.or_)
+bitwise_xor = _operation("bitwise_xor", "xor", operator.xor)
+shift_left = _operation("shift_left", "lshift", operator.lshift)
+shift_right = _operation("shift_right", "rshift", operator.rshift)
+
+
+def bitwise_not(a: Any) -> Any:
+    """The bits that an integer does not have."""
+    return ~plain(a) if isinstance(plain(a), int) else ~element(a, "T.bitwise_not")
 
 
 def ceildiv(a: Any, b: Any) -> Any:
     """The quotient, rounded up."""
+    a, b = plain(a), plain(b)
     if isinstance(a, int) and isinstance(b, int):
         return -(-a // b)
     left, right = element(a, "T.ceildiv"), element(b, "T.ceildiv")
@@ -136,12 +192,13 @@ def clamp(value: Any, low: Any, high: Any) -> Any:
     return min(max(value, low), high)
 
 
-def if_then_else(test: Any, then: Any, otherwise: Any) -> Any:
+def if_then_else(test: Any, then: Any, otherwise: Any, *, what: str = "T.if_then_else") -> Any:
     """`then` where `test` holds, else `otherwise`."""
+    test = plain(test)
     if not is_dynamic(test):
         return then if test else otherwise
     args = (plain(then), plain(otherwise))
-    values = _matched([element(arg, "T.if_then_else") for arg in args], args)
+    values = _matched([element(arg, what) for arg in args], args)
     return tirx.if_then_else(condition(test), *values)
 
 

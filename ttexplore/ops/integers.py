@@ -13,6 +13,11 @@ from ttexplore.ops.op import Op, Operand, Tile, dst, integer, integers
 _FORMAT = "<DataFormat::Int32>"
 _BITS = 32
 
+# The integer dtypes whose arithmetic wraps around in fewer bits than the chip's: their least and largest numbers.
+SMALL_INTEGERS: dict[str, tuple[int, int]] = {
+    "int8": (-(2**7), 2**7 - 1), "uint8": (0, 2**8 - 1), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1),
+}  # fmt: skip
+
 
 def shifted_left(a: Any, places: Any) -> Any:
     """``a << places``, 0 where `places` is not from 0 to 31."""

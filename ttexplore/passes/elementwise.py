@@ -116,6 +116,9 @@ class _Nest:
                 value = self.graph.make("to_bfloat16", value)
             case "int32":
                 value = self.graph.make("to_int32", value)
+            case "uint8":
+                # Its numbers are held as bfloat16.
+                value = self.graph.make("to_float32", value)
             case _:
                 pass
         if not self.storage.is_wide and any(map(self.graph.is_int32, range(len(self.graph.values)))):

@@ -20,6 +20,7 @@ from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
+from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.passes.tile_values import INT32_FORMS, PRECISION, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -37,6 +38,8 @@ _BITWISE: dict[type, str] = {
     tirx.BitwiseAnd: "bit_and", tirx.BitwiseOr: "bit_or", tirx.BitwiseXor: "bit_xor", tirx.LShift: "shift_left",
     tirx.RShift: "shift_right",
 }  # fmt: skip
+# Operations on integers whose result has lowest bits that depend on those of the operands alone.
+_OF_LOWEST_BITS = frozenset(["add", "sub", "mul", "bit_and", "bit_or", "bit_xor", "shift_left"])
 # Operations on conditions: those on bits are the same ones there.
 _LOGIC: dict[type, str] = {
     tirx.And: "and", tirx.Or: "or", tirx.Not: "not", tirx.BitwiseAnd: "and", tirx.BitwiseOr: "or",
@@ -202,10 +205,9 @@ class Reader:
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
             return self.graph.make("trunc", inner) if is_float(source) else inner
-        if target == "uint8" and source != "bool":
-            lowest_bits = self.graph.make("bit_and", self.graph.make("to_int32", inner), self.graph.integer(255))
-            return self.graph.make("to_float32", lowest_bits)
-        if target in ("int8", "uint8", "int16", "uint16", "uint32", "uint64") and source == "bool":
+        if target in SMALL_INTEGERS:
+            return inner if source == "bool" else self.graph.wrapped(self.graph.make("to_int32", inner), target)
+        if target in ("uint32", "uint64") and source == "bool":
             return inner
         raise Unsupported(
             f"a cast from {source} to {target} inside T.Parallel",
@@ -219,41 +221,54 @@ class Reader:
         return self.of_integers(name, e)
 
     def of_integers(self, name: str, e: Any) -> int:
-        """An operation on two integers."""
-        dtype = str(e.ty.dtype)
-        if dtype == "uint8" and name in ("bit_and", "bit_or", "bit_xor"):
-            # The bits of two of them are one.
-            return self.graph.make("to_float32", self._on_int32(name, e))
-        if dtype != "int32" or name == "div":
-            raise _not_int32(dtype)
-        return self._on_int32(name, e)
+        """An operation on two integers: on int32, and wrapped around in the dtype that it has."""
+        if name == "div":
+            raise _not_int32(str(e.ty.dtype))
+        # Of these the lowest bits depend on the operands' lowest bits alone: what is left of them is wrapped around.
+        lowest = name in _OF_LOWEST_BITS
+        first = self._bits(e.a, lowest=lowest)
+        second = self._bits(e.b, lowest=lowest and name != "shift_left")
+        return self._wrapped(self.graph.make(name, first, second), e)
 
     def flipped(self, e: Any) -> int:
         """``~a`` of an integer."""
-        dtype, make = str(e.ty.dtype), self.graph.make
-        integer = make("to_int32", self.value(e.a))
-        if dtype == "uint8":
-            return make("to_float32", make("bit_xor", integer, self.graph.integer(255)))
-        if dtype != "int32":
-            raise _not_int32(dtype)
-        return make("bit_not", integer)
+        return self._wrapped(self.graph.make("bit_not", self._bits(e.a, lowest=True)), e)
 
-    def _on_int32(self, name: str, e: Any) -> int:
-        make = self.graph.make
-        return make(name, *(make("to_int32", self.value(one)) for one in (e.a, e.b)))
+    def _bits(self, e: Any, *, lowest: bool) -> int:
+        """An integer as int32; where the `lowest` bits of its dtype are all that counts, perhaps with others above."""
+        value = self.graph.make("to_int32", self.value(e))
+        dtype = str(e.ty.dtype)
+        return self.graph.unwrapped(value, dtype) if lowest and dtype in SMALL_INTEGERS else value
+
+    def _wrapped(self, value: int, e: Any) -> int:
+        dtype = str(e.ty.dtype)
+        if dtype != "int32" and dtype not in SMALL_INTEGERS:
+            raise _not_int32(dtype)
+        return value if dtype == "int32" else self.graph.wrapped(value, dtype)
 
     def divided(self, e: Any) -> int:
-        """``a // b`` and ``a % b``, which round down, for integers and powers of two."""
-        divisor, make = constant(e.b), self.graph.make
-        if str(e.ty.dtype) != "int32" or divisor is None or divisor < 1 or divisor & (divisor - 1):
+        """``a // b`` and ``a % b``, which round down, for integers and constants: powers of two, or any of numbers that
+        are known to be small."""
+        divisor, make, dtype = constant(e.b), self.graph.make, str(e.ty.dtype)
+        dividend = self.value(e.a)
+        is_small = self.graph.is_wide and max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
+        if divisor is None or divisor < 1 or (divisor & (divisor - 1) and not is_small):
             raise Unsupported(
                 f"a division of elements by {e.b}",
                 hint="// and % of int32 take powers of two; else divide numbers and T.floor them",
             )
-        dividend = make("to_int32", self.value(e.a))
-        if isinstance(e, tirx.FloorMod):
-            return make("bit_and", dividend, self.graph.integer(divisor - 1))
-        return make("shift_right", dividend, self.graph.integer(divisor.bit_length() - 1))
+        if dtype != "int32" and dtype not in SMALL_INTEGERS:
+            raise _not_int32(dtype)
+        if divisor & (divisor - 1) == 0:
+            dividend = make("to_int32", dividend)
+            if isinstance(e, tirx.FloorMod):
+                return make("bit_and", dividend, self.graph.integer(divisor - 1))
+            return make("shift_right", dividend, self.graph.integer(divisor.bit_length() - 1))
+        dividend = make("to_float32", dividend)
+        quotient = self._quotient(dividend, divisor)
+        if isinstance(e, tirx.FloorDiv):
+            return make("to_int32", quotient)
+        return make("to_int32", make("sub", dividend, make("mul", quotient, self.graph.number(divisor))))
 
     def compare(self, name: str, a: Any, b: Any) -> int:
         if self.is_index(a) and self.is_index(b):

@@ -284,6 +284,8 @@ def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: str) -> 
     value = store.value
     if not isinstance(value, tirx.Add | tirx.Sub):
         return bool(role(value))
+    if "float" not in str(value.ty.dtype):  # bytes wrap around, as integers of 32 bits
+        return False
     left, right = role(value.a), role(value.b)
     if isinstance(value, tirx.Add) and left != "element":
         left, right = right, left

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import tvm_ffi
 
-from ttexplore.ops.integers import shifted_left, shifted_right
+from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
 
 COMMUTING = frozenset(["add", "mul", "max", "min"])
@@ -76,6 +76,7 @@ class ValueGraph:
     is_wide: bool = True
     values: list[Value] = field(default_factory=list[Value])
     numbers: dict[Value, int] = field(default_factory=dict[Value, int])
+    ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     scalars: list[Any] = field(default_factory=list[Any])
 
     def __getitem__(self, number: int) -> Value:
@@ -85,6 +86,7 @@ class ValueGraph:
         if value not in self.numbers:
             self.numbers[value] = len(self.values)
             self.values.append(value)
+            self.ranges.append(self._range(value))
         return self.numbers[value]
 
     # Leaves
@@ -154,6 +156,77 @@ class ValueGraph:
         if known.op in _KEEPS_BFLOAT16:
             return all(self.is_bfloat16(operand) for operand in known.operands[known.op == "where" :])
         return known.op in ("axis", "to_bfloat16", "sign") or self.is_boolean(value)
+
+    def range(self, value: int) -> tuple[float, float]:
+        """The least and the largest that a whole number can be; infinite where nothing says it, as of floats."""
+        return self.ranges[value]
+
+    def _range(self, known: Value) -> tuple[float, float]:
+        parts = [self.ranges[operand] for operand in known.operands]
+        found = (-math.inf, math.inf)
+        match known.op.removesuffix(_ON_INT32):
+            case "number" | "integer":
+                found = (known.detail, known.detail)
+            case "axis":
+                found = (0, 31)
+            case "load" if known.detail[3] in SMALL_INTEGERS:
+                found = SMALL_INTEGERS[known.detail[3]]
+            case "to" | "to_float32" | "trunc":  # "to" of to_int32
+                found = parts[0]
+            case "where":
+                found = (min(parts[1][0], parts[2][0]), max(parts[1][1], parts[2][1]))
+            case "max":
+                found = (max(parts[0][0], parts[1][0]), max(parts[0][1], parts[1][1]))
+            case "min":
+                found = (min(parts[0][0], parts[1][0]), min(parts[0][1], parts[1][1]))
+            case "add":
+                found = (parts[0][0] + parts[1][0], parts[0][1] + parts[1][1])
+            case "sub":
+                found = (parts[0][0] - parts[1][1], parts[0][1] - parts[1][0])
+            case "mul" if np.isfinite(parts).all():
+                corners = [a * b for a in parts[0] for b in parts[1]]
+                found = (min(corners), max(corners))
+            case "bit_and" if max(low for low, _ in parts) >= 0:
+                found = (0, min(high for low, high in parts if low >= 0))
+            case "bit_or" | "bit_xor" if min(low for low, _ in parts) >= 0 and np.isfinite(parts).all():
+                found = (0, 2 ** max(int(high) for _, high in parts).bit_length() - 1)
+            case "shift_right" if parts[0][0] >= 0:
+                found = (0, parts[0][1])
+            case "shift_right" if 0 <= parts[1][0] == parts[1][1] < 32:
+                places = int(parts[1][0])
+                found = (-(2 ** (31 - places)), 2 ** (31 - places) - 1)
+            case name if name in COMPARISONS or name == "not" or name.removesuffix("z") in COMPARISONS:
+                found = (0, 1)
+            case _:
+                pass
+        # Beyond these an integer wraps around, and float32 holds no longer every whole number.
+        return found if found[0] >= -(2**24) and found[1] <= 2**24 else (-math.inf, math.inf)
+
+    # Integers of fewer bits
+
+    def wrapped(self, value: int, dtype: str) -> int:
+        """An int32 as an integer of fewer bits has it, as int32."""
+        low, high = SMALL_INTEGERS[dtype]
+        if low <= self.range(value)[0] and self.range(value)[1] <= high:
+            return value
+        if low == 0:
+            return self.make("bit_and", value, self.integer(high))
+        places = self.integer(32 - (high - low).bit_length())
+        return self.make("shift_right", self.make("shift_left", value, places), places)
+
+    def unwrapped(self, value: int, dtype: str) -> int:
+        """An int32 that :func:`wrapped` may have made this one from: the lowest bits of both are the same."""
+        low, high = SMALL_INTEGERS[dtype]
+        known = self[value]
+        if low == 0 and known.op == "bit_and":
+            first, second = known.operands
+            if self.integer(high) in known.operands:
+                return first if second == self.integer(high) else second
+        if known.op == "shift_right" and self[known.operands[0]].op == "shift_left":
+            inner, places = self[known.operands[0]].operands
+            if places == known.operands[1] == self.integer(32 - (high - low).bit_length()):
+                return inner
+        return value
 
     # Operations
 

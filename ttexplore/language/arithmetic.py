@@ -1,0 +1,169 @@
+"""Operators of expressions while a kernel is traced.
+
+TVM's own operators simplify what they build: they make 0 of ``x * 0.0``, whatever x is, and compute constants in
+float64. Here an operation with a constant stays an operation, and one on constants gives what elements of their dtype
+would give. Expressions of int32, of which indices are made, keep TVM's operators: those are exact.
+
+A number of Python takes the dtype of the expression beside it, so that bytes wrap around with it too. A fraction turns
+integers into float32, and comparisons with integers are exact.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.language.builder import constant, is_constant, plain
+from ttexplore.ops.integers import shifted_left, shifted_right
+
+_NODES: dict[str, Any] = {
+    "add": tirx.Add, "sub": tirx.Sub, "mul": tirx.Mul, "truediv": tirx.Div, "floordiv": tirx.FloorDiv,
+    "mod": tirx.FloorMod, "lshift": tirx.LShift, "rshift": tirx.RShift, "and": tirx.BitwiseAnd, "or": tirx.BitwiseOr,
+    "xor": tirx.BitwiseXor,
+}  # fmt: skip
+_MEANINGS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.mod, "lshift": shifted_left, "rshift": shifted_right, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+# How the operators on integers are written; / is none of them.
+_OF_INTEGERS = {
+    "floordiv": "//", "mod": "%", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+_DIRECT = {f"__{kind}__": kind for kind in _NODES}
+_REFLECTED = {f"__r{kind}__": kind for kind in _NODES}
+# The dtypes whose operators of TVM compute constants as the chip does.
+_EXACT = ("int32", "int64", "bool")
+
+
+def operator(name: str, usual: Callable[..., Any], *operands: Any) -> Any:
+    """What an operator gives, by its name in Python; `usual` is TVM's own meaning of it.
+
+    Raises KernelError for operands that it does not take.
+    """
+    operands = tuple(map(plain, operands))
+    first, last = operands[0], operands[-1]
+    if not all(map(_is_number, operands)):
+        return usual(*operands)
+    match name:
+        case "__neg__":
+            return _negative(first, usual)
+        case "__invert__":
+            return _inverted(first, usual)
+        case "__lt__" | "__le__" | "__gt__" | "__ge__":
+            return usual(first, last)
+        case _ if name in _DIRECT:
+            return binary(_DIRECT[name], first, last, usual)
+        case _ if name in _REFLECTED:
+            return binary(_REFLECTED[name], last, first, lambda a, b: usual(b, a))
+        case _:
+            raise ValueError(f"{name} is no operator")
+
+
+def binary(kind: str, a: Any, b: Any, usual: Callable[[Any, Any], Any]) -> Any:
+    """An operation on two numbers or expressions, one of them an expression."""
+    dtype = _result(a, b)
+    _check(kind, dtype, a, b)
+    fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
+    if dtype in _EXACT or not any(fixed):
+        return usual(a, b)
+    left, right = (_as(one, dtype) for one in (a, b))
+    if all(fixed):
+        return folded(_MEANINGS[kind], dtype, left.value, right.value)
+    return _NODES[kind](left, right)
+
+
+def folded(meaning: Callable[..., Any], dtype: str, *values: Any) -> Any:
+    """The constant that `meaning` gives of numbers, computed in `dtype`; floats have the range of float32."""
+    held = dtype if "int" in dtype else "float64" if dtype == "float64" else "float32"
+    with np.errstate(all="ignore"):
+        result = np.asarray(meaning(*(np.asarray([value]).astype(held) for value in values)))[0]
+    return tirx.const(result.item(), "bool" if result.dtype.kind == "b" else dtype)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, ir.Expr) and ir.is_prim_expr(value))
+
+
+def _dtype(value: Any) -> str:
+    return str(value.ty.dtype)
+
+
+def is_float(dtype: str) -> bool:
+    """Whether it is a floating-point dtype."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def _result(a: Any, b: Any) -> str:
+    """The dtype that two operands have in common."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, float):
+            return _promoted("float32", _dtype(other))
+        if isinstance(one, int):
+            dtype = _dtype(other)
+            return _promoted("int32", dtype) if dtype == "bool" else dtype
+    return _promoted(_dtype(a), _dtype(b))
+
+
+@functools.cache
+def _promoted(one: str, other: str) -> str:
+    """What TVM makes of two dtypes."""
+    return _dtype(tirx.max(ir.Var("a", ir.PrimType(one)), ir.Var("b", ir.PrimType(other))))
+
+
+def _as(value: Any, dtype: str) -> Any:
+    if isinstance(value, int | float):
+        return constant(value, dtype)
+    if _dtype(value) == dtype:
+        return value
+    return constant(value.value, dtype) if is_constant(value) else tirx.Cast(ir.PrimType(dtype), value)
+
+
+def _check(kind: str, dtype: str, a: Any, b: Any) -> None:
+    """Raises KernelError for an operation that the dtype does not have, and for divisors and shifts that it does not
+    take."""
+    if kind in _OF_INTEGERS and is_float(dtype):
+        raise _floats_as_integers()
+    if kind == "truediv" and not is_float(dtype):
+        raise KernelError(
+            "integers are divided with /, which has a fraction",
+            hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
+        )
+    number = b.value if isinstance(b, ir.Expr) and is_constant(b) else b
+    if kind in ("floordiv", "mod") and isinstance(number, int) and number == 0:
+        raise KernelError(f"{_OF_INTEGERS[kind]} by 0", hint="divide by a number that is not 0")
+    bits = 32 if dtype == "bool" else int(dtype.removeprefix("u").removeprefix("int")) if "int" in dtype else 0
+    if kind in ("lshift", "rshift") and isinstance(number, int) and not 0 <= number < bits:
+        raise KernelError(
+            f"{_OF_INTEGERS[kind]} of {dtype} by {number}", hint=f"shift {bits} bits by 0 to {bits - 1} places"
+        )
+
+
+def _floats_as_integers() -> KernelError:
+    return KernelError(
+        "an operation on integers is applied to floating-point numbers",
+        hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
+    )
+
+
+def _negative(a: Any, usual: Callable[[Any], Any]) -> Any:
+    dtype = _dtype(a)
+    if dtype in _EXACT and dtype != "bool":
+        return usual(a)
+    if dtype == "bool":
+        return 0 - tirx.Cast(ir.PrimType("int32"), a)
+    if is_constant(a):
+        return folded(np.negative, dtype, a.value)
+    return a * -1 if is_float(dtype) else 0 - a
+
+
+def _inverted(a: Any, usual: Callable[[Any], Any]) -> Any:
+    dtype = _dtype(a)
+    if is_float(dtype):
+        raise _floats_as_integers()
+    return folded(np.invert, dtype, a.value) if is_constant(a) and dtype not in _EXACT else usual(a)
