@@ -19,6 +19,7 @@ from traitlets.config import Config
 
 import ttexplore as ttx
 from ttexplore.exploration import Check, Exploration, Run
+from ttexplore.explored import edited_listing
 from ttexplore.freezing import WIDGET_VIEW
 from ttexplore.results import ErrorCard
 
@@ -271,3 +272,25 @@ def test_an_edited_kernel_runs_and_its_deadlock_is_drawn(monkeypatch: pytest.Mon
     asked = {"do": "record", "core": "0,0", "inputs": "random"}
     assert answers(widget, monkeypatch, code={"compute": "\n".join(kept)}, **asked)["state"] == "done"
     assert answers(widget, monkeypatch, code={"compute": "void"}, **asked)["error"]["kind"] == "BackendError"
+
+
+@pytest.mark.parametrize("magic", [False, True])
+def test_lines_of_a_cell_are_counted_as_python_counts_them(shell: Any, magic: bool) -> None:
+    """IPython divides a cell at a form feed and at U+2028, too."""
+    text = KERNEL.lstrip().replace("2, 2", "2, 1")
+    cell = "# zero\n# one\u2028two \f three\n" + text
+    if magic:
+        run(shell, "%%ttexplore\n" + cell)
+    else:
+        run(shell, "import ttexplore, ttexplore.language as T\nex = None")
+        run(shell, cell + "ex = ttexplore.explore(copy)")
+    kernel = shell.user_ns["ex"].kernel
+    assert kernel.first_line == 3 + magic
+    assert kernel.source.text == text
+
+
+def test_the_lines_of_an_edited_kernel(shell: Any) -> None:
+    run(shell, "%%ttexplore\n" + KERNEL)
+    listing = shell.user_ns["ex"].files["reader.cpp"]
+    edited = edited_listing(listing, "// one \f two\n" + listing.text)
+    assert [line.origins for line in edited.lines] == [(), *(line.origins for line in listing.lines)]

@@ -29,7 +29,7 @@ from ttexplore.files import write_file, write_files
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import KERNEL_ROLES, Plan
-from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace
+from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace, lines_of
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
@@ -555,7 +555,7 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
     was changed in its place are inferred."""
     if text is None or text == listing.text:
         return listing
-    new = text.splitlines()
+    new = lines_of(text)
     matcher = difflib.SequenceMatcher(None, [line.text for line in listing.lines], new, autojunk=False)
     lines = [Line(one) for one in new]
     for tag, first, last, at, end in matcher.get_opcodes():

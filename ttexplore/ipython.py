@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import linecache
 import re
 import shlex
 import sys
@@ -19,7 +20,7 @@ from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
 from ttexplore.language.load import kernels_in
 from ttexplore.language.spans import error_span
-from ttexplore.record import Span
+from ttexplore.record import Span, lines_of
 from ttexplore.results import ErrorCard
 from ttexplore.target import get_target
 
@@ -106,6 +107,8 @@ class ExploreMagics(Magics):
         text = "\n" * (1 + empty) + self.shell.transform_cell(cell)
         number = self._number()
         file = self.shell.compile.cache(text, number, raw_code=text)
+        # IPython divides at a form feed and the like, too, which Python does not take for line ends.
+        linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
         shown = f"cell {number}"
         try:
             tree = ast.parse(text, file)

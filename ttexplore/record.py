@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import types
 import typing
 from dataclasses import dataclass
@@ -68,6 +69,13 @@ class Listing:
 
     def __str__(self) -> str:
         return self.text
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as Python and C++ count them: unlike for str.splitlines, a form feed, U+0085 or U+2028 ends
+    none."""
+    lines = re.split("\r\n|\r|\n", text)
+    return lines if lines[-1] else lines[:-1]
 
 
 @dataclass(frozen=True, slots=True)

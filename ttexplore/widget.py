@@ -21,7 +21,7 @@ import traitlets
 
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
-from ttexplore.record import ErrorRecord
+from ttexplore.record import ErrorRecord, lines_of
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
@@ -77,9 +77,9 @@ class ExplorerWidget(anywidget.AnyWidget):
         source = kernel.source.text
         path = Path(kernel.file)
         if path.suffix == ".py" and path.is_file():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = lines_of(path.read_text(encoding="utf-8-sig", errors="replace"))
             now = lines[kernel.first_line - 1 : kernel.first_line - 1 + len(kernel.source.lines)]
-            changed = now != source.splitlines()
+            changed = now != lines_of(source)
         else:
             changed = any(_plain(one) != _plain(source) for one in _definitions(cell, kernel.name))
         if changed:
@@ -207,7 +207,7 @@ def _definitions(cell: str, name: str) -> list[str]:
     except SyntaxError:
         # A magic, or a cell that did not run.
         return []
-    lines = cell.splitlines()
+    lines = lines_of(cell)
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:

@@ -151,6 +151,32 @@ def test_a_changed_file_is_read_again(kernel_file: Callable[..., str]) -> None:
     assert second.source.lines[9].text == "            tile[i, j] = tile[i, j] + 2"
 
 
+@pytest.mark.parametrize("character", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029", "\r", "\r\n"])
+def test_lines_are_counted_as_python_counts_them(kernel_file: Callable[..., str], character: str) -> None:
+    """str.splitlines divides at more characters than Python does; carriage returns end lines for both."""
+    file = kernel_file(KERNEL)
+    text = Path(file).read_text().replace("@tilelang.jit", f"# one {character}# two{character}# three\n@tilelang.jit")
+    Path(file).write_text(text, encoding="utf-8", newline="")
+    ends = 2 if "\r" in character else 0
+    traced = load_kernel(file, **SIZES)
+    assert traced.first_line == 5 + ends
+    assert [line.text for line in traced.source.lines] == KERNEL.strip().splitlines()
+    assert [line.origins[0].span.line for line in traced.source.lines[:2]] == [5 + ends, 6 + ends]
+    wrong = Path(file).read_text(encoding="utf-8").replace("tile, C[", "None, C[")
+    Path(file).write_text(wrong, encoding="utf-8")
+    with pytest.raises(KernelError) as caught:
+        load_kernel(file, **SIZES)
+    assert caught.value.span is not None
+    assert caught.value.span.line == 15 + ends
+
+
+def test_a_file_with_a_byte_order_mark(kernel_file: Callable[..., str]) -> None:
+    file = kernel_file(KERNEL)
+    Path(file).write_bytes(b"\xef\xbb\xbf" + Path(file).read_bytes())
+    traced = load_kernel(file, **SIZES)
+    assert (traced.name, traced.first_line) == ("add_one", 4)
+
+
 def test_a_file_beside_it_can_be_imported(kernel_file: Callable[..., str], tmp_path: Path) -> None:
     kernel_file(KERNEL, "shared_kernels.py")
     file = kernel_file("from shared_kernels import add_one\n")

@@ -9,6 +9,7 @@ from ttexplore.backends.base import Array, Deadlock, Program, Wait
 from ttexplore.backends.emulator import Emulator
 from ttexplore.errors import BackendError
 from ttexplore.plan import CircularBuffer, KernelRole, Plan
+from ttexplore.record import lines_of
 
 # A program that comes out of its deadlock ends soon after.
 _TRIAL_SECONDS = 20.0
@@ -61,7 +62,7 @@ def _missing_calls(wait: Wait, program: Program) -> list[tuple[KernelRole, str, 
         return []
     kernel = buffer.producer if wait.operation == "wait_front" else buffer.consumer
     before, call = ("reserve_back", "push_back") if wait.operation == "wait_front" else ("wait_front", "pop_front")
-    lines = program.texts[kernel].splitlines()
+    lines = lines_of(program.texts[kernel])
     made: list[tuple[KernelRole, str, str]] = []
     for position in reversed(range(len(lines))):
         name, dot, rest = lines[position].strip().partition(f".{before}(")

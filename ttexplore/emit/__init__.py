@@ -9,7 +9,7 @@ from typing import Any
 from ttexplore.emit.host import emit_host
 from ttexplore.emit.kernels import emit_kernel
 from ttexplore.plan import KERNEL_ROLES, Plan
-from ttexplore.record import Line, Listing, to_json
+from ttexplore.record import Line, Listing, lines_of, to_json
 
 PLAN_VERSION = 1
 # The exported runner as it is: a program of its own, with nothing of ours to import.
@@ -34,4 +34,4 @@ def plan_json(plan: Plan) -> str:
 
 
 def _plain(language: Any, name: str, text: str) -> Listing:
-    return Listing(language, tuple(Line(line) for line in text.splitlines()), name)
+    return Listing(language, tuple(Line(line) for line in lines_of(text)), name)

@@ -17,7 +17,7 @@ from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.language.alias import tilelang_alias
 from ttexplore.language.kernel import JitKernel, PrimFunc, TracedKernel, Tuned, is_kernel_function, trace, trace_named
 from ttexplore.language.spans import error_span
-from ttexplore.record import Span
+from ttexplore.record import Span, lines_of
 
 
 def load_module(file: str | Path) -> types.ModuleType:
@@ -30,7 +30,7 @@ def load_module(file: str | Path) -> types.ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {file}", hint="give a path as file.py::kernel_name")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         # The code keeps the path as it was given, and the text as it is now, for spans and listings.
         code = compile(text, file, "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -39,7 +39,7 @@ def load_module(file: str | Path) -> types.ModuleType:
         raise UsageError(f"{error.msg}", hint="the file is no valid Python", span=span) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read: {error}", hint="give a Python file in UTF-8") from error
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
     module = types.ModuleType(f"ttexplore_file_{path.stem}")
     module.__file__ = str(path.absolute())
     try:

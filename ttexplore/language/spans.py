@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttexplore.errors import KernelError
-from ttexplore.record import Line, Listing, Origin, Span
+from ttexplore.record import Line, Listing, Origin, Span, lines_of
 
 
 def display_file(function: types.FunctionType) -> str:
@@ -21,13 +21,23 @@ def display_file(function: types.FunctionType) -> str:
     named = re.fullmatch(r"<ipython-input-(\d+)-.*>", file)
     if named:
         return f"cell {named[1]}"
-    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    # IPython's compiler knows which execution a cell's file belongs to, also long after the cell ran.
+    number = _cell_number(file)
+    if number is not None:
+        return f"cell {number}"
+    return "cell" if re.search(r"ipykernel_\d+", file) else file
+
+
+def _shell() -> Any:
+    """IPython's shell, None outside of it."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def _cell_number(file: str) -> int | None:
+    """Which execution a cell's file belongs to: IPython's compiler knows it also long after the cell ran."""
+    shell = _shell()
     code_name = shell.compile.format_code_name(file) if hasattr(shell, "compile") else None
     counted = re.fullmatch(r"In\[(\d+)\]", code_name[1]) if code_name else None
-    if counted:
-        return f"cell {counted[1]}"
-    return "cell" if re.search(r"ipykernel_\d+", file) else file
+    return int(counted[1]) if counted else None
 
 
 @functools.lru_cache(maxsize=64)
@@ -49,7 +59,19 @@ def source_text(function: types.FunctionType) -> str:
     """The text of the whole file of `function`; empty where there is none."""
     file = function.__code__.co_filename
     linecache.checkcache(file)
-    return "".join(linecache.getlines(file, function.__globals__))
+    lines = linecache.getlines(file, function.__globals__)
+    return _cell_text(file, lines) or "".join(lines)
+
+
+def _cell_text(file: str, lines: list[str]) -> str:
+    """The text of a cell from IPython's history, if `lines` are its: divided at a form feed and the like, too,
+    which Python does not take for line ends. Empty for what is no cell."""
+    number = _cell_number(file)
+    if number is None:
+        return ""
+    cells = _shell().history_manager.input_hist_parsed
+    text = str(cells[number]) if number < len(cells) else ""
+    return text if "".join(lines).rstrip("\n") == "\n".join(text.splitlines()).rstrip("\n") else ""
 
 
 def definition(function: types.FunctionType) -> ast.FunctionDef:
@@ -72,7 +94,7 @@ def source_listing(function: types.FunctionType, file: str) -> tuple[Listing, in
     """The text of a function as lines that know their place, and the number of the first one."""
     node = definition(function)
     first = first_line(node)
-    texts = source_text(function).splitlines()[first - 1 : node.end_lineno]
+    texts = lines_of(source_text(function))[first - 1 : node.end_lineno]
     lines = tuple(
         Line(text, (Origin(Span(file, number, 1, number, len(text) + 1), "exact"),))
         for number, text in enumerate(texts, first)

@@ -32,7 +32,7 @@ from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
 from ttexplore.errors import BackendError, UsageError
 from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES, KernelRole, Plan
-from ttexplore.record import to_json
+from ttexplore.record import lines_of, to_json
 from ttexplore.target import get_target
 
 Architecture = Literal["wormhole", "blackhole"]
@@ -202,7 +202,7 @@ class Ttnn:
         refused = REFUSED_CALLS.get(self.device, {}) | REFUSED_CALLS.get(chip, {})
         for call, (what, mend) in refused.items():
             for role in KERNEL_ROLES:
-                lines = program.texts[role].splitlines()
+                lines = lines_of(program.texts[role])
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)
                 if number is not None:
                     raise KernelFault(what, hint=mend, kernel=role, cpp_line=number)
@@ -414,7 +414,7 @@ def sdk_error(error: ProgramError, program: Program, session: Session) -> Backen
         return BackendError(
             f"the device's compiler refuses {found['file']}.cpp line {line}: {found['message']}", hint=log
         )
-    text = program.texts[role].splitlines()[line - 1].strip()
+    text = lines_of(program.texts[role])[line - 1].strip()
     return KernelFault(
         f"the device's compiler refuses {role}.cpp line {line}: {found['message']}: {text}",
         hint=log, kernel=role, cpp_line=line,
