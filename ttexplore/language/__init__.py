@@ -24,6 +24,7 @@ from ttexplore.language.loops import (
     vectorized,
 )
 from ttexplore.language.math import (
+    Cast,
     abs,
     acos,
     acosh,
@@ -40,9 +41,11 @@ from ttexplore.language.math import (
     ceil,
     ceildiv,
     clamp,
+    conjunction,
     copysign,
     cos,
     cosh,
+    disjunction,
     erf,
     exp,
     exp2,
@@ -97,8 +100,8 @@ from ttexplore.language.tile import reduction as _reduction
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.
 Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = Tensor
-Cast = cast
 cdiv = ceildiv
+And, Or, Not, all, any, Select = logical_and, logical_or, logical_not, conjunction, disjunction, if_then_else
 power = pow
 # The functions that are faster and less exact on a GPU; the chip has one of each.
 globals().update({f"__{one.__name__}": one for one in (exp, exp10, log, log2, log10, sin, cos, tan)})
@@ -123,16 +126,22 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "And",
+    "Cast",
     "GemmWarpPolicy",
     "Kernel",
+    "Not",
+    "Or",
     "Parallel",
     "Pipelined",
     "PrimFunc",
+    "Select",
     "TTShard",
     "Tensor",
     "abs",
     "acos",
     "acosh",
+    "all",
     "alloc_fragment",
     "alloc_local",
     "alloc_shared",
@@ -140,6 +149,7 @@ __all__ = [
     "annotate_tt_layout",
     "annotate_tt_schedule",
     "annotate_tt_sharding",
+    "any",
     "asin",
     "asinh",
     "atan",

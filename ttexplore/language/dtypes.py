@@ -41,9 +41,11 @@ _NAMES = [
     "float6_e3m2fn",
     "float4_e2m1fn",
 ]
+# TensorFloat-32 is float32 with a shorter significand, in which a GPU multiplies; here float32 is multiplied as it is.
 ALIASES = {
     "half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32",
     "double": "float64", "short": "int16", "int": "int32", "uint": "uint32", "long": "int64",
+    "tfloat32": "float32", "tf32": "float32",
 }  # fmt: skip
 
 

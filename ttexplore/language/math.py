@@ -6,6 +6,7 @@ Plain numbers give what elements of float32 that hold them give; whole ones stay
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -203,8 +204,18 @@ def if_then_else(test: Any, then: Any, otherwise: Any, *, what: str = "T.if_then
 
 
 def cast(value: Any, dtype_: Any) -> Any:
-    """`value` as another dtype."""
+    """`value` as another dtype. Raises KernelError for what is no dtype, or cannot be cast."""
+    if is_dynamic(dtype_):
+        raise KernelError(f"{dtype_!r} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)")
     return dtype(dtype_)(plain(value))
+
+
+def Cast(dtype_: Any, value: Any) -> Any:
+    """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
+    ``T.cast(x, "float32")``. Raises KernelError for what is no dtype, or cannot be cast."""
+    if is_dynamic(dtype_):
+        raise KernelError(f"{dtype_!r} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)")
+    return cast(value, dtype_)
 
 
 def infinity(dtype_: Any) -> Any:
@@ -238,3 +249,19 @@ def logical_or(a: Any, b: Any) -> Any:
 def logical_not(a: Any) -> Any:
     """Whether the condition does not hold."""
     return tirx.Not(condition(a)) if is_dynamic(a) else not a
+
+
+def conjunction(*conditions: Any) -> Any:
+    """``T.all(a, b, c)``: whether all of the conditions hold. Raises KernelError where none is given."""
+    return _joined("T.all", conditions, logical_and)
+
+
+def disjunction(*conditions: Any) -> Any:
+    """``T.any(a, b, c)``: whether one of the conditions holds. Raises KernelError where none is given."""
+    return _joined("T.any", conditions, logical_or)
+
+
+def _joined(what: str, conditions: tuple[Any, ...], join: Callable[[Any, Any], Any]) -> Any:
+    if not conditions:
+        raise KernelError(f"{what} works on numbers, and this is None", hint=f"write {what}(i > 0, j > 0)")
+    return functools.reduce(join, conditions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
@@ -12,7 +12,7 @@ from ttexplore.language.dtypes import dtype_name
 
 
 class TensorAnnotation:
-    """The type of a tensor: ``T.Tensor((M, N), dtype)`` or ``T.Tensor[[M, N], dtype]``."""
+    """The type of a tensor: ``T.Tensor((M, N), dtype)``, ``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
 
     def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, **_options: Any) -> TensorSpec:
         if data is not None:
@@ -20,9 +20,16 @@ class TensorAnnotation:
         return TensorSpec(shape, dtype)
 
     def __getitem__(self, parts: Any) -> TensorSpec:
-        if isinstance(parts, tuple) and len(parts) == 2 and isinstance(parts[0], list | tuple):
-            return self(*parts)
-        return self(parts)
+        *shape, last = parts if isinstance(parts, tuple) and parts else (parts,)
+        if not shape or _is_extent(last):
+            return self(parts if shape else last)
+        # (n) and (n,) are the same shape.
+        return self(shape[0] if len(shape) == 1 else shape, last)
+
+
+def _is_extent(value: Any) -> bool:
+    """Whether it can be the size of a tensor, so that it is no dtype: NumPy's scalar types have __index__, too."""
+    return isinstance(value, ir.Expr) or (hasattr(value, "__index__") and not isinstance(value, type))
 
 
 Tensor = TensorAnnotation()
