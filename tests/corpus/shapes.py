@@ -181,6 +181,22 @@ def strided_batches() -> Any:
     return every_other
 
 
+def unused_tensors() -> Any:
+    """Tensors that the kernel does not touch, before, between and after those that it does."""
+
+    @T.prim_func
+    def one_of_four(
+        U: T.Tensor((3, 5), "int32"), A: T.Tensor((64, 64), "float32"), V: T.Tensor((4,), "bfloat16"),
+        B: T.Tensor((64, 64), "float32"), W: T.Tensor((2, 2, 33, 1), "uint8"),
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            T.copy(A[bx * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return one_of_four
+
+
 SHAPES = (
     Case("copy_100x70", lambda: copied((100, 70), (64, 64)), {"cores": (1, 1)}),
     Case("copy_faces", lambda: copied((48, 40), (16, 16)), {"cores": (2, 1)}),
@@ -195,5 +211,6 @@ SHAPES = (
     Case("vector_blocks_of_48", lambda: vector(100, 48, "float32"), on_chip=False),
     Case("rows_of_bias", lambda: row_of_bias(3, 50, 32), on_chip=False),
     Case("rank_five", rank_five, on_chip=False),
+    Case("unused_tensors", unused_tensors),
     Case("beyond_every_axis", beyond_every_axis, on_chip=False),
 )

@@ -75,11 +75,10 @@ def k006() -> Any:
 
 def k007() -> Any:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64,), "bfloat16")):
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(1) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
             T.copy(A, a)
-            T.copy(a, B)
 
     return ttx.explore(kernel)
 

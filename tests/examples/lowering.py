@@ -139,5 +139,16 @@ def l012() -> Any:
     return emit(program.functions, program.plan)
 
 
+def l013() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "bfloat16"), S: T.Tensor((4,), "int32"), B: T.Tensor((128, 32), "bfloat16")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[S[bx] * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return ttx.explore(kernel)
+
+
 def l014() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"halo": [1, 1]}}})

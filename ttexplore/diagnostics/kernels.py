@@ -55,9 +55,10 @@ KERNELS = (
     ),
     diagnostic(
         "K007", "a wrong parameter or result",
-        "Parameters are tensors that the kernel reads or writes; what a kernel returns are tensors.",
-        "Annotate parameters with T.Tensor, and remove those that are not used.",
-        "{} is neither read nor written", "{} is annotated with {}, which is no tensor",
+        "Parameters are tensors; what a kernel returns are tensors that it writes.",
+        "Annotate parameters with T.Tensor, and write each output.",
+        "{} is an output, and nothing is written to it", "the kernel writes no tensor",
+        "{} is annotated with {}, which is no tensor",
         "{} returns {}, which is no tensor",
         "out_idx={}, and {} has {} parameters", "parameter {} is {}, which makes it no tensor",
         "T.const {} has no value",

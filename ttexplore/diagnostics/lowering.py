@@ -95,6 +95,15 @@ LOWERING = (
         "{} has no C++ text", "the expression {} has no C++ form",
     ),
     diagnostic(
+        "L013", "a single element of a tensor",
+        "The cores move tensors in blocks, and know no element of one as a number: it cannot say where a block lies, "
+        "how often a loop runs or whether something happens.",
+        "Copy the tensor into an on-chip buffer and use its elements inside T.Parallel.",
+        "where to read or write depends on an element of {}: index tensors are not supported yet",
+        "{} depends on an element of {}, which is not known before the kernel runs",
+        "an element of {} is taken as a single value",
+    ),
+    diagnostic(
         "L014", "a layout that is not lowered",
         "Tensors lie in DRAM or in the L1 of the cores, in tiles of 32 x 32, interleaved or in shards of whole runs, "
         "or row by row, interleaved over DRAM.",

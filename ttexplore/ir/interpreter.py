@@ -302,7 +302,7 @@ class _Writer:
                 return f"m.core_item({self.expression(e.args[1])})"
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
-                raise Unsupported(f"the interpreter does not know {what}", span=span_of(e))
+                raise _unknown(what, e)
 
     def choice(self, e: Any, parts: Sequence[Any]) -> str:
         text = f"np.where({', '.join(self.expression(part) for part in parts)})"
@@ -385,7 +385,7 @@ class _Writer:
             case tirx.Evaluate():
                 self.operation(s, depth)
             case _:
-                raise Unsupported(f"the interpreter does not know {type(s).__name__}", span=span_of(s))
+                raise _unknown(type(s).__name__, s)
 
     def store(self, s: Any, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
@@ -413,6 +413,8 @@ class _Writer:
 
     def operation(self, s: Any, depth: int) -> None:
         name, values = op_name(s), arguments(s)
+        if name.startswith("tl.") and not hasattr(_Machine, name[3:]):
+            raise _unknown(f"T.{name[3:]}", s)
         self.emit(depth, f"m.at = {self.constant(s)}")
         if name.startswith("tl."):
             shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
@@ -447,9 +449,21 @@ class _Writer:
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
 
 
+def _unknown(what: str, node: Any) -> Unsupported:
+    return Unsupported(
+        f"the interpreter does not know {what}",
+        hint="no rule lowers it either: the error of the exploration, ex.error, tells what to write instead",
+        span=span_of(node),
+    )
+
+
 def _translate(role: str, function: Any, words: Words | None) -> _Translated:
     writer = _Writer(role, words)
-    for size in size_variables(function):
+    sizes = size_variables(function)
+    for parameter in function.params:
+        if not is_buffer(parameter) and not any(parameter.same_as(size) for size in sizes):
+            raise _unknown(f"the value of the parameter {parameter.name}", parameter)
+    for size in sizes:
         writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])

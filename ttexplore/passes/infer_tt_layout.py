@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from tvm import ir, tirx
+
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import dtype_of, op_name
-from ttexplore.ir.dataflow import accesses, is_on_chip, is_parallel
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, statements
+from ttexplore.ir.dataflow import AccessKind, accesses, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.passes.place_tensors import place_tensors
+from ttexplore.passes.single_elements import refuse_single_elements
 from ttexplore.plan import FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
@@ -31,8 +34,8 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
         A: T.Tensor((1024, 512), "float16")
     ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
 
-    A tensor is an input if the kernel reads it, an output if the kernel writes it. Each matrix of it is padded to
-    whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off.
+    A tensor is an output if the kernel writes it, else an input, whether or not the kernel reads it. Each matrix of it
+    is padded to whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off.
 
     `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
@@ -40,13 +43,20 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     rows, in the compute kernel (``"through": "tilize"``, the default for 16 bits), or on the way, 16 elements at a time
     (``"through": "runs"``, the default for 32 bits, which tilize does not keep whole).
     """
+    refuse_single_elements(program.kernel)
+    _check_blocks(program.kernel.body)
     roles = tensor_roles(program.kernel)
+    _check_outputs(program.kernel, roles)
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
     made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
     placed = place_tensors(made, layouts or {}, program.plan, target)
-    notes = tuple(_cost_of_rows(layout) for layout in placed if layout.page == "row")
+    read, _ = _read_and_written(program.kernel)
+    notes = tuple(
+        f"{one.name} is an input that nothing reads" for one in made if one.role == "input" and one.name not in read
+    )
+    notes += tuple(_cost_of_rows(layout) for layout in placed if layout.page == "row")
     return program.with_plan(layouts=placed, notes=(*program.plan.notes, *notes))
 
 
@@ -70,29 +80,84 @@ def _cost_of_rows(layout: TensorLayout) -> str:
 
 
 def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:
-    """What the kernel does with each of its tensors, from its statements alone."""
-    read: set[str] = set()
-    written: set[str] = set()
-    inside: list[Any] = []
-    for statement in walk(function.body):
-        if any(statement.same_as(part) for part in inside) or not (is_parallel(statement) or _is_operation(statement)):
-            continue
-        if is_parallel(statement):
-            inside += walk(statement.body)
-        for access in accesses(statement):
-            if not is_on_chip(access.buffer):
-                if access.kind != "write":
-                    read.add(access.buffer.name)
-                if access.kind != "read":
-                    written.add(access.buffer.name)
-    roles: dict[str, Literal["input", "output", "inout"]] = dict.fromkeys(read, "input")
-    for name in written:
-        roles[name] = "inout" if name in read else "output"
+    """What the kernel does with each of its tensors, from its statements alone. One that it does not touch is an input
+    that nobody reads."""
+    read, written = _read_and_written(function)
+    roles: dict[str, Literal["input", "output", "inout"]] = {}
+    for name in (str(one.name) for one in function.params if is_buffer(one)):
+        roles[name] = "input" if name not in written else "inout" if name in read else "output"
     return roles
 
 
-def _is_operation(statement: Any) -> bool:
-    return op_name(statement).startswith("tl.")
+def _read_and_written(function: Any) -> tuple[set[str], set[str]]:
+    """The names of the tensors that the kernel reads, and of those that it writes."""
+    read: set[str] = set()
+    written: set[str] = set()
+    for statement in walk(function.body):
+        for buffer, kind in _touched(statement):
+            if not is_on_chip(buffer):
+                if kind != "write":
+                    read.add(str(buffer.name))
+                if kind != "read":
+                    written.add(str(buffer.name))
+    return read, written
+
+
+def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
+    """Each buffer that a statement reads or writes itself, without the statements in it, in blocks and in elements."""
+    found: list[tuple[Any, AccessKind]] = []
+    values: list[Any] = []
+    match statement:
+        case tirx.For():
+            values = [statement.min, statement.extent]
+        case tirx.IfThenElse() | tirx.While():
+            values = [statement.condition]
+        case tirx.Bind():
+            values = [statement.value]
+        case tirx.BufferStore():
+            values = [statement.value, *statement.indices]
+            found.append((statement.buffer, "write"))
+        case tirx.Evaluate() if op_name(statement).startswith("tl."):
+            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
+            values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
+            values += [bound for one in regions for part in one.region for bound in (part.min, part.extent)]
+            # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
+            found.extend((one.source, "read") for one in regions[:-1])
+            adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
+            found.extend((one.source, "update" if adds else "write") for one in regions[-1:])
+        case _:
+            # Nothing else touches a buffer.
+            pass
+    found.extend((load.source, "read") for value in values for load in loads_of(value))
+    return found
+
+
+def _check_blocks(body: Any) -> None:
+    """Raises Unsupported for an operation or a T.Parallel that no pass understands."""
+    for statement in statements(body):
+        if is_parallel(statement) or op_name(statement).startswith("tl."):
+            accesses(statement)
+        elif isinstance(statement, tirx.For | tirx.While):
+            _check_blocks(statement.body)
+        elif isinstance(statement, tirx.IfThenElse):
+            _check_blocks(statement.then_case)
+            if statement.else_case is not None:
+                _check_blocks(statement.else_case)
+
+
+def _check_outputs(function: Any, roles: dict[str, Any]) -> None:
+    """Raises KernelError for a kernel that writes nothing, and for an output that it does not write."""
+    attributes = function.attrs
+    outputs = attributes["tl.outs"] if attributes is not None and "tl.outs" in attributes else ()
+    for output in (function.params[int(index)] for index in outputs):
+        if roles[str(output.name)] == "input":
+            raise KernelError(
+                f"{output.name} is an output, and nothing is written to it",
+                hint="write it, or leave it out of out_idx= and of what the kernel returns",
+                span=span_of(output),
+            )
+    if "output" not in roles.values() and "inout" not in roles.values():
+        raise KernelError("the kernel writes no tensor", hint="T.copy its result to a tensor", span=span_of(function))
 
 
 def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int]) -> TensorLayout:
@@ -113,14 +178,12 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping
         )
     if len(shape) > MAX_RANK:
         raise Unsupported(f"{name} has {len(shape)} dimensions", hint=f"use at most {MAX_RANK}", span=span)
-    if roles.get(name) == "inout":
+    if roles[name] == "inout":
         raise Unsupported(
             f"{name} is read and written by the kernel",
             hint="write to a separate output tensor",
             span=span,
         )
-    if name not in roles:
-        raise KernelError(f"{name} is neither read nor written", hint="remove the parameter", span=span)
     *leading, rows, columns = shape if len(shape) > 1 else (1, *shape)
     padded = (*leading, _padded(rows, TILE_ROWS), _padded(columns, TILE_COLUMNS))
     padding: Literal["none", "zero", "any"] = "none"

@@ -1,0 +1,184 @@
+# pyright: basic
+"""Tensors that are not used, and tensors whose elements are used as numbers, made from texts: each use at its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus import CORPUS
+from ttexplore.errors import KernelError, TTExploreError, Unsupported
+
+HEAD = """import ttexplore.language as T
+m = T.dynamic("m")
+@T.prim_func
+def kernel(A: T.Tensor((128, 32), "float32"), S: T.Tensor((4,), "int32"), B: T.Tensor((128, 32), "float32")):
+    with T.Kernel(4) as bx:
+        a = T.alloc_shared((32, 32), "float32")
+        s = T.alloc_shared((4,), "int32")
+        T.copy(A[bx * 32, 0], a)
+"""
+TAIL = "        T.copy(a, B[bx * 32, 0])\n"
+
+
+def explored(tmp_path: Path, body: str, head: str = HEAD, tail: str = TAIL) -> Any:
+    file = tmp_path / "kernels.py"
+    file.write_text(head + "".join(f"        {line}\n" for line in body.split("\n")) + tail)
+    return ttx.explore(f"{file}::kernel")
+
+
+PLACE = "where to read or write depends on an element of S: index tensors are not supported yet"
+PLACE_HINT = "place blocks by block and loop indices; gather the rows on the host, before the kernel runs"
+VALUE_HINT = "T.copy S into an on-chip buffer, and read that inside T.Parallel"
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message", "hint"),
+    [
+        # As an index, written out, under a name, in a scalar variable, through on-chip memory, in a bound of a region.
+        ("T.copy(A[S[bx] * 32, 0], a)", 0, PLACE, PLACE_HINT),
+        ("row = S[bx]\nT.copy(A[row * 32, 0], a)", 1, PLACE, PLACE_HINT),
+        ("row = S[bx]\nlater = row * 2 + 1\nT.copy(A[later, 0], a)", 2, PLACE, PLACE_HINT),
+        ("row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[row * 32, 0], a)", 2, PLACE, PLACE_HINT),
+        ("T.copy(S, s)\nT.copy(A[s[bx] * 32, 0], a)", 1, PLACE.replace("of S", "of s"), PLACE_HINT),
+        ("T.copy(A[S[bx]:S[bx] + 32, 0:32], a)", 0, PLACE, PLACE_HINT),
+        ("T.copy(a, B[S[0], 0])", 0, PLACE, PLACE_HINT),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]", 1, PLACE, PLACE_HINT),
+        ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
+        # As the length of a loop and as a condition.
+        *((f"for k in {loop}:\n    T.copy(A[k * 32, 0], a)", 0,
+           "the length of a loop depends on an element of S, which is not known before the kernel runs",
+           "give it a constant length, and leave out what is too much with T.if_then_else on elements")
+          for loop in ("range(S[bx])", "T.serial(1, S[0])", "T.serial(S[0], 4)", "T.Pipelined(T.ceildiv(S[bx], 32))")),
+        *((f"{test}:\n    T.copy(A[0, 0], a)", 0,
+           "a condition depends on an element of S, which is not known before the kernel runs",
+           f"{VALUE_HINT}: T.if_then_else chooses between elements")
+          for test in ("if S[bx] > 0", "if bx > 0 and S[0] == 1", "while S[bx] > 0")),
+        ("if bx > 0:\n    T.clear(a)\nelse:\n    T.copy(A[S[0], 0], a)", 3, PLACE, PLACE_HINT),
+        # As a value.
+        ("x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x", 0,
+         "an element of S is taken as a single value", VALUE_HINT),
+        ("T.fill(a, S[1])", 0, "an element of S is taken as a single value", VALUE_HINT),
+        ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1", 1,
+         "an element of S is taken as a single value", VALUE_HINT),
+        ("S[bx] = 1", 0, "a store of single elements to S outside T.Parallel",
+         "store to an on-chip buffer inside T.Parallel, and T.copy that to S"),
+    ],
+)  # fmt: skip
+def test_an_element_as_a_number(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:
+    exploration = explored(tmp_path, body)
+    error = exploration.error
+    assert isinstance(error, Unsupported)
+    assert (error.message, error.hint) == (message, hint)
+    assert error.span is not None
+    assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+def test_a_launch_grid_of_an_element(tmp_path: Path) -> None:
+    error = explored(tmp_path, "pass", HEAD.replace("Kernel(4)", "Kernel(S[0])")).error
+    assert error is not None
+    assert (error.message, error.hint, error.span and error.span.line) == (
+        "the launch grid depends on an element of S, which is not known before the kernel runs",
+        "launch a constant number of blocks",
+        5,
+    )
+
+
+def test_what_the_hint_for_a_value_says_works(tmp_path: Path) -> None:
+    """A tensor of one element as a factor, and as a choice."""
+    head = HEAD.replace('(4,), "int32"', '(1,), "float32"').replace('(4,), "int32"', '(1,), "float32"')
+    body = "T.copy(S, s)\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = T.if_then_else(s[0] > 0, a[i, j] * s[0], -1.0)"
+    exploration = explored(tmp_path, body, head)
+    a, _ = exploration.inputs()
+    for factor in (2.0, -2.0):
+        inputs = [a, np.array([factor], np.float32)]
+        assert exploration.check(inputs)
+        wanted = a * 2 if factor > 0 else a * 0 - 1
+        np.testing.assert_array_equal(exploration.run(inputs).outputs[0], wanted)
+
+
+def test_unused_tensors_are_inputs(tmp_path: Path) -> None:
+    """Of any shape and format: they have their places among the inputs, and a note."""
+    case = next(case for case in CORPUS if case.name == "unused_tensors")
+    exploration = ttx.explore(case.make())
+    roles = {layout.name: layout.role for layout in exploration.plan.layouts}
+    assert roles == {"U": "input", "A": "input", "V": "input", "B": "output", "W": "input"}
+    notes = [note for note in exploration.plan.notes if "nothing reads" in note]
+    assert notes == [f"{name} is an input that nothing reads" for name in "UVW"]
+    inputs = exploration.inputs(seed=1)
+    assert [one.shape for one in inputs] == [(3, 5), (64, 64), (4,), (2, 2, 33, 1)]
+    run = exploration.run(inputs)
+    np.testing.assert_array_equal(run.outputs[0], np.asarray(inputs[1]))
+    assert {one.of for kernel in exploration.plan.signature for one in kernel.common_runtime} == {"A", "B"}
+    files = {path.name for path in exploration.export(tmp_path)}
+    assert {"main.cpp", "run_ttnn.py"} <= files
+    saved = ttx.load(exploration.save(tmp_path / "unused.ttx"))
+    assert saved.run().passed
+    np.testing.assert_array_equal(saved.run(inputs).outputs[0], run.outputs[0])
+
+
+def test_an_unused_tensor_with_a_size_of_its_own(tmp_path: Path) -> None:
+    exploration = explored(tmp_path, "pass", HEAD.replace("S: T.Tensor((4,)", "S: T.Tensor((m, 3)"))
+    assert exploration.error is None
+    assert exploration.check([np.ones((128, 32), np.float32), np.ones((7, 3), np.int32)])
+
+
+def test_a_kernel_that_writes_nothing(tmp_path: Path) -> None:
+    error = explored(tmp_path, "pass", tail="").error
+    assert isinstance(error, KernelError)
+    assert (error.message, error.hint, error.span and error.span.line) == (
+        "the kernel writes no tensor", "T.copy its result to a tensor", 4
+    )  # fmt: skip
+
+
+def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
+    head = HEAD.replace("@T.prim_func", "import tilelang\n@tilelang.jit(out_idx=[1])\ndef made():\n  @T.prim_func")
+    head = "\n".join(f"  {line}" if line.startswith(("def kernel", "    ")) else line for line in head.split("\n"))
+    file = tmp_path / "kernels.py"
+    file.write_text(head + f"  {TAIL}  return kernel\n")
+    error = ttx.explore(f"{file}::made").error
+    assert isinstance(error, KernelError)
+    assert error.message == "S is an output, and nothing is written to it"
+    assert error.hint == "write it, or leave it out of out_idx= and of what the kernel returns"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x",
+        "for i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * S[0]",
+        "T.copy(A[(S[bx] % 2) * 32, 0], a)",
+        "if S[bx] > 0:\n    T.clear(a)",
+    ],
+)
+def test_the_reference_of_a_refused_kernel(tmp_path: Path, body: str) -> None:
+    """The traced kernel runs where the interpreter knows its statements; the lowering's error is another matter."""
+    exploration = explored(tmp_path, body)
+    assert exploration.error is not None
+    (output,) = exploration.reference()
+    assert output.shape == (128, 32)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", "the interpreter does not know While"),
+        ("r = T.alloc_fragment((32,), 'float32')\nT.reduce_bitand(a, r)", ""),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = T.atan2(a[i, j], 2.0)",
+         "the interpreter does not know tirx.atan2"),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * T.cast(n, 'float32')",
+         "the interpreter does not know the value of the parameter n"),
+    ],
+)  # fmt: skip
+def test_a_reference_that_cannot_be_had(tmp_path: Path, body: str, message: str) -> None:
+    """It raises one of this project's errors, with a line."""
+    head = HEAD.replace("S: T.Tensor", "n: T.int32, S: T.Tensor") if "(n," in body else HEAD
+    with pytest.raises(TTExploreError) as caught:
+        explored(tmp_path, body, head).reference()
+    assert caught.value.message == message or not message
+    assert caught.value.span is not None
+    assert caught.value.hint

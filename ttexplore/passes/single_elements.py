@@ -1,0 +1,145 @@
+"""Single elements of tensors: the cores move blocks, and know no single element as a number.
+
+An element that says where a block lies, how often a loop runs, whether something happens, or what to multiply with, is
+refused where it is used, also through names and scalar variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import arguments, op_name, scope_of, statements
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
+from ttexplore.record import Span
+
+_AS_A_BLOCK = "T.copy {} into an on-chip buffer, and read that inside T.Parallel"
+_CHOOSE = _AS_A_BLOCK + ": T.if_then_else chooses between elements"
+_CONSTANT_GRID = "launch a constant number of blocks"
+_CONSTANT_LENGTH = "give it a constant length, and leave out what is too much with T.if_then_else on elements"
+
+
+def refuse_single_elements(function: Any) -> None:
+    """Raises Unsupported at the first statement that needs an element of a tensor as a number."""
+    _Finder().look(function.body)
+
+
+class _Finder:
+    """Goes through a kernel's statements in order."""
+
+    def __init__(self) -> None:
+        # Names and scalar variables that hold an element, each with its tensor and the line that says so.
+        self.held: dict[Any, tuple[str, Span | None]] = {}
+
+    def look(self, body: Any) -> None:
+        self._body(body, in_parallel=False)
+        for tensor, span in self.held.values():
+            raise _value(tensor, span)
+
+    def _body(self, body: Any, *, in_parallel: bool) -> None:
+        for statement in statements(body):
+            span = span_of(statement)
+            match statement:
+                case tirx.For():
+                    is_grid = statement.kind == tirx.ForKind.THREAD_BINDING
+                    what = "the launch grid" if is_grid else "the length of a loop"
+                    hint = _CONSTANT_GRID if is_grid else _CONSTANT_LENGTH
+                    self._control(what, hint, [statement.min, statement.extent], span)
+                    self._body(statement.body, in_parallel=in_parallel or is_parallel(statement))
+                case tirx.While():
+                    self._control("a condition", _CHOOSE, [statement.condition], span)
+                    self._body(statement.body, in_parallel=in_parallel)
+                case tirx.IfThenElse():
+                    self._control("a condition", _CHOOSE, [statement.condition], span)
+                    self._body(statement.then_case, in_parallel=in_parallel)
+                    if statement.else_case is not None:
+                        self._body(statement.else_case, in_parallel=in_parallel)
+                case tirx.Bind():
+                    self._places(loads_of(statement.value), span)
+                    self._hold(statement.var, self._element(statement.value, direct=not in_parallel), span)
+                case tirx.BufferStore():
+                    self._places([*loads_of(statement.value), statement], span)
+                    if not in_parallel:
+                        self._store(statement, span)
+                case tirx.Evaluate() if op_name(statement).startswith("tl."):
+                    self._operation(statement, span)
+                case _:
+                    # Nothing else has operands of the kernel's.
+                    pass
+
+    def _store(self, statement: Any, span: Span | None) -> None:
+        name = self._element(statement.value)
+        if scope_of(statement.buffer) == "local.var":
+            self._hold(statement.buffer, name, span)
+        elif not is_on_chip(statement.buffer):
+            raise Unsupported(
+                f"a store of single elements to {statement.buffer.name} outside T.Parallel",
+                hint=f"store to an on-chip buffer inside T.Parallel, and T.copy that to {statement.buffer.name}",
+                span=span,
+            )
+        elif name:
+            raise _value(name, span)
+
+    def _operation(self, statement: Any, span: Span | None) -> None:
+        for argument in arguments(statement):
+            if not isinstance(argument, ir.TensorRegion):
+                if name := self._element(argument):
+                    raise _value(name, span)
+                continue
+            for part in argument.region:
+                for bound in (part.min, part.extent):
+                    name = self._element(bound) or _on_chip_element(bound)
+                    if name:
+                        raise _place(name, span)
+
+    def _control(self, what: str, hint: str, values: Iterable[Any], span: Span | None) -> None:
+        for value in values:
+            if name := self._element(value):
+                raise Unsupported(
+                    f"{what} depends on an element of {name}, which is not known before the kernel runs",
+                    hint=hint.format(name),
+                    span=span,
+                )
+
+    def _places(self, accesses: Iterable[Any], span: Span | None) -> None:
+        """Raises for a load or a store whose indices are elements of tensors."""
+        for access in accesses:
+            for index in access.indices:
+                if name := self._element(index):
+                    raise _place(name, span)
+
+    def _hold(self, holder: Any, name: str, span: Span | None) -> None:
+        if name:
+            self.held.setdefault(holder, (name, span))
+
+    def _element(self, value: Any, *, direct: bool = True) -> str:
+        """The tensor of which the value needs an element; "" where there is none. Without `direct` only what is held
+        counts: T.Parallel tells itself of the tensors that it reads."""
+        for node in nodes_of(value):
+            holder: Any = node.source if isinstance(node, ir.TensorLoad) else node
+            if isinstance(holder, ir.Var) and holder in self.held:
+                return self.held[holder][0]
+            if direct and isinstance(node, ir.TensorLoad) and not is_on_chip(node.source):
+                return str(node.source.name)
+        return ""
+
+
+def _on_chip_element(value: Any) -> str:
+    return next((str(one.source.name) for one in loads_of(value) if scope_of(one.source) != "local.var"), "")
+
+
+def _place(name: str, span: Span | None) -> Unsupported:
+    return Unsupported(
+        f"where to read or write depends on an element of {name}: index tensors are not supported yet",
+        hint="place blocks by block and loop indices; gather the rows on the host, before the kernel runs",
+        span=span,
+    )
+
+
+def _value(name: str, span: Span | None) -> Unsupported:
+    return Unsupported(f"an element of {name} is taken as a single value", hint=_AS_A_BLOCK.format(name), span=span)
