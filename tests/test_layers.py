@@ -15,47 +15,52 @@ ALLOWED: dict[str, set[str]] = {
     "record": set(),
     "diagnostics": set(),
     "errors": {"record", "diagnostics"},
-    "target": {"record", "errors"},
+    "target": {"record", "errors", "given"},
     "plan": {"record", "errors"},
+    "given": {"errors"},
+    "layout_request": {"record", "errors", "given"},
+    "options": {"record", "errors", "plan", "given", "layout_request"},
     "ops": {"record", "errors", "target", "plan"},
     "ir": {"record", "errors", "target", "plan", "ops"},
-    "language": {"record", "errors", "target", "plan", "ops", "ir"},
-    "passes": {"record", "errors", "target", "plan", "ops", "ir", "language"},
+    "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
+    "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "files": {"record", "errors"},
-    "inputs": {"errors"},
+    "inputs": {"errors", "given"},
     "backends": {"record", "errors", "target", "plan", "ops"},
-    "views": {"record", "errors", "target", "plan"},
+    "views": {"record", "errors", "target", "plan", "options"},
     "widget": {"record", "errors", "target", "inputs", "views"},
     "archive": {"record", "errors", "target", "plan", "files"},
     "results": {"record", "errors", "files", "backends", "views"},
     "freezing": {"errors", "files"},
     "watching": {"widget"},
     "explored": {
-        "record", "errors", "target", "plan", "ops", "inputs", "backends", "views", "files", "archive", "results",
-        "widget", "watching",
+        "record", "errors", "target", "plan", "given", "ops", "inputs", "backends", "views", "files", "archive",
+        "results", "widget", "watching",
     },
     "saved": {"record", "errors", "target", "plan", "inputs", "backends", "archive", "results", "explored"},
     "exploration": {
-        "record", "errors", "target", "plan", "ops", "inputs", "ir", "language", "passes", "emit", "backends",
-        "archive", "results", "explored",
+        "record", "errors", "target", "plan", "given", "options", "ops", "inputs", "ir", "language", "passes", "emit",
+        "backends", "archive", "results", "explored",
     },
-    "tenstorrent": {"record", "errors", "target", "plan", "ir", "language", "passes", "emit", "files"},
+    "tenstorrent": {
+        "record", "errors", "target", "plan", "layout_request", "options", "ir", "language", "passes", "emit", "files",
+    },
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
     "cli": {
-        "record", "diagnostics", "errors", "target", "inputs", "backends", "explored", "saved", "exploration", "doctor",
-        "verification", "freezing",
+        "record", "diagnostics", "errors", "target", "options", "inputs", "backends", "explored", "saved",
+        "exploration", "doctor", "verification", "freezing",
     },
-    "ipython": {"record", "errors", "target", "language", "results", "exploration", "cli"},
+    "ipython": {"record", "errors", "target", "options", "language", "results", "exploration", "cli"},
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "record", "diagnostics", "errors", "target", "plan", "ops", "inputs", "views", "backends", "files", "archive",
-    "results", "explored", "saved", "widget", "watching",
+    "record", "diagnostics", "errors", "given", "layout_request", "options", "target", "plan", "ops", "inputs",
+    "views", "backends", "files", "archive", "results", "explored", "saved", "widget", "watching",
 }  # fmt: skip
 
 

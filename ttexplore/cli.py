@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ttexplore.errors import BackendError, TTExploreError, UsageError
+from ttexplore.options import parse_options
 from ttexplore.record import to_json
 
 if TYPE_CHECKING:
@@ -153,15 +154,20 @@ def parse_value(text: str) -> Any:
 
 
 def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, Any]:
+    """``name=value`` words as a dictionary of values. Raises what :func:`parse_words` raises."""
+    return {name: parse_value(text) for name, text in parse_words(pairs, what).items()}
+
+
+def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
     """``name=value`` words as a dictionary. Raises UsageError for a word that is none, and for a name given twice."""
-    values: dict[str, Any] = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name.isidentifier():
             raise UsageError(f"{pair!r} is no {what}", hint="write it as name=value, for example M=256")
         if name in values:
             raise UsageError(f"{what} {name} is given twice", hint="give each name once")
-        values[name] = parse_value(text)
+        values[name] = text
     return values
 
 
@@ -329,7 +335,7 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     if clash := {"target", "options"} & kernel_arguments.keys():
         name = min(clash)
         raise UsageError(f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
-    options = parse_pairs(arguments.option, "option")
+    options = parse_options(parse_words(arguments.option, "option"))
     target = _target(arguments)
     from ttexplore.exploration import explore
 

@@ -55,13 +55,33 @@ class UsageError(TTExploreError):
     """Wrong use of the API or the command: an unknown name, a missing argument, a bad option."""
 
 
+def shown(value: object) -> str:
+    """A value that a user gave, as an error shows it: on one line, long ones cut."""
+    try:
+        text = repr(value)
+    except Exception:  # Whatever a stranger's __repr__ raises; Python itself writes no numbers of 4,300 digits.
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN and "\n" not in text else f"{' '.join(text.split())[:_LONGEST_SHOWN]}..."
+
+
+_LONGEST_SHOWN = 100
+
+
 def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
     """The error for a name that is none of the `accepted` ones; names the one that was probably meant."""
     names = list(accepted)
-    close = difflib.get_close_matches(str(given), names, 1)
+    close = _meant(given, names)
     meant = f"did you mean {close[0]}? " if close else ""
     listed = f"use one of {', '.join(names)}" if names else "there are none"
-    return UsageError(f"there is no {what} {given!r}", hint=meant + listed)
+    return UsageError(f"there is no {what} {shown(given)}", hint=meant + listed)
+
+
+def _meant(given: object, names: list[str]) -> list[str]:
+    """The name that is nearest to what was given, whatever its case; none where no name is near."""
+    if not isinstance(given, str):
+        return []
+    by_lower = {name.lower(): name for name in names}
+    return [by_lower[one] for one in difflib.get_close_matches(given[:_LONGEST_SHOWN].lower(), by_lower, 1)]
 
 
 class KernelError(TTExploreError):

@@ -26,9 +26,10 @@ from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
+from ttexplore.options import option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
-from ttexplore.passes.pipeline import PIPELINE, Applied, known_options, lower, option_forms, with_annotations
+from ttexplore.passes.pipeline import PIPELINE, Applied, lower, with_annotations
 from ttexplore.plan import Plan, Size
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.results import Check, Run, StepCheck
@@ -50,9 +51,9 @@ def explore(
 
     Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
     """
-    chip = get_target(target)
+    chip, asked = get_target(target), parse_options(options)
     traced = load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
-    return _lowered(traced, chip, dict(options or {}), sizes_of(traced.function, sizes))
+    return _lowered(traced, chip, asked, sizes_of(traced.function, sizes))
 
 
 def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
@@ -172,14 +173,10 @@ class Exploration(Explored):
                 if name not in step.options:
                     has = ", ".join(step.options) or "no options"
                     raise UsageError(f"{step.name} has no option {name!r}", hint=f"it has {has}")
-        else:
-            for name in options:
-                if name not in known_options():
-                    raise UsageError(
-                        f"no pass has an option {name!r}", hint=f"options are {', '.join(known_options())}"
-                    )
+        asked = parse_options(options)
+        kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _lowered(self.kernel, chip, self.options | options, self.plan.sizes)
+        return _lowered(self.kernel, chip, kept | asked, self.plan.sizes)
 
     # Sizes
 

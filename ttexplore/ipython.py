@@ -15,11 +15,12 @@ from typing import Any
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs
+from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs, parse_words
 from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
 from ttexplore.language.load import kernels_in
 from ttexplore.language.spans import error_span
+from ttexplore.options import parse_options
 from ttexplore.record import Span, lines_of
 from ttexplore.results import ErrorCard
 from ttexplore.target import get_target
@@ -83,7 +84,7 @@ class ExploreMagics(Magics):
             raise CellFailed(type(error).__name__) from error
 
     def _explored(self, words: argparse.Namespace, cell: str) -> Exploration:
-        options = parse_pairs(words.option, "option")
+        options = parse_options(parse_words(words.option, "option"))
         target = get_target(words.target, grid=parse_grid(words.grid) if words.grid else None)
         names = [word for word in words.words if "=" not in word]
         if len(names) > 1:

@@ -20,13 +20,10 @@ from ttexplore.emit import emit
 from ttexplore.errors import UsageError
 from ttexplore.files import write_files
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.language.annotations import (
-    TTShard,
-    annotate_tt_layout,
-    annotate_tt_schedule,
-    annotate_tt_sharding,
-)
+from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.kernel import trace
+from ttexplore.layout_request import TTShard
+from ttexplore.options import parse_options
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.pipeline import PIPELINE, lower, with_annotations
 from ttexplore.passes.verify import verify
@@ -101,8 +98,9 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
         raise UsageError(
             "a program of ttexplore.explore has gone through its steps already", hint="give the kernel itself"
         )
+    asked = parse_options(options)
     traced = trace(mod)
-    merged, annotations = with_annotations(traced.annotations, dict(options or {}))
+    merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))
     return Module(Program({KERNEL: traced.function}, plan, traced.source), chip, merged)

@@ -7,7 +7,6 @@ again; each question is answered in a thread of its own, so the notebook's kerne
 from __future__ import annotations
 
 import ast
-import json
 import sys
 import textwrap
 import threading
@@ -147,9 +146,8 @@ class ExplorerWidget(anywidget.AnyWidget):
         return {"html": run.card(), "passed": bool(run.passed)}, []
 
     def _fork(self, exploration: Explored, question: dict[str, Any]) -> Answer:
-        options = {name: option_value(text) for name, text in question["options"].items()}
         target = None if question["target"] == exploration.target.name else question["target"]
-        other = exploration.fork(target=target, **options)
+        other = exploration.fork(target=target, **question["options"])
         name = str(len(self._explorations))
         self._explorations[name] = other
         return {"variant": name}, [packed(other.data)]
@@ -186,18 +184,6 @@ def _check(exploration: Explored, question: dict[str, Any]) -> Answer:
         for one in check.results
     ]  # fmt: skip
     return {"results": results, "first_bad": check.first_bad}, []
-
-
-def option_value(text: str) -> Any:
-    """What a user wrote for an option: JSON or Python, else the text itself; nothing is None."""
-    if not text.strip():
-        return None
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(text)
-        except (ValueError, SyntaxError):
-            continue
-    return text.strip()
 
 
 def _definitions(cell: str, name: str) -> list[str]:

@@ -13,7 +13,6 @@ from tests.browser.explorer_page import ExplorerPage
 from ttexplore import Exploration, load
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import error_data
-from ttexplore.widget import option_value
 
 
 @pytest.fixture
@@ -357,7 +356,7 @@ def test_work_lists_are_written_where_the_policy_is_explicit(explorer: ExplorerP
     explorer.button("Lower and compare").click()
     (question,) = explorer.sent()
     assert question["options"] == {"policy": "explicit", "work_lists": example}
-    other = gemm.fork(**{name: option_value(text) for name, text in question["options"].items()})
+    other = gemm.fork(**question["options"])
     assert other.error is None
     explorer.answer({"state": "done", "variant": "1"}, other.data)
     explorer.find(".compared table").first.wait_for()

@@ -40,7 +40,7 @@ def u005() -> Any:
 
 
 def u006() -> Any:
-    return ttx.explore(difference(), options={"stages": 0}).steps["C1"]
+    return ttx.explore(difference(), options={"cb_depth": {"A_shred": 3}}).steps["C1"]
 
 
 def u007() -> Any:

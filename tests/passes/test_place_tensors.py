@@ -14,7 +14,7 @@ import ttexplore.language as T
 from tests.corpus import gemm
 from tests.corpus.schedules import blocks
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
-from ttexplore.language.annotations import layout_request
+from ttexplore.layout_request import layout_request
 from ttexplore.passes.core_sets import ranges_of_options
 from ttexplore.passes.place_tensors import l1_bytes_per_core, placed, tile_rows_and_columns
 from ttexplore.plan import Sharding, TensorLayout

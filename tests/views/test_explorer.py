@@ -11,13 +11,12 @@ import pytest
 
 from tests.corpus import CORPUS
 from ttexplore import explore
-from ttexplore.passes.pipeline import option_forms
+from ttexplore.options import OPTIONS, option_forms
 from ttexplore.record import Line, StepRecord, to_json
 from ttexplore.views.assets import sources_digest, widget_folder, widget_module, widget_style
 from ttexplore.views.explorer import ORIGIN_KINDS, ROW_KINDS, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.rows import counts, ir_rows, renames
-from ttexplore.widget import option_value
 
 SHOWN = ("gemm_reload", "row_bias_fragment_bf16", "copy_bf16")
 
@@ -161,12 +160,12 @@ def test_every_option_can_be_written_and_its_example_lowers() -> None:
     shown = {one["name"]: one for step in exploration.data["steps"] for one in step["options"]}
     for step in exploration.steps:
         for name, value in step.options.items():
-            assert to_json(option_value(shown[name]["text"])) == to_json(value), name
-            assert all(option_value(text) is not None for text in shown[name]["choices"])
+            assert to_json(OPTIONS[name].parse(shown[name]["text"])) == to_json(value), name
+            assert all(OPTIONS[name].parse(text) is not None for text in shown[name]["choices"])
     for name, one in shown.items():
         assert bool(one["choices"]) != bool(one["example"]), name
         if one["example"]:
-            asked: dict[str, Any] = {name: option_value(one["example"])}
+            asked: dict[str, Any] = {name: one["example"]}
             if one["policy"]:
                 asked["policy"] = one["policy"]
             if name == "match":
@@ -175,6 +174,6 @@ def test_every_option_can_be_written_and_its_example_lowers() -> None:
             assert other.error is None, name
             # What was asked for can be written again.
             again = next(o for step in other.data["steps"] for o in step["options"] if o["name"] == name)
-            assert to_json(option_value(again["text"])) == to_json(option_value(one["example"])), name
+            assert to_json(OPTIONS[name].parse(again["text"])) == to_json(OPTIONS[name].parse(one["example"])), name
     assert shown["work_lists"]["example"] == "{(0, 0): [0, 1], (1, 0): [2, 3]}"
     assert option_forms(64)["work_lists"].example == "{(0, 0): [0, 1], (1, 0): [..., 63]}"

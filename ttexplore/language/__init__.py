@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttexplore.language.annotations import TTShard, annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
+from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.dtypes import ALIASES as _ALIASES
 from ttexplore.language.dtypes import DTYPES as _DTYPES
 from ttexplore.language.dtypes import dtype
@@ -97,6 +97,7 @@ from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, reduce
 from ttexplore.language.tile import block_region as region
 from ttexplore.language.tile import reduction as _reduction
+from ttexplore.layout_request import TTShard
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.
 Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = Tensor

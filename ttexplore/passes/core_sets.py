@@ -34,7 +34,7 @@ def core_ranges(
         return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
     if cores is not None or tuple(offset) != (0, 0):
         raise UsageError("core_ranges and cores are both given", hint="core_ranges says everything about the cores")
-    made = tuple(_core_range(one) for one in ranges)
+    made = tuple(CoreRange((left, top), (right, bottom)) for (left, top), (right, bottom) in ranges)
     if not made:
         raise UsageError("core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
     taken: set[Core] = set()
@@ -48,13 +48,3 @@ def core_ranges(
             raise UsageError(f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
         taken |= set(one.cores)
     return made
-
-
-def _core_range(given: Any) -> CoreRange:
-    try:
-        (left, top), (right, bottom) = given
-        return CoreRange((int(left), int(top)), (int(right), int(bottom)))
-    except (TypeError, ValueError):
-        raise UsageError(
-            f"{given!r} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
-        ) from None

@@ -25,7 +25,6 @@ from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
 from ttexplore.plan import FORMAT_OF_DTYPE
 
 Engine = Literal["auto", "fpu", "sfpu"]
-ENGINES = ("auto", "fpu", "sfpu")
 
 _FPU = ("add", "sub", "mul")
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}

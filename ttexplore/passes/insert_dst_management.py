@@ -70,8 +70,6 @@ def insert_dst_management(
     takes the last turn out of the loop, so that they find the result in DST; ``separate`` loads it again. `subblock`
     is the shape (rows, columns) in tiles in which matrix products are computed; left out, the cheapest one.
     """
-    if epilogue not in ("fused", "separate"):
-        raise UsageError(f"there is no epilogue called {epilogue!r}", hint="use 'fused' or 'separate'")
     assert program.plan.compute is not None
     function = program.functions["compute"]
     body = strip_inits(statements(function.body))
@@ -410,7 +408,7 @@ class _Management:
             if step.grid is None:
                 continue
             fitting = ", ".join(f"({s.rows}, {s.columns})" for s in sub_blocks(step.grid, self.capacity))
-            if rows < 1 or columns < 1 or step.grid[0] % rows or step.grid[1] % columns:
+            if step.grid[0] % rows or step.grid[1] % columns:
                 raise UsageError(
                     f"sub-blocks of {rows}x{columns} tiles do not divide the block of {step.grid[0]}x{step.grid[1]}",
                     hint=f"use one of {fitting}",

@@ -6,15 +6,16 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from tvm import tirx
 
-from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError, unknown
+from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import statements
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import evaluate
+from ttexplore.options import OPTIONS, parse_order
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.shard_work import (
@@ -28,7 +29,7 @@ from ttexplore.passes.shard_work import (
 )
 from ttexplore.passes.staging import plan_staging
 from ttexplore.passes.unused import without_unused
-from ttexplore.passes.work_orders import common_step, in_order, parse_order
+from ttexplore.passes.work_orders import common_step, in_order
 from ttexplore.plan import (
     TILE_COLUMNS,
     CircularBuffer,
@@ -45,12 +46,6 @@ from ttexplore.plan import (
 )
 from ttexplore.target import Target
 
-POLICIES: tuple[str, ...] = get_args(Policy)
-MODES: tuple[str, ...] = get_args(Mode)
-# Options that go with one policy only.
-POLICY_OF_OPTION: dict[str, Policy] = {
-    "work_lists": "explicit", "rectangle": "rectangular", "stride": "strided", "match": "match_shard",
-}  # fmt: skip
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 # How many items or cores an error names.
 _SHOWN = 8
@@ -65,7 +60,7 @@ def layout_aware_work_partition(
     cores: tuple[int, int] | None = None,
     core_offset: tuple[int, int] = (0, 0),
     core_ranges: Sequence[tuple[Core, Core]] | None = None,
-    work_lists: Mapping[Core, Sequence[Any]] | Sequence[tuple[Core, Sequence[Any]]] | None = None,
+    work_lists: Mapping[Core, Sequence[Any]] | None = None,
     rectangle: tuple[int, int] | None = None,
     stride: int | None = None,
     match: str | None = None,
@@ -93,10 +88,8 @@ def layout_aware_work_partition(
     rectangles of cores instead, both corners included: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
     """
     policy, order, edge = _policy_and_order(policy, order, work_lists)
-    if mode not in MODES:
-        raise unknown("mode", mode, MODES)
     for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
-        if value is not None and policy != (owner := POLICY_OF_OPTION[option]):
+        if value is not None and policy != (owner := OPTIONS[option].policy):
             raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
     if program.plan.sizes and (policy == "match_shard" or mode == "local_shard"):
         raise Unsupported(
@@ -179,9 +172,7 @@ def grid_extents(function: Any, sizes: Mapping[str, int] | None = None) -> tuple
 
 def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[str, str, int | None]:
     """The policy, the order and the edge of the order's squares."""
-    name, _, rest = policy.replace("-", "_").partition("(")
-    if name not in POLICIES or (rest and name != "block_linear"):
-        raise unknown("policy", policy, POLICIES)
+    name = policy.replace("-", "_").partition("(")[0]
     if work_lists is not None:
         if name not in ("contiguous", "explicit") or order is not None:
             raise UsageError("work lists and another policy or order are given", hint="give one or the other")
@@ -211,21 +202,9 @@ def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], targe
             raise UsageError(f"core ({x}, {y}) gets work and is not among the cores", hint="give it in core_ranges")
 
 
-def _explicit(grid: tuple[int, ...], given: Any) -> dict[Core, list[int]]:
+def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[Any]]) -> dict[Core, list[int]]:
     """The lists by core, proved to hold each item once."""
-    pairs = given.items() if isinstance(given, Mapping) else given
-    work: dict[Core, list[int]] = {}
-    for entry in pairs:
-        try:
-            (x, y), items = entry
-            core, listed = (int(x), int(y)), list(items)
-        except (TypeError, ValueError):
-            raise UsageError(
-                f"{entry!r} is no work list", hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]"
-            ) from None
-        if core in work:
-            raise UsageError(f"core {core} has two work lists", hint="join them")
-        work[core] = [_item(grid, one) for one in listed]
+    work = {core: [_item(grid, one) for one in items] for core, items in given.items()}
     total = prod(grid)
     counts = dict.fromkeys(range(total), 0)
     for items in work.values():
@@ -249,13 +228,13 @@ def _item(grid: tuple[int, ...], given: Any) -> int:
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < prod(grid):
         return given
     if (
-        isinstance(given, Sequence)
+        isinstance(given, list | tuple)
         and len(given) == len(grid)
-        and all(isinstance(at, int) and 0 <= at < extent for at, extent in zip(given, grid, strict=True))
+        and all(type(at) is int and 0 <= at < extent for at, extent in zip(given, grid, strict=True))
     ):
         return item_number(grid, *given)
     raise UsageError(
-        f"{given!r} is no work item of the grid {' x '.join(map(str, grid))}",
+        f"{shown(given)} is no work item of the grid {' x '.join(map(str, grid))}",
         hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ttexplore.errors import Unsupported, UsageError
+from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
@@ -29,7 +29,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops.storage import rounded
-from ttexplore.passes.elementwise import ENGINES, Engine, lower_parallel
+from ttexplore.passes.elementwise import Engine, lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
@@ -52,8 +52,6 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
     circular buffers and nothing jumps with their last bit, else on the SFPU, which keeps float32 whole; ``fpu`` and
     ``sfpu`` prefer one. The reasons are in the plan.
     """
-    if eltwise not in ENGINES:
-        raise UsageError(f"there is no engine {eltwise!r} for elements", hint=f"use one of {', '.join(ENGINES)}")
     lowering = _Lowering(program, target, eltwise)
     body = lowering.body(statements(program.kernel.body))
     storage, compute = lowering.storage, program.plan.compute

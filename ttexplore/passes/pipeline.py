@@ -10,15 +10,14 @@ import dataclasses
 import functools
 import inspect
 import time
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttexplore.errors import TTExploreError, UsageError, unknown
+from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.ir.program import Program
-from ttexplore.language.annotations import Annotation, LayoutRequest, layout_request
+from ttexplore.language.annotations import Annotation
+from ttexplore.layout_request import LayoutRequest, layout_request
 from ttexplore.passes.apply_defaults import apply_defaults
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.build_tile_dfg import build_tile_dfg
@@ -28,7 +27,7 @@ from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.insert_compute_init import insert_compute_init
 from ttexplore.passes.insert_dst_management import insert_dst_management
-from ttexplore.passes.layout_aware_work_partition import POLICY_OF_OPTION, layout_aware_work_partition
+from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.lower_cb_intrinsics import lower_cb_intrinsics
 from ttexplore.passes.lower_shared_to_cb import lower_shared_to_cb
 from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
@@ -36,7 +35,7 @@ from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.verify import Verifier
 from ttexplore.plan import KernelAnnotation
-from ttexplore.record import OptionForm, Span, to_json
+from ttexplore.record import Span, to_json
 from ttexplore.target import Target
 
 
@@ -103,47 +102,6 @@ class Applied:
     error: TTExploreError | None = None
 
 
-def accepted_values() -> dict[str, tuple[Any, ...]]:
-    """What each option accepts, of those that accept a few values only: policies, modes, yes and no."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for step in PIPELINE:
-        hints = typing.get_type_hints(step.function)
-        found |= {name: values for name in step.options if (values := _values_of(hints[name]))}
-    return found
-
-
-# Of the options that accept more than a few values. A and A_shared are a tensor and a circular buffer.
-_EXAMPLES = {
-    "layouts": '{"A": {"shard": "height"}}', "stages": "3", "cb_depth": '{"A_shared": 3}', "chunk_k_tiles": "2",
-    "order": "column_major", "cores": "(2, 2)", "core_offset": "(1, 0)", "core_ranges": "[((0, 0), (1, 1))]",
-    "rectangle": "(2, 1)", "stride": "2", "match": "A", "subblock": "(1, 2)",
-}  # fmt: skip
-_LISTED_ITEMS = 16
-
-
-def option_forms(work_items: int) -> dict[str, OptionForm]:
-    """How each option is given, for a kernel with so many work items."""
-    items = [str(item) for item in range(work_items)]
-    if work_items > _LISTED_ITEMS:
-        items = [*items[:2], "...", items[-1]]
-    half = -(-len(items) // 2)
-    lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
-    examples = {**_EXAMPLES, "work_lists": lists}
-    choices = accepted_values()
-    return {
-        name: OptionForm(choices.get(name, ()), examples.get(name, ""), POLICY_OF_OPTION.get(name, ""))
-        for name in known_options()
-    }
-
-
-def _values_of(kind: Any) -> tuple[Any, ...]:
-    if kind is bool:
-        return (False, True)
-    if typing.get_origin(kind) in (types.UnionType, typing.Union):
-        return tuple(value for one in typing.get_args(kind) for value in _values_of(one))
-    return typing.get_args(kind) if typing.get_origin(kind) is typing.Literal else ()
-
-
 def known_options() -> dict[str, str]:
     """Every option of the pipeline and the pass that it belongs to."""
     return {name: step.name for step in PIPELINE for name in step.options}
@@ -154,12 +112,8 @@ def lower(
 ) -> Iterator[Applied]:
     """Run the pipeline, or some of its steps, verifying after each. The first error ends it and is part of its step.
 
-    Raises UsageError for an option that no pass has.
+    `options` are those of :func:`parse_options`.
     """
-    known = known_options()
-    for name in options:
-        if name not in known:
-            raise UsageError(f"no pass has an option {name!r}", hint=unknown("option", name, sorted(known)).hint)
     used = {name: value for step in PIPELINE for name, value in step.options.items()} | dict(options)
     program = program.with_plan(options={name: _plain(value) for name, value in used.items()})
     verifier = Verifier(target)

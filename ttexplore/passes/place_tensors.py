@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Literal
 
-from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError, unknown
-from ttexplore.language.annotations import LayoutRequest, layout_request
+from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.language.dtypes import dtype_name
+from ttexplore.layout_request import LayoutRequest, layout_request
 from ttexplore.passes.core_sets import ranges_of_options
 from ttexplore.plan import (
     BLOCK_FLOAT,
@@ -116,7 +116,10 @@ def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
     """The layout in the tile format that a dtype means. Raises Unsupported where the kernel's tensor has another."""
     if dtype.lower() in BLOCK_FLOAT_NAMES:
         return _in_block_float(layout)
-    name = dtype_name(dtype)
+    try:
+        name = dtype_name(dtype)
+    except KernelError:
+        name = ""
     if name not in FORMAT_OF_DTYPE:
         raise unknown("tile format for", dtype, (*FORMAT_OF_DTYPE, *BLOCK_FLOAT_NAMES))
     if FORMAT_OF_DTYPE[name] != layout.data_format:

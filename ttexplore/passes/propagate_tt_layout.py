@@ -32,8 +32,6 @@ from ttexplore.plan import (
 )
 from ttexplore.target import Target
 
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
-
 
 def propagate_tt_layout(
     program: Program,
@@ -64,16 +62,6 @@ def propagate_tt_layout(
     operation and every product; ``auto`` takes 16 bits where no result suffers. With `dst_full_sync` DST holds twice as
     many tiles, and packing waits for computing.
     """
-    if stages < 1:
-        raise UsageError(f"stages is {stages}", hint="a circular buffer holds at least 1 block")
-    if math_fidelity not in FIDELITIES:
-        raise UsageError(f"there is no math fidelity {math_fidelity!r}", hint=f"use one of {', '.join(FIDELITIES)}")
-    if accumulate not in ("reload", "l1"):
-        raise UsageError(f"there is no way to accumulate called {accumulate!r}", hint="use 'reload' or 'l1'")
-    if accumulate_dtype not in ("auto", "float32", "bfloat16"):
-        raise UsageError(
-            f"accumulate_dtype is {accumulate_dtype!r}", hint="use 'float32' or 'bfloat16', or 'auto' for the choice"
-        )
     masked, masks = with_masks(program.kernel, check_regions(program, target))
     program = program if masked is program.kernel else program.with_kernel(masked)
     kernel, unused = without_unused(program.kernel)
@@ -93,11 +81,9 @@ def propagate_tt_layout(
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
     """The buffers, some of them as deep as is asked for."""
     names = [buffer.name for buffer in buffers]
-    for name, depth in depths.items():
+    for name in depths:
         if name not in names:
             raise unknown("circular buffer", name, names)
-        if depth < 1:
-            raise UsageError(f"the depth of {name} is {depth}", hint="a circular buffer holds at least 1 block")
     return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
 
 

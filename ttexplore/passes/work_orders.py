@@ -10,26 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
 
-from ttexplore.errors import UsageError, unknown
 from ttexplore.plan import launch_extents
-
-ORDERS = ("row_major", "column_major", "block_linear", "z_order")
-_DEFAULT_BLOCK = 4
-
-
-def parse_order(text: str) -> tuple[str, int | None]:
-    """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for what is no order."""
-    name, _, rest = text.replace("-", "_").partition("(")
-    if name not in ORDERS:
-        raise unknown("order", text, [*ORDERS, "block_linear(k)"])
-    if name != "block_linear":
-        if rest:
-            raise UsageError(f"the order {name} takes no number", hint=f"write {name}")
-        return name, None
-    edge = rest.removesuffix(")") if rest else str(_DEFAULT_BLOCK)
-    if not edge.isdecimal() or int(edge) < 1:
-        raise UsageError(f"{text!r} names no square of blocks", hint="write block_linear(k) with k of at least 1")
-    return name, int(edge)
 
 
 def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[int] | None = None) -> list[int]:

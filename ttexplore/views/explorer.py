@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ttexplore.options import option_text
 from ttexplore.plan import Argument, CoreWork, Plan
 from ttexplore.record import ErrorRecord, Line, Listing, OptionForm, Origin, StepRecord, Trace
 from ttexplore.target import Target
@@ -147,16 +148,9 @@ def _plan_line(entry: tuple[str, str]) -> Line:
 
 def _option(name: str, value: Any, form: OptionForm) -> dict[str, Any]:
     return {
-        "name": name, "text": _option_text(value), "shown": inline_value(value), "example": form.example,
-        "choices": [_option_text(one) for one in form.choices], "policy": form.policy,
+        "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
+        "choices": [option_text(one) for one in form.choices], "policy": form.policy,
     }  # fmt: skip
-
-
-def _option_text(value: Any) -> str:
-    """A recorded value as a user may write it: words, else JSON, but for cores as keys, which are tuples of Python."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return re.sub(r'"(\(\d+, \d+\))":', r"\1:", json.dumps(value))
 
 
 def error_data(error: ErrorRecord) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""Options: every hostile value is refused in one way or understood, and what is chosen shows."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from ttexplore import Exploration
+from ttexplore.cli import main
+from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.options import OPTIONS, parse_options
+from ttexplore.passes.pipeline import PIPELINE
+
+GEMM = "notebooks/kernels/gemm.py::matmul"
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("not for you")
+
+
+def endless() -> list[Any]:
+    one: list[Any] = []
+    one.append(one)
+    return one
+
+
+SCALARS: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2, 3, 8, 2**31, 2**63, 10**30, 10**5000, -(2**70), 1.5, 2.0, -0.0, math.nan,
+    math.inf, -math.inf, 1e308, 1j, np.int64(2), np.int8(-1), np.uint64(2**63), np.float32(2.5), np.float64("nan"),
+    np.bool_(True), np.str_("strided"), np.array(3), np.array([2, 2]), np.array(["x", None], dtype=object),
+    np.zeros((2, 0)), ml_dtypes.bfloat16(2), np.datetime64("2020-01-01"), "", " ", "2", "2.5", "8x8", "8x", "xx",
+    "0x0", "4,4", ",", "banana", "None", "null", "NaN", "true", "(2, 2)", "[[1]]", "{}", '{"A": 1}', "{[1]: 2}",
+    "[" * 300, "9" * 5000, "\0", "é\n", "lambda: 1", "x" * 100_000, "block_linear(", "block_linear(0)",
+    "block_linear(²)", "strided(2)", b"2", bytearray(b"2"), object(), Unprintable(), object, len, lambda: 1, sys,
+    Path("x"), slice(2), range(3), range(10**30), iter([1]), ...,
+)  # fmt: skip
+CONTAINERS: tuple[Any, ...] = (
+    (), [], {}, set(), {1, 2}, frozenset({3}), (1,), (2, 2), [2, 2], (2, 2, 2), (0, 0), (-1, 2), (1.5, 2), ("2", "2"),
+    (True, True), (None, None), ((1, 1), (2, 2)), [((0, 0), (1, 1))], [((0, 0), (1, 1)), ((1, 1), (2, 2))], [(0, 1)],
+    [((9, 9), (99, 99))], [[[0, 0], [1, 1]]], [((0, 0), None)], [((10**30, 0), (10**30, 0))], endless(),
+    [[[[[[[[[[1]]]]]]]]]], {"A": 1}, {"A": "L1"}, {"A": "l2"}, {"A": None}, {"A": {}}, {"A": {"memory": 5}},
+    {"A": {"shard": "hight"}}, {"A": {5: 5}}, {"A": {"shard": "height", "grid": [0]}},
+    {"A": {"shard": "height", "grid": "x"}}, {"A": {"grid": {1}}}, {"A": {"nd_shard": 5}},
+    {"A": {"nd_shard": {"axes": [0], "grid": [0], "shard_shape_elems": [32, 32]}}},
+    {"A": {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [0]}}},
+    {"A": {"nd_shard": {"axes": "x", "grid": 1}}}, {"A": {"nd_shard": {"axes": [9], "grid": [2]}}},
+    {"A": {"nd_shard": {"axes": [0], "grid": [2], "align_tiles": "yes"}}}, {"A": {"tile_shape": 5}},
+    {"A": {"tile_shape": [16, 16]}}, {"A": {"dtype": 5}}, {"A": {"dtype": "bfp9"}}, {"A": {"halo": [1]}},
+    {"A": {"dtype": np.float32}}, {"A": {"order": ["row_major"]}}, {"A": {"layout": None}},
+    {"A": {"page": 1, "through": 2}}, {"A": T.TTShard(0, placement="L1")}, {"A": {"memory": "L1", "shrd": 1}},
+    {"Z": "L1"}, {5: "L1"}, {None: None}, {("A",): 1}, {"A_shared": 3}, {"A_shared": 2.5}, {"A_shared": "3"},
+    {"A_shared": 10**30}, {"A_shared": np.int64(3)}, {"A_shred": 3}, {"A_shared": {}}, {"A_shared": True},
+    {(0, 0): [0]}, {(0, 0): 0}, {(0, 0): [0, 0]}, {(0, 0): {0}}, {"(0, 0)": [0, 1, 2, 3]},
+    {(0, 0): [[0, 0], [1, 0], (0, 1), (1, 1)]}, {(0, 0): [None]}, {(0, 0): [True]}, {(0, 0): ["0"]}, {(0,): [0]},
+    {0: [0]}, {(0, 0): range(10**12)}, {(0, 0): np.arange(4)},
+    {(np.int64(0), np.int64(0)): [np.int64(n) for n in range(4)]}, {(99, 99): [0, 1, 2, 3]}, {(-1, 0): [0]},
+    [((0, 0), [0]), ((0, 0), [1])], [((0, 0), [0, 1, 2, 3])], [5], [[5, 5]], [(0, 0, 0)], OrderedDict(A="L1"),
+    {"A": [1, 2]}, {"A": [[["L1"]]]}, {"A": "x" * 10_000},
+)  # fmt: skip
+HOSTILE = (*SCALARS, *CONTAINERS)
+
+
+@pytest.fixture(scope="module")
+def gemm() -> Exploration:
+    return ttx.explore(GEMM, M=64, N=64, K=32, block_M=32, block_N=32, block_K=32)
+
+
+def test_every_option_of_a_pass_has_its_reading() -> None:
+    of_passes = {name: default for step in PIPELINE for name, default in step.options.items()}
+    assert set(OPTIONS) == set(of_passes)
+    for name, default in of_passes.items():
+        assert OPTIONS[name].parse(default) == default
+        assert OPTIONS[name].meaning
+
+
+def outcome(make: Callable[[], Any]) -> TTExploreError | None:
+    """The error of ours that it ends in, if it does; any other error is raised."""
+    try:
+        return getattr(make(), "error", None)
+    except TTExploreError as error:
+        return error
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_hostile_values(name: str, gemm: Exploration) -> None:
+    """Each is rejected with a code and with what to do; or it is read, and the kernel is lowered or rejected so."""
+    for value in HOSTILE:
+        error = outcome(lambda value=value: OPTIONS[name].parse(value))
+        if error is None and OPTIONS[name].parse(value) is not None:
+            error = outcome(lambda value=value: gemm.fork(**{name: value}))
+        if error is not None:
+            assert error.code, error.message
+            assert error.hint, error.message
+            assert len(str(error)) < 700, error.message
+
+
+def test_the_same_words_everywhere(gemm: Exploration, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python, the command line and fork say the same of a wrong value, and naming an option that there is not."""
+    for options in ({"cores": "banana"}, {"stages": "1.5"}, {"polcy": "strided"}, {"math_fidelity": "hifi2"}):
+        said = [str(outcome(lambda given=options: parse_options(given)))]
+        said.append(str(outcome(lambda given=options: ttx.explore(GEMM, options=given))))
+        said.append(str(outcome(lambda given=options: gemm.fork(**given))))
+        [(name, text)] = options.items()
+        assert main(["run", GEMM, "--option", f"{name}={text}"]) == 2
+        said.append(capsys.readouterr().err.strip().removeprefix("UsageError: "))
+        assert len(set(said)) == 1, said
+        assert name in said[0]
+    assert "did you mean HiFi2?" in said[0]
+
+
+@pytest.mark.parametrize("options", [5, "stages", [("stages", 2)], {5: 1}, {None: 1}, {("stages",): 2}, {"": 1}])
+def test_what_are_no_options(options: Any) -> None:
+    with pytest.raises(UsageError):
+        ttx.explore(GEMM, options=options)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "means"),
+    [
+        ("cores", "8x4", (8, 4)), ("cores", "8,4", (8, 4)), ("cores", [np.int64(8), 4], (8, 4)),
+        ("cores", np.array([8, 4]), (8, 4)), ("stages", np.int64(2), 2), ("stages", " 3 ", 3), ("stages", "", None),
+        ("dst_full_sync", np.bool_(True), True), ("dst_full_sync", "false", False),
+        ("policy", np.str_("strided"), "strided"),
+        ("match", "5", "5"), ("work_lists", '{"(0, 0)": [0, 1]}', {(0, 0): [0, 1]}),
+        ("order", "block-linear(2)", "block-linear(2)"),
+        ("core_ranges", "[[[0, 0], [1, 1]]]", (((0, 0), (1, 1)),)), ("cb_depth", {"a": np.int8(3)}, {"a": 3}),
+    ],
+)  # fmt: skip
+def test_values_and_texts(name: str, given: Any, means: Any) -> None:
+    read = OPTIONS[name].parse(given)
+    assert read == means
+    assert type(read) is type(means)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("cores", 8, "cores is 8\n  hint: did you mean (8, 1)? cores takes (columns, rows), integers of at least 1"),
+        ("stages", 1.5, "stages is 1.5\n  hint: did you mean 2? stages takes a whole number of at least 1"),
+        ("stages", True, "stages is True\n  hint: did you mean 1? stages takes"),
+        ("stages", 10**4000, "stages is 1000000"),
+        ("dst_full_sync", 1, "dst_full_sync is 1\n  hint: did you mean True?"),
+        ("policy", "Strided", "there is no policy 'Strided'\n  hint: did you mean strided?"),
+        ("policy", 5, "policy is 5\n  hint: policy takes one of contiguous"),
+        ("cb_depth", 3, "cb_depth is 3\n  hint: cb_depth takes a dictionary by the names of circular buffers"),
+        ("cb_depth", {"a": 2.5}, "the depth of a is 2.5\n  hint: did you mean 2?"),
+        ("layouts", {"A": {"memry": "L1"}}, "there is no key of the layout of A 'memry'\n  hint: did you mean memory?"),
+        ("layouts", {"A": 5}, "the layout of A is 5\n  hint: the layout of A takes a TTShard"),
+        ("core_ranges", 5, "core_ranges is 5\n  hint: core_ranges takes rectangles of cores"),
+        ("match", ["A"], "match is ['A']\n  hint: match takes the name of a tensor"),
+    ],
+)  # fmt: skip
+def test_messages(name: str, given: Any, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        OPTIONS[name].parse(given)
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,139 @@
+"""Values as users give them: NumPy's numbers count as Python's, text is read in one way, and what is wrong is shown."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ttexplore.errors import UsageError, shown, unknown
+
+# Whatever counts something: sizes, depths, cores. Numbers of 32 bits are also what kernels take.
+LARGEST = 2**31 - 1
+# Nothing that is asked for is nested deeper; what is stays as it is, and is refused where it is read.
+_DEEPEST = 8
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """`value` with NumPy's numbers, texts and arrays as Python's, inside of lists, tuples and dictionaries too."""
+    # Without NumPy, which takes time to load, no value is of it.
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
+        value = value.tolist()
+    if depth == _DEEPEST:
+        return value
+    match value:
+        case str():
+            return str(value)
+        case list() | tuple():
+            items = [plain(one, depth + 1) for one in cast(Sequence[Any], value)]
+            return tuple(items) if isinstance(value, tuple) else items
+        case Mapping():
+            return {plain(key, depth + 1): plain(one, depth + 1) for key, one in cast(Mapping[Any, Any], value).items()}
+        case _:
+            return value
+
+
+def read_text(text: str) -> Any:
+    """What a text means as a value: JSON or Python, a tuple where there are commas, else the text itself; None where
+    there is nothing."""
+    text = text.strip()
+    if not text:
+        return None
+    for read in (json.loads, ast.literal_eval):
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return read(text)
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if "," in text and text[0] not in "([{":
+        return tuple(read_text(part) for part in text.split(",") if part.strip())
+    return text
+
+
+def wrong(what: str, given: Any, takes: str, meant: str = "") -> UsageError:
+    """The error for a value that `what` does not take; `meant` is the nearest one that it does."""
+    return UsageError(
+        f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
+    )
+
+
+def whole(what: str, given: Any, least: int = 1, most: int = LARGEST) -> int:
+    """`given` as a whole number from `least` to `most`. Raises UsageError."""
+    given = plain(given)
+    if isinstance(given, int) and not isinstance(given, bool) and least <= given <= most:
+        return given
+    if most == LARGEST:
+        raise wrong(what, given, f"a whole number of at least {least}", _nearest(given, least, most))
+    raise wrong(what, given, f"a whole number from {least} to {most}", _nearest(given, least, most))
+
+
+def _nearest(given: Any, least: int, most: int) -> str:
+    """The whole number within the bounds that is nearest to a number that is none of them."""
+    match given:
+        case int():
+            return str(min(max(int(given), least), most))
+        case float() if math.isfinite(given):
+            return str(min(max(round(given), least), most))
+        case _:
+            return ""
+
+
+def wholes(what: str, given: Any, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
+    """`given` as a tuple of integers, `count` of them; one number stands for a tuple of it. Raises UsageError."""
+    given = plain(given)
+    numbers = cast(Sequence[Any], given) if isinstance(given, list | tuple) else (given,)
+    if (
+        not numbers
+        or count not in (None, len(numbers))
+        or not all(isinstance(one, int) and not isinstance(one, bool) and least <= one <= LARGEST for one in numbers)
+    ):
+        from_here = f" of at least {least}" if least > -LARGEST else ""
+        raise wrong(what, given, f"{f'{count} ' if count is not None else ''}integers{from_here}")
+    return tuple(numbers)
+
+
+def flag(what: str, given: Any) -> bool:
+    """`given`, if it is true or false. Raises UsageError."""
+    given = plain(given)
+    if not isinstance(given, bool):
+        raise wrong(what, given, "True or False", str(bool(given)) if given in (0, 1) else "")
+    return given
+
+
+def named(what: str, given: Any, accepted: Iterable[str]) -> Any:
+    """`given`, if it is one of the names. Raises UsageError."""
+    given, names = plain(given), tuple(accepted)
+    if not isinstance(given, str):
+        raise wrong(what, given, f"one of {', '.join(names)}")
+    if given not in names:
+        raise unknown(what, given, names)
+    return given
+
+
+def dictionary(what: str, given: Any, keys: str, example: str) -> dict[str, Any]:
+    """`given` as a dictionary whose keys are texts, and no NumPy in it. Raises UsageError."""
+    given = plain(given)
+    if not isinstance(given, Mapping):
+        raise wrong(what, given, f"a dictionary by {keys}, for example {example}")
+    for key in (made := dict(cast(Mapping[Any, Any], given))):
+        if not isinstance(key, str):
+            raise wrong(f"a key of {what}", key, f"{keys}, for example {example}")
+    return made
+
+
+def seconds(what: str, given: Any) -> float | None:
+    """A time limit in seconds, None where none is given. Raises UsageError for what is no such number."""
+    given = plain(given)
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= _LONGEST_SECONDS:
+        raise wrong(what, given, f"a number of seconds above 0, at most {_LONGEST_SECONDS:,}")
+    return float(given)
+
+
+# A month; clocks of the system do not count much further.
+_LONGEST_SECONDS = 2_592_000

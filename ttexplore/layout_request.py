@@ -1,0 +1,196 @@
+"""What may be asked for a tensor's layout, by annotations and by the option `layouts`: checked here, decided by A1."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from ttexplore.errors import Unsupported, UsageError, shown
+from ttexplore.given import dictionary, flag, named, plain, wholes, wrong
+from ttexplore.record import Span
+
+_LAYOUT_KEYS = (
+    "memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo", "page", "through",
+)  # fmt: skip
+_ND_SHARD_KEYS = (
+    "axes", "grid", "shard_shape_elems", "order", "align_tiles", "projected_grid", "projected_shard_tiles",
+)  # fmt: skip
+_MEMORIES = ("DRAM", "L1")
+_ORDERS = ("row_major", "column_major")
+TILE = 32
+
+
+@dataclass(frozen=True)
+class TTShard:
+    """How a tensor is cut into tiles and divided among cores: ``T.TTShard(axis=0, tiles=("rows", 32))``.
+
+    `axis` is the dimension (or a tuple of them) that is divided; `tiles` names its tiles, whose edge is 32; `placement`
+    is ``"DRAM"``, where the tiles are interleaved over the banks, or ``"L1"``, where each core holds a shard. `order`
+    is the order in which shards go to the cores, `faces` the order inside of a tile, ``"16x16"``.
+
+    Raises UsageError for other values, Unsupported for a tile that the chip does not have.
+    """
+
+    axis: int | tuple[int, ...]
+    tiles: tuple[str | int, ...] = ("rows", "cols", TILE)
+    placement: str = "DRAM"
+    order: str = "row_major"
+    faces: str = "16x16"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", plain(self.axis))
+        if not self.axes:
+            raise UsageError("TTShard: no axis is given", hint="give a dimension, 0 is the first, or a tuple")
+        wholes("TTShard: axis", self.axes)
+        tiles = plain(self.tiles)
+        if not isinstance(tiles, list | tuple):
+            raise wrong("TTShard: tiles", tiles, f'a tuple, for example ("rows", "cols", {TILE})')
+        for part in cast(Iterable[Any], tiles):
+            if isinstance(part, int) and part != TILE:
+                raise Unsupported(f"TTShard: tiles of {part}", hint=f"a tile is {TILE}x{TILE}")
+            if not isinstance(part, int):
+                named("kind of tiles", part, ("rows", "cols"))
+        named("placement", self.placement, _MEMORIES)
+        named("order", self.order, _ORDERS)
+        if self.faces != "16x16":
+            raise Unsupported(f"TTShard: faces of {shown(self.faces)}", hint="the four faces of a tile are 16x16")
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return self.axis if isinstance(self.axis, tuple) else (self.axis,)
+
+
+@dataclass(frozen=True)
+class LayoutRequest:
+    """What is asked for a tensor's layout; None where nothing is.
+
+    `axes` are the dimensions to divide and `grid` into how many parts each, `shard_shape` the elements of a part along
+    each of them. `shard` is the same by the SDK's names for two dimensions: height, width, block. `page` is what a page
+    of the tensor is: a tile, or a row, and `through` how rows become tiles. `span` is the line that asks, None for an
+    option.
+    """
+
+    memory: Literal["dram", "l1"] | None = None
+    sharded: bool | None = None
+    shard: Literal["height", "width", "block"] | None = None
+    axes: tuple[int, ...] | None = None
+    grid: tuple[int, ...] | None = None
+    shard_shape: tuple[int, ...] | None = None
+    aligned: bool = True
+    order: Literal["row_major", "column_major", "match_shard"] | None = None
+    projected_grid: tuple[int, ...] | None = None
+    projected_shard_tiles: tuple[int, ...] | None = None
+    dtype: str | None = None
+    page: Literal["tile", "row"] | None = None
+    through: Literal["tilize", "runs"] | None = None
+    span: Span | None = None
+
+    def merged(self, later: LayoutRequest) -> LayoutRequest:
+        """This request, with what a later one asks for instead."""
+        defaults = LayoutRequest()
+        changes = {
+            field.name: value
+            for field in dataclasses.fields(self)
+            if (value := getattr(later, field.name)) != getattr(defaults, field.name)
+        }
+        return dataclasses.replace(self, **changes)
+
+
+def layout_request(tensor: str, given: Any, span: Span | None = None) -> LayoutRequest:
+    """What is asked for `tensor`: a TTShard, a dictionary of layout keys, or ``"DRAM"`` or ``"L1"`` alone.
+
+    Raises UsageError for unknown keys and values, Unsupported for halos and tiles that the chip does not have.
+    """
+    match given:
+        case LayoutRequest():
+            return given
+        case TTShard():
+            return _of_shard(given, span)
+        case str():
+            return LayoutRequest(_memory(given), span=span)
+        case Mapping():
+            return _of_keys(tensor, dictionary(f"the layout of {tensor}", given, "keys", '{"memory": "L1"}'), span)
+        case _:
+            raise wrong(f"the layout of {tensor}", given, 'a TTShard, a dictionary, "DRAM" or "L1"')
+
+
+def _memory(given: Any) -> Any:
+    return named("memory", given.upper() if isinstance(given, str) else given, _MEMORIES).lower()
+
+
+def _of_shard(given: TTShard, span: Span | None) -> LayoutRequest:
+    if given.placement == "DRAM":
+        if given.order != "row_major":
+            raise Unsupported(
+                f"tiles in DRAM in {given.order} order", hint="the SDK stores tiles row by row: leave order out"
+            )
+        return LayoutRequest("dram", False, span=span)
+    order: Any = None if given.order == "row_major" else given.order
+    return LayoutRequest("l1", True, axes=given.axes, order=order, span=span)
+
+
+def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutRequest:
+    _known(f"the layout of {tensor}", given, _LAYOUT_KEYS)
+    if given.get("halo"):
+        raise Unsupported(
+            f"the layout of {tensor} asks for a halo {shown(given['halo'])}",
+            hint="shards do not overlap on this chip: read the neighbours' tiles through the tensor instead",
+        )
+    facts: dict[str, Any] = {}
+    if (memory := given.get("memory")) is not None:
+        facts["memory"] = _memory(memory)
+    match named("layout", given.get("layout", "row_major"), ("interleaved", "sharded", *_ORDERS)):
+        case "interleaved" | "sharded" as arrangement:
+            facts["sharded"] = arrangement == "sharded"
+        case "column_major":
+            raise Unsupported(f"{tensor} in column_major order", hint="the SDK stores tiles row by row")
+        case _:
+            pass
+    if wholes(f"tile_shape of {tensor}", given.get("tile_shape", (TILE, TILE))) != (TILE, TILE):
+        raise Unsupported(f"tiles of {shown(given['tile_shape'])} for {tensor}", hint=f"a tile is {TILE}x{TILE}")
+    if (shard := given.get("shard")) is not None:
+        facts |= {"sharded": True, "shard": named("shard", shard, ("height", "width", "block"))}
+    if (grid := given.get("grid")) is not None:
+        facts["grid"] = wholes(f"the grid of {tensor}", grid, least=1)
+    if (order := given.get("order")) is not None:
+        facts["order"] = named("order", order, (*_ORDERS, "match_shard"))
+    if (dtype := given.get("dtype")) is not None:
+        facts["dtype"] = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
+    if (page := given.get("page")) is not None:
+        facts["page"] = named("page", page, ("tile", "row"))
+    if (through := given.get("through")) is not None:
+        facts["through"] = named("through", through, ("tilize", "runs"))
+    if (nd_shard := given.get("nd_shard")) is not None:
+        facts |= {"sharded": True} | _of_nd_shard(tensor, nd_shard)
+    if facts.get("sharded") and "memory" not in facts:
+        facts["memory"] = "l1"
+    return LayoutRequest(**facts, span=span)
+
+
+def _of_nd_shard(tensor: str, given: Any) -> dict[str, Any]:
+    what = f"nd_shard of {tensor}"
+    given = dictionary(what, given, "keys", "{'axes': [0, 1], 'grid': [2, 4]}")
+    _known(what, given, _ND_SHARD_KEYS)
+    for needed in ("axes", "grid"):
+        if needed not in given:
+            raise UsageError(f"{what} has no {needed}", hint="nd_shard={'axes': [0, 1], 'grid': [2, 4]}")
+    axes = wholes(f"{what}: axes", given["axes"])
+    facts: dict[str, Any] = {"axes": axes, "grid": wholes(f"{what}: grid", given["grid"], len(axes), least=1)}
+    if (elements := given.get("shard_shape_elems")) is not None and elements != []:
+        facts["shard_shape"] = wholes(f"{what}: shard_shape_elems", elements, least=1)
+    if (order := given.get("order")) is not None:
+        if order == "block_linear":
+            raise Unsupported(f"{what}: tiles in the order {order}", hint="tiles of a shard lie row by row")
+        facts["order"] = named(f"order of {what}", order, (*_ORDERS, "match_shard"))
+    facts["aligned"] = flag(f"{what}: align_tiles", given.get("align_tiles", True))
+    for key in ("projected_grid", "projected_shard_tiles"):
+        if given.get(key) is not None:
+            facts[key] = wholes(f"{what}: {key}", given[key], 2)
+    return facts
+
+
+def _known(what: str, given: Iterable[str], accepted: tuple[str, ...]) -> None:
+    for key in given:
+        named(f"key of {what}", key, accepted)

@@ -1,0 +1,254 @@
+"""The options of the passes: what each means, which values it takes, and how they are read. One home for all of it.
+
+The same reading serves `explore(options=...)` and `fork`, annotations in the kernel, the command line and the
+explorer's What if: an option is given as a value or as its text, ``(8, 4)`` or ``"8x4"``. Wrong values are rejected
+here, before anything is lowered; the passes reject what does not go with the kernel or the chip.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from ttexplore.errors import UsageError, shown, unknown
+from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
+from ttexplore.layout_request import layout_request
+from ttexplore.plan import Mode, Policy
+from ttexplore.record import OptionForm
+
+POLICIES: tuple[str, ...] = get_args(Policy)
+ORDERS = ("row_major", "column_major", "block_linear", "z_order")
+FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
+# The edge of the squares of block_linear, where it is not given.
+_DEFAULT_BLOCK = 4
+# A list longer than this is not one that somebody wrote or a kernel can have.
+_MOST_ITEMS = 1 << 20
+_LISTED_ITEMS = 16
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a pass. `read` makes its value of one that is given, and raises UsageError; `example` is a text."""
+
+    name: str
+    meaning: str
+    read: Callable[[str, Any], Any]
+    example: str = ""
+    choices: tuple[Any, ...] = ()
+    policy: str = ""
+    # Texts are its values, so they are not read as numbers or lists.
+    of_text: bool = False
+
+    def parse(self, given: Any) -> Any:
+        """The value that is meant, None where the choice is left to the pass. Raises UsageError."""
+        given = plain(given)
+        if isinstance(given, str):
+            given = (given.strip() or None) if self.of_text else read_text(given)
+        return None if given is None else self.read(self.name, given)
+
+
+def _number(name: str, given: Any) -> int:
+    return whole(name, given)
+
+
+def _pair(least: int, first: str, second: str) -> Callable[[str, Any], tuple[int, int]]:
+    def read(name: str, given: Any) -> tuple[int, int]:
+        if isinstance(given, str) and (size := re.fullmatch(r"\s*(\d{1,9})\s*x\s*(\d{1,9})\s*", given)):
+            given = (int(size[1]), int(size[2]))
+        takes = f"({first}, {second}), integers of at least {least}, for example {OPTIONS[name].example}"
+        if not isinstance(given, list | tuple):
+            is_count = isinstance(given, int) and not isinstance(given, bool) and least <= given <= LARGEST
+            raise wrong(name, given, takes, str((given, least)) if is_count else "")
+        try:
+            return cast(tuple[int, int], wholes(name, given, 2, least=least))
+        except UsageError:
+            raise wrong(name, cast(Any, given), takes) from None
+
+    return read
+
+
+def _one_of(*names: str) -> Callable[[str, Any], str]:
+    def read(name: str, given: Any) -> str:
+        return named(name, given, names)
+
+    return read
+
+
+def _policy(name: str, given: Any) -> str:
+    text = _text(name, given, POLICIES)
+    base, _, rest = text.replace("-", "_").partition("(")
+    if base not in POLICIES or (rest and base != "block_linear"):
+        raise unknown(name, given, POLICIES)
+    if rest:
+        parse_order(text)
+    return text
+
+
+def _order(name: str, given: Any) -> str:
+    text = _text(name, given, ORDERS)
+    parse_order(text)
+    return text
+
+
+def _text(name: str, given: Any, example: Sequence[str]) -> str:
+    if not isinstance(given, str):
+        raise wrong(name, given, f"one of {', '.join(example)}")
+    return given
+
+
+def parse_order(text: str) -> tuple[str, int | None]:
+    """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for what is no order."""
+    name, _, rest = text.replace("-", "_").partition("(")
+    if name not in ORDERS:
+        raise unknown("order", text, [*ORDERS, "block_linear(k)"])
+    if name != "block_linear":
+        if rest:
+            raise UsageError(f"the order {name} takes no number", hint=f"write {name}")
+        return name, None
+    edge = rest.removesuffix(")") if rest else str(_DEFAULT_BLOCK)
+    if not (edge.isascii() and edge.isdecimal() and len(edge) < 10) or int(edge) < 1:
+        raise UsageError(f"{shown(text)} names no square of blocks", hint="write block_linear(k) with k of at least 1")
+    return name, int(edge)
+
+
+def _tensor(name: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise wrong(name, given, "the name of a tensor that is sharded in L1, for example A")
+    return given
+
+
+def _core(given: Any) -> tuple[int, int]:
+    given = read_text(given) if isinstance(given, str) else given
+    if not isinstance(given, list | tuple):
+        raise wrong("a core", given, "(x, y)")
+    return cast(tuple[int, int], wholes("a core", cast(Any, given), 2, least=0))
+
+
+def _core_ranges(name: str, given: Any) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+    if not isinstance(given, list | tuple):
+        raise wrong(name, given, f"rectangles of cores, for example {OPTIONS[name].example}")
+    return tuple(_core_range(one) for one in cast(Sequence[Any], given))
+
+
+def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    try:
+        first, last = given
+        return _core(first), _core(last)
+    except (TypeError, ValueError, UsageError):
+        raise UsageError(
+            f"{shown(given)} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
+        ) from None
+
+
+def _work_lists(name: str, given: Any) -> dict[tuple[int, int], list[Any]]:
+    if not isinstance(given, Mapping | list | tuple):
+        raise wrong(name, given, "{(x, y): [item, ...]} or [((x, y), [item, ...]), ...]")
+    pairs = cast(Any, given.items() if isinstance(given, Mapping) else given)
+    work: dict[tuple[int, int], list[Any]] = {}
+    for entry in pairs:
+        try:
+            at, items = entry
+            core = _core(at)
+            if not isinstance(items, list | tuple | range) or len(cast(Sequence[Any], items)) > _MOST_ITEMS:
+                raise ValueError
+            listed = list(cast(Sequence[Any], items))
+        except (TypeError, ValueError, OverflowError, UsageError):
+            raise UsageError(
+                f"{shown(entry)} is no work list", hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]"
+            ) from None
+        if core in work:
+            raise UsageError(f"core {core} has two work lists", hint="join them")
+        work[core] = listed
+    return work
+
+
+def _depths(name: str, given: Any) -> dict[str, int]:
+    depths = dictionary(name, given, "the names of circular buffers in the plan", OPTIONS[name].example)
+    return {buffer: whole(f"the depth of {buffer}", depth) for buffer, depth in depths.items()}
+
+
+def _layouts(name: str, given: Any) -> dict[str, Any]:
+    layouts = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
+    for tensor, asked in layouts.items():
+        layout_request(tensor, asked)
+    return layouts
+
+
+_YES_OR_NO = (False, True)
+_ENGINES = ("auto", "fpu", "sfpu")
+
+# A and A_shared are a tensor and a circular buffer of the example.
+OPTIONS: dict[str, Option] = {
+    one.name: one
+    for one in (
+        Option("layouts", "where tensors lie", _layouts, '{"A": {"shard": "height"}}'),
+        Option("stages", "the blocks that each circular buffer of the reader holds", _number, "3"),
+        Option("cb_depth", "the blocks that single circular buffers hold", _depths, '{"A_shared": 3}'),
+        Option("chunk_k_tiles", "tiles along the summed dimension that operands of products hold", _number, "2"),
+        Option("math_fidelity", "how much of the mantissas the FPU multiplies", _one_of(*FIDELITIES), "",
+               FIDELITIES, of_text=True),
+        Option("accumulate", "how an accumulator larger than DST survives a loop", _one_of("reload", "l1"), "",
+               ("reload", "l1"), of_text=True),
+        Option("accumulate_dtype", "the width of DST", _one_of("auto", "float32", "bfloat16"), "",
+               ("auto", "float32", "bfloat16"), of_text=True),
+        Option("dst_full_sync", "DST as one piece, twice as large, without overlap of packing", flag, "", _YES_OR_NO),
+        Option("policy", "which core gets which work items", _policy, "", POLICIES, of_text=True),
+        Option("order", "the order of the work items", _order, "column_major", of_text=True),
+        Option("cores", "the cores that may work", _pair(1, "columns", "rows"), "(2, 2)"),
+        Option("core_offset", "the first of these cores", _pair(0, "x", "y"), "(1, 0)"),
+        Option("core_ranges", "the cores that may work, as rectangles", _core_ranges, "[((0, 0), (1, 1))]"),
+        Option("work_lists", "the work items of each core", _work_lists, policy="explicit"),
+        Option("rectangle", "the blocks of each core", _pair(1, "columns", "rows"), "(2, 1)", policy="rectangular"),
+        Option("stride", "how many cores work items are dealt out to", _number, "2", policy="strided"),
+        Option("match", "the tensor whose shards the work goes to", _tensor, "A", policy="match_shard", of_text=True),
+        Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
+               get_args(Mode), of_text=True),
+        Option("eltwise", "the engine of element-wise operations", _one_of(*_ENGINES), "", _ENGINES, of_text=True),
+        Option("epilogue", "where operations on the result of a loop run", _one_of("fused", "separate"), "",
+               ("fused", "separate"), of_text=True),
+        Option("subblock", "tiles of a product that are computed at once", _pair(1, "rows", "columns"), "(1, 2)"),
+    )
+}  # fmt: skip
+
+
+def parse_options(given: Any) -> dict[str, Any]:
+    """The options that are meant, by name; those that are left to the passes are left out.
+
+    Raises UsageError for what is no dictionary, for a name that no pass has, and for a value that an option does not
+    take: it names the option, the value, and what the option takes.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise wrong("options", given, "a dictionary by names, for example {'policy': 'strided'}")
+    for name in (asked := dict(cast(Mapping[Any, Any], given))):
+        if name not in OPTIONS:
+            raise UsageError(f"no pass has an option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint)
+    parsed = {name: OPTIONS[name].parse(value) for name, value in asked.items()}
+    return {name: value for name, value in parsed.items() if value is not None}
+
+
+def option_text(value: Any) -> str:
+    """A recorded value as it may be written again: words, else JSON, but cores as keys are tuples of Python."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return re.sub(r'"(\(\d+, \d+\))":', r"\1:", json.dumps(value))
+
+
+def option_forms(work_items: int) -> dict[str, OptionForm]:
+    """How each option is given, for a kernel with so many work items."""
+    items = [str(item) for item in range(min(work_items, _LISTED_ITEMS + 1))]
+    if work_items > _LISTED_ITEMS:
+        items = [*items[:2], "...", str(work_items - 1)]
+    half = -(-len(items) // 2)
+    lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
+    return {
+        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy)
+        for one in OPTIONS.values()
+    }
+
+
+__all__ = ["OPTIONS", "Option", "option_forms", "option_text", "parse_options", "parse_order"]
