@@ -91,7 +91,7 @@ def test_pairs() -> None:
          "wormhole_n150 has 8x9 workers, not 9x9\n"
          "  hint: give (columns, rows) within that, or another number of harvested ones"),
         (["run", "k.py::f", "--target", "wormhole_n15"],
-         "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? known are wormhole_n150, "
+         "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? use one of wormhole_n150, "
          "wormhole_n300, blackhole_p100, blackhole_p150"),
         (["run", "k.py::f", "--seed", "one"],
          "argument --seed: invalid int value: 'one'\n  hint: see: ttexplore run --help"),

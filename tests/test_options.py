@@ -20,6 +20,7 @@ from ttexplore.cli import main
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.options import OPTIONS, parse_options
 from ttexplore.passes.pipeline import PIPELINE
+from ttexplore.target import get_target
 
 GEMM = "notebooks/kernels/gemm.py::matmul"
 
@@ -165,3 +166,84 @@ def test_messages(name: str, given: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         OPTIONS[name].parse(given)
     assert str(caught.value).startswith(message)
+
+
+ARGUMENTS: dict[str, Callable[[Exploration, Any], Any]] = {
+    "seed": lambda ex, value: ex.run(seed=value, backend="interpreter"),
+    "backend": lambda ex, value: ex.run(backend=value),
+    "arithmetic": lambda ex, value: ex.run(arithmetic=value, backend="interpreter"),
+    "time_limit_seconds": lambda ex, value: ex.run(time_limit_seconds=value, backend="interpreter"),
+    "device": lambda ex, value: ex.run(device=value, backend="interpreter"),
+    "inputs": lambda ex, value: ex.run(value, backend="interpreter"),
+    "one input": lambda ex, value: ex.run([value, value], backend="interpreter"),
+    "named input": lambda ex, value: ex.check({"A": value, "B": value}),
+    "sizes": lambda ex, value: ex.reference(sizes=value),
+    "code": lambda ex, value: ex.timeline(code={"compute": value}) if not isinstance(value, str) else None,
+    "target": lambda ex, value: ex.fork(target=value),
+    "grid": lambda _, value: get_target("wormhole_n150", grid=value),
+    "harvested": lambda _, value: get_target("wormhole_n150", harvested=value),
+    "at": lambda ex, value: ex.fork(at=value, policy="strided"),
+    "step": lambda ex, value: ex.steps[value],
+    "kind": lambda ex, value: ex.inputs(kind=value),
+    "kernel": lambda _, value: ttx.explore(value),
+    "graph": lambda ex, value: ex.dot(value),
+    "line": lambda ex, value: ex.history(value),
+    "text": lambda ex, value: ex.find(value),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_hostile_arguments(name: str, gemm: Exploration) -> None:
+    for value in HOSTILE:
+        error = outcome(lambda value=value: ARGUMENTS[name](gemm, value))
+        assert error is None or (error.code and error.hint), str(error)
+
+
+@pytest.mark.parametrize("value", ["x", 64.5, None, True, [64], {}, -64, 0, 10**30, math.nan, b"64", np.array([64])])
+def test_hostile_kernel_arguments(value: Any) -> None:
+    error = outcome(lambda: ttx.explore(GEMM, M=value, N=64, K=32))
+    assert error is not None or value is True
+    assert error is None or error.code, str(error)
+
+
+def test_numbers_of_numpy_are_kernel_arguments() -> None:
+    sizes: dict[str, Any] = {"M": np.int64(64), "N": np.uint8(64), "K": np.int32(32)}
+    seed: Any = np.int64(3)
+    exploration = ttx.explore(GEMM, **sizes)
+    assert exploration.plan.layouts[0].shape == (64, 32)
+    assert exploration.run(seed=seed, backend=np.str_("interpreter")).passed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--seed", "-1"], "seed is -1\n  hint: did you mean 0? seed takes a whole number from 0 to"),
+        (["--seed", "1.5"], "argument --seed: invalid int value: '1.5'"),
+        (["--option", "stages=0"], "stages is 0"),
+        (["--option", "cores=0x2"], "cores is (0, 2)"),
+        (
+            ["--option", 'cb_depth={"a": 3}'],
+            "there is no circular buffer 'a'\n  hint: use one of C_local_out, A_shared",
+        ),
+        (["--grid", "0x2"], "wormhole_n150 has 8x9 workers, not 0x2"),
+        (["--inputs", "onse"], "there is no kind of inputs 'onse'\n  hint: did you mean ones?"),
+    ],
+)
+def test_wrong_words_are_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("run", "check"):
+        assert main([command, GEMM, "M=64", "N=64", "K=32", *words]) == 2
+        assert capsys.readouterr().err.startswith(f"UsageError: {message}")
+
+
+def test_a_wrong_option_that_a_pass_rejects_is_wrong_use_of_show_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", GEMM, "M=64", "N=64", "K=32", "--option", 'layouts={"Z": "L1"}']) == 2
+    assert "there is no tensor 'Z'" in capsys.readouterr().out
+
+
+def test_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["show", "--help"])
+    shown = capsys.readouterr().out
+    for name, one in OPTIONS.items():
+        assert f"  {name} " in shown
+        assert one.meaning in shown

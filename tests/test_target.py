@@ -121,12 +121,13 @@ def test_json_both_ways_and_fingerprint() -> None:
     [
         (
             {"target": "wormhole_n15"},
-            "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? known are wormhole_n150, "
+            "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? use one of wormhole_n150, "
             "wormhole_n300, blackhole_p100, blackhole_p150",
         ),
         (
             {"target": "h100"},
-            "there is no target 'h100'\n  hint: known are wormhole_n150, wormhole_n300, blackhole_p100, blackhole_p150",
+            "there is no target 'h100'\n  hint: use one of wormhole_n150, wormhole_n300, blackhole_p100, "
+            "blackhole_p150",
         ),
         (
             {"target": "wormhole_n150", "grid": (9, 4)},

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ttexplore.errors import BackendError, TTExploreError, UsageError
-from ttexplore.options import parse_options
+from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import to_json
 
 if TYPE_CHECKING:
@@ -65,11 +65,18 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command says: text for people, an object for --json, and whether all is well."""
+    """What a command says: text for people, an object for --json, and whether all is well; `error` is what is not."""
 
     text: str
     data: dict[str, Any]
     ok: bool = True
+    error: TTExploreError | None = None
+
+    @property
+    def status(self) -> int:
+        if isinstance(self.error, UsageError):
+            return WRONG_USE
+        return SUCCEEDED if self.ok and self.error is None else WRONG
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,7 +117,7 @@ def _run(words: list[str], as_json: bool) -> int:
         _print_json(answer.data)
     elif answer.text:
         print(answer.text)
-    return SUCCEEDED if answer.ok else WRONG
+    return answer.status
 
 
 def _print_json(data: dict[str, Any]) -> None:
@@ -186,12 +193,23 @@ def make_parser(program: str, description: str) -> argparse.ArgumentParser:
 
 def add_exploration_options(parser: argparse.ArgumentParser) -> None:
     """What can be said of an exploration apart from its kernel: the target, its grid and the options of passes."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "options of passes, for --option:\n" + "\n".join(
+        f"  {one.name:<18}{one.meaning}: {_accepted(one)}" for one in OPTIONS.values()
+    )
     parser.add_argument("--target", default="wormhole_n150", help="the chip (default: %(default)s)")
     parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
     parser.add_argument(
         "--option", metavar="NAME=VALUE", action="append", default=[],
         help="an option of a pass, for example policy=strided; may be repeated",
     )  # fmt: skip
+
+
+def _accepted(option: Option) -> str:
+    """Which texts an option takes."""
+    if option.choices:
+        return ", ".join(map(option_text, option.choices))
+    return f"for example {option.example or '{(0, 0): [0, 1], (1, 0): [2, 3]}'}"
 
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -354,7 +372,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         if isinstance(key, int) and key >= len(exploration.steps):
             raise UsageError(f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
         step = exploration.steps[key]
-        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, step.error is None)
+        return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, error=step.error)
     if arguments.code is not None:
         text = str(exploration.code[arguments.code])
         return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}})
@@ -369,7 +387,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
     data: dict[str, Any] = {**identity, "steps": steps, "plan": to_json(exploration.plan)}
     if error is not None:
         data["error"] = to_json(error.record())
-    return Answer(str(exploration), data, error is None)
+    return Answer(str(exploration), data, error=error)
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Answer:
@@ -415,13 +433,13 @@ def _export(arguments: argparse.Namespace) -> Answer:
 def _save(arguments: argparse.Namespace) -> Answer:
     exploration = _explore(arguments)
     file = str(exploration.save(arguments.output))
-    return Answer(file, {**_identity(exploration), "file": file}, exploration.error is None)
+    return Answer(file, {**_identity(exploration), "file": file}, error=exploration.error)
 
 
 def _report(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
     file = str(exploration.report(arguments.output, run=not arguments.no_run))
-    return Answer(file, {**_identity(exploration), "file": file}, exploration.error is None)
+    return Answer(file, {**_identity(exploration), "file": file}, error=exploration.error)
 
 
 def _freeze(arguments: argparse.Namespace) -> Answer:

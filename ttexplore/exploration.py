@@ -19,6 +19,7 @@ from ttexplore.backends.compare import compare
 from ttexplore.emit import emit
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
+from ttexplore.given import dictionary, wrong
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
@@ -169,6 +170,8 @@ class Exploration(Explored):
         """
         if at is not None:
             step = self.steps[at]
+            if not isinstance(step, Step):
+                raise wrong("at", at, "one step: its number, name or letter, as B1")
             for name in options:
                 if name not in step.options:
                     has = ", ".join(step.options) or "no options"
@@ -195,7 +198,7 @@ class Exploration(Explored):
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
         """The exploration for the sizes that are given, or that the inputs have."""
-        wanted = dict(sizes or {})
+        wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
         tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
         given = given_inputs(inputs, self._tensors(("input", "inout"))) or ()
         for position, (array, tensor) in enumerate(zip(given, tensors, strict=False)):

@@ -13,7 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -24,8 +24,10 @@ from ttexplore.backends.compare import Comparison, Side
 from ttexplore.backends.emulator import Emulator
 from ttexplore.backends.remedy import remedy
 from ttexplore.backends.ttnn import Ttnn
-from ttexplore.errors import TTExploreError, UsageError, unknown
+from ttexplore.errors import TTExploreError, UsageError, shown, unknown
 from ttexplore.files import write_file, write_files
+from ttexplore.given import dictionary, named, path, plain, seconds, whole, wholes, wrong
+from ttexplore.given import text as text_of
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import KERNEL_ROLES, Plan
@@ -118,15 +120,22 @@ class Steps(Sequence[StepT], Generic[StepT]):
 
     def __getitem__(self, key: Any) -> Any:
         """The step. Raises UsageError where there is none of that name or letter."""
-        if isinstance(key, int | slice):
+        key = plain(key)
+        if isinstance(key, slice):
             return self._steps[key]
+        if isinstance(key, int) and not isinstance(key, bool):
+            if not -len(self) <= key < len(self):
+                raise UsageError(f"there is no step {shown(key)}", hint=f"steps are 0 to {len(self) - 1}")
+            return self._steps[key]
+        if not isinstance(key, str):
+            raise UsageError(f"there is no step {shown(key)}", hint="steps have numbers, names and letters, as B1")
         for step in self._steps:
             if key in (step.name, step.letter):
                 return step
         if key in self._pipeline:
             failed = self._steps[-1]
             raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
-        raise UsageError(f"there is no step {key!r}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
+        raise UsageError(f"there is no step {shown(key)}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
 
     def __getattr__(self, name: str) -> StepT:
         # Whatever asks for a private name asks whether this is something else: a NumPy array, a widget.
@@ -219,14 +228,18 @@ class Explored(ABC):
 
         Raises UsageError for a line that is not the kernel's.
         """
+        line = whole("a line of the kernel", line)
         try:
             return line_history(self.trace, line)
         except ValueError as error:
             raise UsageError(str(error), hint="lines are counted as in the kernel's file or cell") from None
 
     def find(self, text: str) -> Found:
-        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it."""
-        return find_text(self.trace, text)
+        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it.
+
+        Raises UsageError for what is no text.
+        """
+        return find_text(self.trace, text_of("what is looked for", text))
 
     @property
     def core_map(self) -> Drawing:
@@ -258,15 +271,13 @@ class Explored(ABC):
         Its text is always there; ``dot("passes").save("passes.svg")`` needs Graphviz. Raises UsageError for another
         name and before C3.
         """
-        match what:
+        match named("graph", what, ("dataflow", "passes")):
             case "dataflow":
                 if self.plan.graph is None:
                     raise UsageError("the tile dataflow is not decided yet", hint=str(self.error or ""))
                 return Graph(dataflow_dot(self.plan))
-            case "passes":
-                return Graph(passes_dot(self.trace))
             case _:
-                raise unknown("graph", what, ("dataflow", "passes"))
+                return Graph(passes_dot(self.trace))
 
     def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
         """Write the kernels, the host program, the plan and the runner, all or none: :mod:`ttexplore.files` tells what
@@ -357,6 +368,15 @@ class Explored(ABC):
         that faults (Deadlock where its kernels wait for each other), VerifyError for a protocol fault in the
         interpreter.
         """
+        named("backend", backend, BACKENDS)
+        named("arithmetic", arithmetic, ("exact", "fast"))
+        time_limit_seconds = seconds("time_limit_seconds", time_limit_seconds)
+        device = None if device is None else text_of("device", device, "wolfpine, ttsim or card")
+        environment = None if environment is None else path("environment", environment)
+        if progress is not None and not callable(progress):
+            raise wrong("progress", progress, "a function that takes a text")
+        if code is not None:
+            code = dictionary("code", code, "kernels", '{"compute": text}')
         if code and backend not in ("emulator", "ttnn"):
             raise UsageError(f"the backend {backend} does not run texts of C++", hint="choose backend='emulator'")
         if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
@@ -369,7 +389,7 @@ class Explored(ABC):
             )  # fmt: skip
         arrays = self._inputs(inputs, seed)
         listings = self._kernel_listings(code or {})
-        on_device = Ttnn(device or "wolfpine", Path(environment) if environment else None)
+        on_device = Ttnn(device or "wolfpine", environment)
         emulator = Emulator(arithmetic=arithmetic)
         execute = self._backend(backend, emulator, on_device, listings, time_limit_seconds, progress, cancel)
         try:
@@ -419,6 +439,7 @@ class Explored(ABC):
         for role in code:
             if role not in KERNEL_ROLES:
                 raise unknown("kernel", role, KERNEL_ROLES)
+            text_of(f"the {role} kernel", code[role], "a text of C++")
         if self.error is not None:
             return {}
         return {role: edited_listing(self.code[role].listing, code.get(role)) for role in KERNEL_ROLES}
@@ -438,6 +459,7 @@ class Explored(ABC):
 
         Raises UsageError for a core that does no work, and what :meth:`run` raises, but for a deadlock.
         """
+        core = None if core is None else cast("tuple[int, int]", wholes("core", core, 2, least=0))
         sized = self._sized(inputs, sizes)
         if sized is not self:
             return sized.timeline(core, inputs=inputs, seed=seed, code=code)
@@ -472,8 +494,6 @@ class Explored(ABC):
         time_limit_seconds: float | None,
         progress: Callable[[str], None] | None, cancel: threading.Event | None,
     ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
-        if name not in BACKENDS:
-            raise UsageError(f"there is no backend {name!r}", hint=f"use one of {', '.join(BACKENDS)}")
         if self.error is not None:
             raise self.error
         if name == "emulator":

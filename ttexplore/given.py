@@ -6,8 +6,10 @@ import ast
 import contextlib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from ttexplore.errors import UsageError, shown, unknown
@@ -39,11 +41,13 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def read_text(text: str) -> Any:
-    """What a text means as a value: JSON or Python, a tuple where there are commas, else the text itself; None where
+    """What a text means as a value: JSON or Python, ``8x4`` and ``8,4`` are tuples, else the text itself; None where
     there is nothing."""
     text = text.strip()
     if not text:
         return None
+    if size := re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text):
+        return int(size[1]), int(size[2])
     for read in (json.loads, ast.literal_eval):
         with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return read(text)
@@ -123,6 +127,21 @@ def dictionary(what: str, given: Any, keys: str, example: str) -> dict[str, Any]
         if not isinstance(key, str):
             raise wrong(f"a key of {what}", key, f"{keys}, for example {example}")
     return made
+
+
+def text(what: str, given: Any, takes: str = "a text") -> str:
+    """`given`, if it is a text. Raises UsageError."""
+    given = plain(given)
+    if not isinstance(given, str):
+        raise wrong(what, given, takes)
+    return given
+
+
+def path(what: str, given: Any) -> Path:
+    """`given` as a path. Raises UsageError for what is neither a path nor a text."""
+    if not isinstance(given, str | Path):
+        raise wrong(what, given, "a path")
+    return Path(given)
 
 
 def seconds(what: str, given: Any) -> float | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError, unknown
+from ttexplore.given import named, whole, wrong
 
 Array = NDArray[Any]
 Make = Callable[[np.random.Generator, tuple[int, ...], str], Array]
@@ -109,11 +110,15 @@ def own_dtype(dtype: str) -> Any:
 
 
 def make_inputs(kind: str, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
-    """Arrays for `tensors`, in their own dtypes. Raises UsageError for another kind."""
-    if kind not in INPUT_KINDS:
-        raise unknown("kind of inputs", kind, INPUT_KINDS)
-    random = np.random.default_rng(seed)
+    """Arrays for `tensors`, in their own dtypes. Raises UsageError for another kind, and for what is no seed."""
+    kind = named("kind of inputs", kind, INPUT_KINDS)
+    random = np.random.default_rng(checked_seed(seed))
     return tuple(INPUT_KINDS[kind].make(random, shape, dtype).astype(own_dtype(dtype)) for _, shape, dtype in tensors)
+
+
+def checked_seed(seed: Any) -> int:
+    """`seed` as a number of 64 bits. Raises UsageError."""
+    return whole("seed", seed, 0, 2**64 - 1)
 
 
 # What a user may give in place of arrays in parameter order: arrays by the names of the tensors, a kind, nothing.
@@ -138,6 +143,11 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
             if name not in inputs:
                 raise UsageError(f"input {name} is not given", hint=hint)
         inputs = [inputs[name] for name in names]
+    # Sets have no order, and what is used up by looking at it cannot be looked at twice.
+    given: Any = inputs
+    is_array = isinstance(given, np.ndarray) and given.ndim > 0
+    if not (is_array or isinstance(given, Sequence)) or isinstance(given, bytes | bytearray | range):
+        raise wrong("inputs", given, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
     if len(inputs) != len(tensors):
         raise UsageError(f"{len(inputs)} inputs are given, the kernel takes {len(tensors)}", hint=hint)
     return [_array(place, one, tensor) for place, (one, tensor) in enumerate(zip(inputs, tensors, strict=True))]
@@ -146,7 +156,7 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
 def _array(place: int, given: Any, tensor: Tensor) -> Array:
     try:
         array = np.asarray(given)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Whatever a stranger's __array__ raises.
         raise UsageError(
             f"input {place} ({tensor.name}) is {type(given).__name__}, the kernel takes arrays",
             hint=f"NumPy says: {error}",
@@ -165,7 +175,7 @@ def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tupl
 
     Raises UsageError for another kind, and for whatever is given and no such array.
     """
-    arrays = given_inputs(inputs, tensors)
+    seed, arrays = checked_seed(seed), given_inputs(inputs, tensors)
     if arrays is None:
         return make_inputs("random" if inputs is None else str(inputs), tensors, seed)
     for place, (array, tensor) in enumerate(zip(arrays, tensors, strict=True)):

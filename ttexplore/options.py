@@ -56,8 +56,6 @@ def _number(name: str, given: Any) -> int:
 
 def _pair(least: int, first: str, second: str) -> Callable[[str, Any], tuple[int, int]]:
     def read(name: str, given: Any) -> tuple[int, int]:
-        if isinstance(given, str) and (size := re.fullmatch(r"\s*(\d{1,9})\s*x\s*(\d{1,9})\s*", given)):
-            given = (int(size[1]), int(size[2]))
         takes = f"({first}, {second}), integers of at least {least}, for example {OPTIONS[name].example}"
         if not isinstance(given, list | tuple):
             is_count = isinstance(given, int) and not isinstance(given, bool) and least <= given <= LARGEST

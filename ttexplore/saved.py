@@ -15,6 +15,7 @@ from ttexplore.archive import MALFORMED, Archive, Kept, malformed, read_archive,
 from ttexplore.backends.base import Execution, storage_dtype
 from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
+from ttexplore.given import dictionary
 from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, from_json
@@ -174,7 +175,8 @@ class SavedExploration(Explored):
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> SavedExploration:
         del inputs
-        if sizes and dict(sizes) != {name: self.plan.size_values.get(name) for name in sizes}:
+        sizes = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
+        if sizes and sizes != {name: self.plan.size_values.get(name) for name in sizes}:
             raise _needs_kernel("a lowering for other sizes")
         return self
 

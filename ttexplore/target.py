@@ -14,14 +14,14 @@ Where the numbers come from, all of SDK 0.81.1 unless a line says otherwise:
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ttexplore.errors import UsageError
+from ttexplore.given import LARGEST, named, plain, whole, wholes
 from ttexplore.record import to_json
 
 NodeKind = Literal["tensix", "dram", "ethernet", "arc", "pcie", "router", "harvested"]
@@ -293,16 +293,13 @@ def get_target(
     the compute grid shrinks to what is left. `grid` is the compute grid, (columns, rows). Raises UsageError for a
     name that does not exist, rows or columns that hold no workers, and a grid that the chip does not have.
     """
-    if isinstance(target, str):
-        if target not in TARGETS:
-            close = difflib.get_close_matches(target, TARGETS, 1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f"there is no target {target!r}", hint=f"{hint}known are {', '.join(TARGETS)}")
-        target = TARGETS[target]
+    if not isinstance(target, Target):
+        target = TARGETS[named("target", target, TARGETS)]
     if harvested is not None:
         target = _harvest(target, harvested)
     if grid is not None:
         columns, rows = target.worker_grid
+        grid = cast("tuple[int, int]", wholes("grid", grid, 2))
         if not (1 <= grid[0] <= columns and 1 <= grid[1] <= rows):
             raise UsageError(
                 f"{target.name} has {columns}x{rows} workers, not {grid[0]}x{grid[1]}",
@@ -314,14 +311,14 @@ def get_target(
 
 def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
     what, lines = ("rows", target.worker_rows) if target.arch == "wormhole_b0" else ("columns", target.worker_columns)
-    if isinstance(harvested, int):
-        if not 0 <= harvested < len(lines):
-            raise UsageError(
-                f"{harvested} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}"
-            )
-        chosen = lines[len(lines) - harvested :]
+    given = plain(list(harvested) if isinstance(harvested, set | frozenset) else harvested)
+    if not isinstance(given, list | tuple):
+        count = whole("harvested", given, -LARGEST)
+        if not 0 <= count < len(lines):
+            raise UsageError(f"{count} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}")
+        chosen = lines[len(lines) - count :]
     else:
-        chosen = tuple(sorted(set(harvested)))
+        chosen = tuple(sorted(set(wholes("harvested", given)))) if given else ()
         if strange := [line for line in chosen if line not in lines]:
             raise UsageError(
                 f"{what} {strange} of {target.name} hold no workers",

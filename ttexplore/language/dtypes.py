@@ -10,6 +10,7 @@ import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
+from ttexplore.given import plain
 from ttexplore.language.names import NotLowered
 from ttexplore.ops.sfpu import as_int32
 
@@ -131,7 +132,9 @@ DTYPES: dict[str, dtype] = {name: dtype(name) for name in _NAMES}
 
 
 def as_argument(value: Any) -> Any:
-    """A kernel argument: dtypes of any kind become the language's, other values stay as they are."""
+    """A kernel argument: dtypes become the language's, and NumPy's numbers Python's; others stay as they are."""
+    if isinstance(value, np.generic):
+        value = plain(value)
     if isinstance(value, str):
         return (
             DTYPES.get(value.rpartition(".")[2], value)

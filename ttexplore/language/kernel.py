@@ -18,7 +18,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, TTExploreError, UsageError
+from ttexplore.errors import KernelError, TTExploreError, UsageError, shown
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
@@ -681,6 +681,6 @@ def trace_named(kernel: Any, arguments: dict[str, Any], reference: str) -> Trace
             return JitKernel(kernel).trace(arguments, reference)
         case _:
             raise UsageError(
-                f"{reference or repr(kernel)} is no kernel but {type(kernel).__name__}",
+                f"{reference or shown(kernel)} is no kernel but {type(kernel).__name__}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.errors import TTExploreError, UsageError, shown
 from ttexplore.language.alias import tilelang_alias
 from ttexplore.language.kernel import JitKernel, PrimFunc, TracedKernel, Tuned, is_kernel_function, trace, trace_named
 from ttexplore.language.spans import error_span
@@ -27,8 +27,9 @@ def load_module(file: str | Path) -> types.ModuleType:
     """
     file = str(file)
     path = Path(file)
-    if not path.is_file():
-        raise UsageError(f"there is no file {file}", hint="give a path as file.py::kernel_name")
+    # Unlike Path.is_file this takes names that no file system takes.
+    if not os.path.isfile(file):
+        raise UsageError(f"there is no file {shown(file)[1:-1]}", hint="give a path as file.py::kernel_name")
     try:
         text = path.read_text(encoding="utf-8-sig")
         # The code keeps the path as it was given, and the text as it is now, for spans and listings.

@@ -7,7 +7,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ttexplore.errors import UsageError
+from ttexplore.errors import UsageError, shown
+from ttexplore.given import dictionary
 from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import size_variables
@@ -29,14 +30,14 @@ def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Siz
     Raises UsageError for names that the kernel does not have and for values that no size has.
     """
     names = [str(variable.name) for variable in size_variables(function)]
-    given = given or {}
+    given = dictionary("sizes", {} if given is None else given, "names", '{"n": 64}')
     for name, value in given.items():
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
             known = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
             raise UsageError(f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < MAX_SIZE:
-            raise UsageError(f"the size {name} is {value!r}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
+            raise UsageError(f"the size {name} is {shown(value)}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
     return tuple(
         Size(name, given.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
         for index, name in enumerate(names)

@@ -30,7 +30,7 @@ from ttexplore.backends.base import (
 from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
-from ttexplore.errors import BackendError, UsageError
+from ttexplore.errors import BackendError, UsageError, shown
 from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES, KernelRole, Plan
 from ttexplore.record import lines_of, to_json
 from ttexplore.target import get_target
@@ -124,7 +124,7 @@ class Ttnn:
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
-            raise UsageError(f"there is no device {self.device!r}", hint=f"use one of {', '.join(DEVICES)}")
+            raise UsageError(f"there is no device {shown(self.device)}", hint=f"use one of {', '.join(DEVICES)}")
 
     def missing(self) -> str | None:
         """What is not there and how to get it, in one line; None if a Wormhole or Blackhole program can run."""
