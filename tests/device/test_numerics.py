@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.backends.accuracy import PAGE
 from tests.backends.op_programs import FORMATS, MATH, Format, operations_program, parts
 from tests.backends.programs import BFLOAT16, INT32
 from tests.conftest import compare_golden
@@ -137,7 +138,7 @@ def table(by_target: Sequence[Agreements]) -> str:
             if op in modelled(form).ops:
                 cells = " | ".join(str(found.get((form.name, op.name), "not modelled | ")) for found in by_target)
                 rows.append(f"| `{op.name}` | {form.name} | {cells} | {op.emulator_ulp} |\n")
-    return HEAD + "".join(rows)
+    return HEAD + "".join(rows) + PAGE
 
 
 @pytest.mark.xdist_group("wormhole_n150")

@@ -232,8 +232,17 @@ def test_narrow_casts_round_where_they_must() -> None:
     assert "typecast_fp32_to_bf16_tile" not in tile_operations(stored)
 
 
-def test_the_plan_tells_the_precision_of_compositions() -> None:
-    assert "T.log1p(x) is log(1 + x), off by 1e-7" in reasons(ttx.explore(unary(lambda x: T.log1p(T.abs(x)))))
+def test_a_cast_to_an_integer_saturates() -> None:
+    """Also where the integer becomes a number again, or is compared."""
+    kernel = unary(lambda x: T.cast(T.cast(x * 1e9, "int32"), "float32") + T.if_then_else(T.cast(x, "int32") > 1, 1, 0))
+    exploration = ttx.explore(kernel)
+    (inputs,) = exploration.inputs()
+    inputs = inputs * 4
+    saturated = np.clip(np.trunc(inputs.astype(np.float64) * 1e9), -(2**31), 2**31 - 1)
+    assert (np.abs(saturated) >= 2**31 - 1).any()
+    wanted = saturated + (np.trunc(inputs) > 1)
+    np.testing.assert_allclose(exploration.run([inputs]).outputs[0], wanted, rtol=3e-7)
+    np.testing.assert_allclose(exploration.reference([inputs])[0], wanted, rtol=3e-7)
 
 
 def test_erf_is_good_to_float32_and_part_of_gelu() -> None:

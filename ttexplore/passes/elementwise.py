@@ -99,7 +99,6 @@ class _Nest:
             for one in self.made:
                 stamp(one, self.span)
             made += self.made
-        self.reasons += self.reader.notes
         return made
 
     # Reading

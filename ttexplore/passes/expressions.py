@@ -21,7 +21,7 @@ from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.ops.integers import SMALL_INTEGERS
-from ttexplore.passes.tile_values import INT32_FORMS, PRECISION, ValueGraph
+from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
@@ -107,8 +107,6 @@ class Reader:
     names: dict[Any, int] = field(default_factory=dict[Any, int])
     # What parts of expressions were read as since the last store.
     known: dict[Any, int] = field(default_factory=dict[Any, int])
-    # What the user should know of the precision.
-    notes: dict[str, None] = field(default_factory=dict[str, None])
 
     def bind(self, statement: Any) -> None:
         """Let a name stand for its value."""
@@ -173,8 +171,6 @@ class Reader:
             if name == "if_then_else":
                 return self.choice(*e.args)
             if name in _FUNCTIONS:
-                if name in PRECISION:
-                    self.notes[PRECISION[name]] = None
                 values = [self.value(one) for one in e.args]
                 if _FUNCTIONS[name] not in INT32_FORMS and any(map(self.graph.is_int32, values)):
                     raise Unsupported(f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")')
@@ -204,7 +200,8 @@ class Reader:
         if target == "bool":
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
-            return self.graph.make("trunc", inner) if is_float(source) else inner
+            # What no integer holds saturates, as the typecast does; DST of 16 bits has no integers.
+            return self.graph.make("to_int32" if self.graph.is_wide else "trunc", inner) if is_float(source) else inner
         if target in SMALL_INTEGERS:
             return inner if source == "bool" else self.graph.wrapped(self.graph.make("to_int32", inner), target)
         if target in ("uint32", "uint64") and source == "bool":

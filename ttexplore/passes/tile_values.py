@@ -430,12 +430,28 @@ def _of_scaled(outer: str, factor: float) -> Callable[[ValueGraph, int], int]:
     return lambda graph, a: graph.make(outer, graph.make("mul", a, graph.number(factor)))
 
 
-def _two_exponentials(op: str) -> Callable[[ValueGraph, int], int]:
-    def composed(graph: ValueGraph, a: int) -> int:
-        both = graph.make(op, graph.make("exp", a), graph.make("exp", graph.make("negative", a)))
-        return graph.make("mul", both, graph.number(0.5))
+def _hyperbolic_cosine(graph: ValueGraph, a: int) -> int:
+    """Half of the sum of exp(a) and exp(-a), as squares of the roots of these: they overflow where the result does."""
+    halves: list[int] = []
+    for factor in (0.5, -0.5):
+        root = graph.make("exp", graph.make("mul", a, graph.number(factor)))
+        halves.append(graph.make("mul", graph.make("mul", root, graph.number(0.5)), root))
+    return graph.make("add", *halves)
 
-    return composed
+
+def _hyperbolic_sine(graph: ValueGraph, a: int) -> int:
+    """tanh(a) * cosh(a): the difference of two exponentials has no digits left near 0."""
+    return graph.make("mul", graph.make("tanh", a), graph.make("cosh", a))
+
+
+def _log_of_one_and(graph: ValueGraph, a: int) -> int:
+    """log(u) with u = 1 + a, and near 0 what rounding has taken from a there, which is a - (u - 1)."""
+    one = graph.number(1.0)
+    u = graph.make("add", a, one)
+    lost = graph.make("sub", a, graph.make("sub", u, one))
+    logarithm = graph.make("log", u)
+    near = graph.make("lt", graph.make("abs", a), graph.number(0.5))
+    return graph.make("where", near, graph.make("add", logarithm, lost), logarithm)
 
 
 def _tangent(graph: ValueGraph, a: int) -> int:
@@ -498,20 +514,14 @@ def _folded_int32(meaning: Callable[..., Any]) -> Callable[..., int | None]:
     return composed
 
 
-# What a composed function is good to, where that is less than float32 gives.
-PRECISION: dict[str, str] = {
-    "log1p": "T.log1p(x) is log(1 + x), off by 1e-7: relative to the result that is much near 0",
-    "sinh": "T.sinh is the difference of two exponentials, off by 1e-7: relative to the result that is much near 0",
-}
-
 # Every operation that is made of others, or simpler than it looks; None leaves it as it is.
 COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "add": _add, "sub": _subtract, "mul": _multiply, "div": _divide, "recip": _reciprocal, "max": _maximum,
     "min": _minimum, "pow": _power, "where": _where, "and": _and, "or": _or, "not": _not, "truth": _truth,
     "to_bfloat16": _to_bfloat16, "round_half_away": _round_half_away,
-    "log1p": lambda graph, a: graph.make("log", graph.make("add", a, graph.number(1.0))),
+    "log1p": _log_of_one_and,
     "log10": _scaled("log2", math.log10(2)), "exp10": _of_scaled("exp2", math.log2(10)),
-    "sinh": _two_exponentials("sub"), "cosh": _two_exponentials("add"), "tan": _tangent, "hypot": _hypotenuse,
+    "sinh": _hyperbolic_sine, "cosh": _hyperbolic_cosine, "tan": _tangent, "hypot": _hypotenuse,
     **{name: _compared(name) for name in MIRRORED}, "to_int32": _to_int32, "to_float32": _to_float32,
     **{f"{name}{_ON_INT32}": _folded_int32(_FOLDED[name]) for name in INT32_FORMS},
     "mul_int32": _multiply_int32,
