@@ -15,9 +15,10 @@ from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
+from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
-    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

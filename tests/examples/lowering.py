@@ -115,24 +115,6 @@ def l010() -> Any:
     return ttx.explore(kernel)
 
 
-def l011() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((32, 64), "bfloat16")):
-        with T.Kernel(1) as bx:
-            a = T.alloc_shared((32, 64), "bfloat16")
-            b = T.alloc_shared((32, 64), "bfloat16")
-            for k in T.serial(2):
-                T.copy(A[k * 32, 0], a)
-                for i, j in T.Parallel(32, 64):
-                    b[i, j] = a[i, j] + 1.0
-                T.copy(b, B[k * 32, 0])
-            for i, j in T.Parallel(32, 64):
-                b[i, j] = a[i, j] * 2.0
-            T.copy(b, C)
-
-    return ttx.explore(kernel)
-
-
 def l012() -> Any:
     """An operation that the table of operations does not have, planted after the last step."""
     program = inserted("compute", "tile_regs_commit", lambda _: op("nothing"))(sound(difference).steps["E1"].after)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.faults.kernels import biased, difference, listed, product, rows, stored_by_rows, upper
+from tests.faults.kernels import biased, causal, difference, listed, product, rows, stored_by_rows, upper
 from tests.faults.plant import (
     Edit,
     buffer,
@@ -82,6 +82,21 @@ def loop_around(role: str, operation: str, turns: Any) -> Edit:
             inner = statements(statement.body) if isinstance(statement, For) else []
             if any(op_name(one) == f"tt.{operation}" for one in inner):
                 return [loop(statement.loop_var, turns, inner, span=statement.span)]
+            return None
+
+        functions = {**program.functions, role: rewrite(program.functions[role], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def may_make_no_turn(role: str, name: str) -> Edit:
+    """One turn less for the loops of a kernel over a variable of this name."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            if isinstance(statement, For) and str(statement.loop_var.name) == name:
+                return [loop(statement.loop_var, statement.extent - 1, statements(statement.body), span=statement.span)]
             return None
 
         functions = {**program.functions, role: rewrite(program.functions[role], rule)}
@@ -316,6 +331,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a read is dropped", difference, dropped("reader", "noc_read_tile")),
     Fault("a loop over the tiles of a block ends early", difference, loop_around("reader", "noc_read_tile", 1)),
     Fault("the loop over K ends early in one kernel", product, loop_around("reader", "noc_read_barrier", 2)),
+    Fault("a loop that must come to a turn may make none", causal, may_make_no_turn("compute", "k")),
     Fault("a spill is not reloaded", product, branches(lambda _: [])),
     Fault("partial sums are loaded before there are any", product, branches(always)),
     Fault("a push in one branch only", difference, edited("reader", "cb_push_back", sometimes)),

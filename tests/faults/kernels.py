@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import ttexplore.language as T
+from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
 
 def difference() -> Any:
@@ -48,6 +49,11 @@ def product() -> Any:
             T.copy(c, C[by * 96, bx * 64])
 
     return kernel
+
+
+def causal() -> Any:
+    """A loop of a block's own length, with an operand of its products computed in it."""
+    return triangle(UP_TO_AND_WITH, factor=True)
 
 
 def biased() -> Any:

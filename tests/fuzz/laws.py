@@ -35,7 +35,6 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("numbers of indices must be exact", Unsupported, r"of numbers made of indices in 16-bit DST$"),
     ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
-    ("a block outlives the loop that loads it", Unsupported, r"used outside of the loop that fills it"),
 )
 
 

@@ -52,6 +52,7 @@ KERNELS = (
         "On-chip buffers start with no defined contents.",
         "T.copy, T.fill or T.clear it first.",
         "{} is read before anything is written to it",
+        "{} is read here, and written only in a loop that may make no turn",
     ),
     diagnostic(
         "K007", "a wrong parameter or result",

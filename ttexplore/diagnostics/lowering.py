@@ -83,12 +83,6 @@ LOWERING = (
         "{} has {} columns, and {} packs {} at once: what lies behind the last ones would change them",
     ),
     diagnostic(
-        "L011", "a block that is used in another loop than it is filled in",
-        "A block is handed over where it is used: in the loop body that fills it.",
-        "Fill it in the same loop body that uses it.",
-        "{} is used outside of the loop that fills it, or before it is filled again",
-    ),
-    diagnostic(
         "L012", "an expression that has no C++ text",
         "The emitter has no C++ for it.",
         "Write it with operations that are lowered.",

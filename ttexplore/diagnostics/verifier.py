@@ -23,6 +23,7 @@ VERIFIER = (
         "{} ends with {} tiles of {} reserved",
         "{} ends with {} tiles of {} waited for",
         "{}: where {} holds {} tiles of {} are {}, else {}",
+        "{}: after a turn of a loop that may make none, {} tiles of {} are {}, before it {}",
     ),
     diagnostic(
         "V003", "more is pushed than reserved",

@@ -14,6 +14,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import empty_loops
 from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.record import Span
@@ -222,10 +223,16 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
                 )
 
 
+# In place of a write: what a buffer holds after a loop that was its first to write it, and made no turn.
+_NOTHING = -1
+
+
 @dataclass
 class _Scan:
-    """Reaching definitions while walking: a definition is the statement that writes, with its buffer."""
+    """Reaching definitions while walking: a definition is the statement that writes, with its buffer. `empty` are the
+    variables of the loops that may make no turn."""
 
+    empty: frozenset[Any]
     links: dict[int, int] = field(default_factory=dict[int, int])
     writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
     ids: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
@@ -261,8 +268,11 @@ class _Scan:
         if isinstance(statement, tirx.For) and not is_parallel(statement):
             after = self.body(statement.body, state)
             # Once more with what the body leaves behind: what a later iteration sees.
-            merged = {key: state.get(key, frozenset()) | after[key] for key in after}
-            return self.body(statement.body, merged)
+            merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING} for key in after}
+            after = self.body(statement.body, merged)
+            if statement.loop_var not in self.empty:
+                return after
+            return {key: state.get(key, frozenset({_NOTHING})) | after[key] for key in after}
         after = dict(state)
         for access in accesses(statement):
             if not is_on_chip(access.buffer):
@@ -273,6 +283,12 @@ class _Scan:
                     raise KernelError(
                         f"{access.buffer.name} is read before anything is written to it",
                         hint="T.copy, T.fill or T.clear it first",
+                        span=span_of(statement),
+                    )
+                if _NOTHING in reaching:
+                    raise KernelError(
+                        f"{access.buffer.name} is read here, and written only in a loop that may make no turn",
+                        hint=f"T.clear({access.buffer.name}) before the loop, or give it a length of at least 1",
                         span=span_of(statement),
                     )
                 root = self.join(reaching)
@@ -293,7 +309,7 @@ def webs(function: Any) -> tuple[Web, ...]:
 
     Raises KernelError for reads of what was never written, Unsupported for statements that are no block statements.
     """
-    scan = _Scan()
+    scan = _Scan(empty_loops(function))
     scan.body(function.body, {})
     found: dict[int, Web] = {}
     for number, (statement, buffer) in enumerate(scan.writes):

@@ -175,6 +175,10 @@ class _Placer:
         for statement in body:
             if type(statement) is tirx.For:
                 inner = self.body_needs(statements(statement.body))
+                if constant(statement.extent) is None:
+                    # Without a turn the last setting is that from before the loop.
+                    inner = {part: (first, last if _same(last, found.get(part, (first, first))[1]) else Setting(None))
+                             for part, (first, last) in inner.items()}  # fmt: skip
             elif type(statement) is tirx.IfThenElse:
                 continue
             else:
@@ -245,6 +249,9 @@ class _Placer:
             if part not in ready:
                 state.pop(part, None)
         made, after = self.body(inner, dict(state), in_tile_loop=in_tile_loop)
+        if constant(statement.extent) is None:
+            # It may make no turn: what its turns change is then as it was before.
+            after = {part: setting for part, setting in after.items() if _same(setting, state.get(part))}
         state.clear()
         state.update(after)
         return [*before, with_body(statement, made)]
@@ -266,6 +273,10 @@ class _Placer:
         stamp(made, inner.span)
         state.pop("fpu", None)
         return made
+
+
+def _same(setting: Setting, other: Setting | None) -> bool:
+    return other is not None and setting.key == other.key
 
 
 def _tile_operation(statement: Any) -> Any:

@@ -11,6 +11,7 @@ from tvm import tirx
 
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import (
     allocation,
     op,
@@ -187,6 +188,7 @@ class _Management:
         live = wanted | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
         here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
                 for v, s in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number)}  # fmt: skip
+        inside = touched(inner) if is_marked_empty(statement) else touches
         waits: list[Any] = []
         again: list[Any] = []
         for value, touch in touches.items():
@@ -194,11 +196,14 @@ class _Management:
                 # All turns look at the same block.
                 waits.append(op("cb_wait_front", here[value].cb, here[value].shape.block_tiles))
                 here[value] = dataclasses.replace(here[value], waited=True)
-            if value in wanted and touch.first == "write":
+            if value in wanted and inside[value].first == "write":
                 # Each turn leaves a new block; that of the turn before is of no use.
                 cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
                 again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
-        discarded = [when(statement.loop_var > statement.min, again)] if again else []
+        # Where there may be no turn, a block is there before the first one, too.
+        discarded = again
+        if again and not is_marked_empty(statement):
+            discarded = [when(statement.loop_var > statement.min, again)]
         made = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
         for value, spill in here.items():
             tiles = spill.shape.block_tiles
@@ -214,8 +219,8 @@ class _Management:
 
     def without_first_fills(self, body: list[Any]) -> tuple[list[Any], dict[Any, Any]]:
         """`body` without fills with zero before a loop that adds products, and the loop variable of each such value:
-        in the first turn there is nothing to load. A value that has been there before in `body`, as where the turns of
-        a loop lie apart, is filled."""
+        in the first turn, which must come, there is nothing to load. A value that has been there before in `body`, as
+        where the turns of a loop lie apart, is filled."""
         fresh: dict[Any, Any] = {}
         kept: list[Any] = []
         places: dict[Any, list[int]] = {}
@@ -228,7 +233,7 @@ class _Management:
                 value = step.target
                 is_new, later = places[value][0] == position, places[value][1:2]
                 loop: Any = body[later[0]] if is_new and later else None
-                if isinstance(loop, tirx.For) and as_step(loop) is None:
+                if isinstance(loop, tirx.For) and as_step(loop) is None and not is_marked_empty(loop):
                     first = as_step(next(one for one in statements(loop.body) if value in touched([one])))
                     if first is not None and first.is_matmul:
                         fresh[value] = loop.loop_var
@@ -447,5 +452,5 @@ def _wanted_later(touches: list[dict[Any, Touch]], live_after: frozenset[Any]) -
             value for value in touch
             if (next_touch[value].first == "read" if value in next_touch else value in live_after)
         ))  # fmt: skip
-        next_touch |= touch
+        next_touch |= {value: one for value, one in touch.items() if one.first != "may_write"}
     return found[::-1]

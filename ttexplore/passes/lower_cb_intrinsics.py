@@ -9,8 +9,6 @@ from typing import Any
 import tvm
 from tvm import ir, tirx
 
-from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
     arguments,
@@ -383,12 +381,8 @@ def _writer(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
 
 
 def _compute(function: Any, plan: Plan) -> Any:
-    totals: dict[str, int] = {}
-    for statement in walk(function.body):
-        for name in _reads(statement):
-            totals[name] = totals.get(name, 0) + 1
     converted = {str(arguments(one)[0].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
-    return with_function_body(function, _Compute(plan, totals, converted).body(statements(function.body)))
+    return with_function_body(function, _Compute(plan, converted).body(statements(function.body)))
 
 
 # What becomes of a block of rows, or of tiles.
@@ -416,10 +410,10 @@ def _reads_inside(statement: Any) -> list[str]:
 
 
 class _Compute:
-    """`totals` count the reads of each circular buffer, `converted` are those whose blocks become tiles or rows."""
+    """`converted` are the circular buffers whose blocks become tiles or rows."""
 
-    def __init__(self, plan: Plan, totals: dict[str, int], converted: set[str]) -> None:
-        self.plan, self.totals, self.converted = plan, totals, converted
+    def __init__(self, plan: Plan, converted: set[str]) -> None:
+        self.plan, self.converted = plan, converted
 
     def body(self, body: list[Any]) -> list[Any]:
         before: dict[int, list[Any]] = {}
@@ -474,13 +468,6 @@ class _Compute:
     ) -> None:
         name = str(cb.name)
         users = [i for i in range(position + 1, len(body)) if name in _reads_inside(body[i])]
-        seen = sum(_reads_inside(body[i]).count(name) for i in users)
-        if seen != self.totals.get(name, 0):
-            raise Unsupported(
-                f"{name} is used outside of the loop that fills it, or before it is filled again",
-                hint="fill it in the same loop body that uses it",
-                span=span_of(body[position]),
-            )
         count = self.plan.buffer(name).block_pages
         first, last = (users[0], users[-1]) if users else (position, position)
         wait, pop = op("cb_wait_front", cb, count), op("cb_pop_front", cb, count)

@@ -7,6 +7,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
+from ttexplore.ir.bounds import counted_loops, empty_loops
 from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_body, with_function_body
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
@@ -27,7 +28,8 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
                                                                           T.copy(C_local_out, C[...])
 
     A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses; values
-    that no output depends on are left out.
+    that no output depends on are left out. Loops count from 0, and those that may make no turn are marked: what is in
+    DST must survive them.
     """
     stages = int(program.plan.options.get("stages", 2))
     kernel, _ = without_unused(program.kernel)
@@ -38,6 +40,7 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     }
     buffers = {name: statement.buffer for name, statement in made.items()}
     body = rewrite_body(statements(kernel.body), lambda statement: _renamed(statement, staging, buffers))
+    body = counted_loops(body, empty_loops(kernel))
     return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]))
 
 

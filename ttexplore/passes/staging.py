@@ -128,7 +128,7 @@ def plan_staging(function: Any, default_stages: int, layouts: Sequence[TensorLay
     staging = Staging()
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
-    pipelines, loops = _pipeline_depths(function), _innermost_loops(function)
+    pipelines, loops = _pipeline_depths(function), _loops_around(function)
     for web in webs(function):
         check_block(web.buffer)
         _Web(web, staging, pipelines, loops, default_stages, tensors).place(tilized)
@@ -150,17 +150,17 @@ def _pipeline_depths(function: Any) -> dict[Any, int]:
     return depths
 
 
-def _innermost_loops(function: Any) -> dict[Any, Any]:
-    """The innermost loop around each statement, by its variable; no entry outside of loops."""
-    found: dict[Any, Any] = {}
+def _loops_around(function: Any) -> dict[Any, tuple[int, ...]]:
+    """The loops around each statement, numbered, outermost first."""
+    found: dict[Any, tuple[int, ...]] = {}
 
-    def visit(body: Any, loop: Any) -> None:
+    def visit(body: Any, loops: tuple[int, ...]) -> None:
         for statement in statements(body):
-            found[statement] = loop
+            found[statement] = loops
             if isinstance(statement, tirx.For) and not is_parallel(statement):
-                visit(statement.body, statement.loop_var)
+                visit(statement.body, (*loops, len(found)))
 
-    visit(function.body, None)
+    visit(function.body, ())
     return found
 
 
@@ -185,8 +185,8 @@ class _Web:
     """Places one web."""
 
     def __init__(
-        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, Any], default_stages: int,
-        tensors: dict[str, Held],
+        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, tuple[int, ...]],
+        default_stages: int, tensors: dict[str, Held],
     ) -> None:  # fmt: skip
         self.web, self.staging, self.default_stages = web, staging, default_stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
@@ -248,7 +248,7 @@ class _Web:
         self.staging.before.setdefault(store, []).append((name, self.staging.reads[key], False))
 
     def _place(self) -> None:
-        if not self.computed and len(self.loads) == 1 and self._same_format(self.loads[0]):
+        if self._is_loaded_for_its_uses():
             self._place_loaded(self.loads[0])
         elif self._is_plain_output():
             self._place_output()
@@ -258,6 +258,13 @@ class _Web:
             self._place_general()
 
     # What kind of web it is
+
+    def _is_loaded_for_its_uses(self) -> bool:
+        """Whether one load makes the value for all reads of the same turn, so that they can share its block."""
+        if self.computed or len(self.loads) != 1 or not self._same_format(self.loads[0]):
+            return False
+        around = self.loops[self.loads[0]]
+        return all(self.loops[read][: len(around)] == around for read, _ in self.web.reads)
 
     def _same_format(self, load: Any) -> bool:
         """Whether the tiles of the tensor are the value: of its dtype, or in a narrower format that it holds."""
@@ -306,8 +313,7 @@ class _Web:
 
     def _used_where_written(self, read: Any) -> bool:
         """Whether each write meets one turn of `read`: a circular buffer is emptied as often as it is filled."""
-        loop, other = self.loops.get(self.computed[0]), self.loops.get(read)
-        return loop is other or (loop is not None and other is not None and loop.same_as(other))
+        return all(self.loops[write] == self.loops[read] for write in self.web.writes)
 
     # Placing it
 
@@ -321,7 +327,8 @@ class _Web:
     def _place_loaded(self, load: Any) -> None:
         stages, held = self._input_stages(load), self._loaded(load)
         form = {"dtype": held.dtype, "data_format": held.data_format}
-        if not self.uses and len(self.stores) == 1 and self._stored(self.stores[0]) == held:
+        straight = not self.uses and len(self.stores) == 1 and self._used_where_written(self.stores[0])
+        if straight and self._stored(self.stores[0]) == held:
             name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages, **form)
         else:
             transposed = (

@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import tirx
 
+from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import arguments, loop, op, op_name, statements, variable, with_body
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ops import OPS
@@ -95,7 +96,8 @@ def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any
     made: list[Any] = [op("tile_regs_acquire")]
     for value, touch in touches.items():
         spill = spilled.get(value)
-        if spill is None or touch.first != "read":
+        enters = touch.first == "read" or (touch.first == "may_write" and value in live)
+        if spill is None or not enters:
             continue
         if spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
             continue
@@ -157,10 +159,15 @@ def _needless_fills(body: list[Any]) -> set[int]:
         for inner in walk(statement):
             for operand in dst_operands(inner):
                 filled = waiting.pop(operand.value, None)
-                if filled is not None and op_name(inner) == "tt.matmul_block":
+                if filled is not None and op_name(inner) == "tt.matmul_block" and not _may_be_empty(statement):
                     found.add(filled)
                 seen.add(operand.value)
     return found
+
+
+def _may_be_empty(statement: Any) -> bool:
+    """Whether no turn may come of a loop, or of one in it."""
+    return any(isinstance(inner, tirx.For) and is_marked_empty(inner) for inner in walk(statement))
 
 
 def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:

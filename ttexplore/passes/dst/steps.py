@@ -10,6 +10,7 @@ from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of
+from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import arguments, constant, op_name, statements
 from ttexplore.ir.rewrite import walk
 from ttexplore.ops import OPS
@@ -90,33 +91,50 @@ def dst_operands(call: Any) -> tuple[DstOperand, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """How a stretch of statements touches a DST value: what it does first, reads what the value held or writes it
-    whole, and whether it changes it at all."""
+    """How a stretch of statements touches a DST value: what it does first, and whether it changes it at all. It reads
+    what the value held or writes it whole; where only loops that may make no turn write it, what it held can be there
+    afterwards."""
 
-    first: Literal["read", "write"]
+    first: Literal["read", "write", "may_write"]
     changes: bool
 
 
 def touched(body: Iterable[Any]) -> dict[Any, Touch]:
     """How a body touches each of its DST values, in the order of the first touch."""
     found: dict[int, tuple[Any, Touch]] = {}
-    for statement in body:
-        for inner in walk(statement):
-            positions = _DST_POSITIONS.get(op_name(inner), ())
-            if not positions:
-                continue
-            values = inner.value.args[:]
-            for at, _ in positions:
-                value, number = values[at], identity(values[at])
-                if number in found and found[number][1].changes:
-                    continue
-                kinds = {access for place, access in positions if values[place].same_as(value)}
-                changes = kinds != {"read"}
-                if number not in found:
-                    found[number] = (value, Touch("write" if kinds == {"write"} else "read", changes))
-                elif changes:
-                    found[number] = (value, Touch(found[number][1].first, changes))
+    _touch(body, found)
     return dict(found.values())
+
+
+def _touch(body: Iterable[Any], found: dict[int, tuple[Any, Touch]]) -> None:
+    for statement in body:
+        if isinstance(statement, tirx.For):
+            if not is_marked_empty(statement):
+                _touch(statements(statement.body), found)
+                continue
+            for value, touch in touched(statements(statement.body)).items():
+                first = "may_write" if touch.first == "write" else touch.first
+                _join(found, value, Touch(first, touch.changes))
+            continue
+        positions = _DST_POSITIONS.get(op_name(statement), ())
+        if not positions:
+            continue
+        values = statement.value.args[:]
+        for at, _ in positions:
+            kinds = {access for place, access in positions if values[place].same_as(values[at])}
+            _join(found, values[at], Touch("write" if kinds == {"write"} else "read", kinds != {"read"}))
+
+
+def _join(found: dict[int, tuple[Any, Touch]], value: Any, touch: Touch) -> None:
+    """Take in what comes after what was found."""
+    number = identity(value)
+    if number in found:
+        before = found[number][1]
+        if before.changes and before.first != "may_write":
+            return
+        first = touch.first if before.first == "may_write" else before.first
+        touch = Touch(first, before.changes or touch.changes)
+    found[number] = (value, touch)
 
 
 def values_in(statement: Any) -> list[Any]:

@@ -85,7 +85,7 @@ class Verifier:
         compute = self.skeletons["compute"]
         if _has_sections(compute):
             assert plan.compute is not None
-            check_dst(compute, plan.compute)
+            check_dst(compute, plan.compute, plan)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
             check_engine(compute, plan)
 

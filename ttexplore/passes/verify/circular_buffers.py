@@ -14,7 +14,6 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import (
-    ANY_ITEM,
     Expression,
     Range,
     Variable,
@@ -29,7 +28,18 @@ from ttexplore.ir.index import (
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, Walk, calls, kernel_name
+from ttexplore.passes.verify.skeleton import (
+    Bind,
+    Branch,
+    Call,
+    Loop,
+    Skeleton,
+    Statement,
+    Walk,
+    calls,
+    core_ranges,
+    kernel_name,
+)  # fmt: skip
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -92,9 +102,12 @@ Amount = dict[tuple[Factor, ...], Fraction]
 
 
 def check_balance(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
-    """Every buffer gets as many tiles as it gives, on every path."""
+    """Every buffer gets as many tiles as it gives, on every path. What one kernel fills and empties itself is followed
+    from turn to turn by :func:`check_protocol`."""
     pushed, popped = _totals(skeletons, "tt.cb_push_back"), _totals(skeletons, "tt.cb_pop_front")
     for buffer in plan.buffers:
+        if buffer.producer == buffer.consumer:
+            continue
         given, taken = pushed.get(buffer.name, {}), popped.get(buffer.name, {})
         if given != taken:
             more = "pop what is pushed" if _number(given) > _number(taken) else "push what is popped"
@@ -182,13 +195,37 @@ def _times(
     factors: list[Factor] = []
     for loop in loops:
         if loop.turns is None:
-            factors.append(("turns", placed(loop.extent, bound)))
+            factors.append(("turns", _canonical(placed(loop.extent, bound))))
         else:
             number *= loop.turns
     if decidable:
         involved = sorted(set[Variable]().union(*map(variables, decidable)), key=lambda v: v.number)
         number *= _share(decidable, [(one, constant[one]) for one in involved])
     return tuple(sorted([*factors, *open_tests], key=str)), number
+
+
+def _canonical(e: Expression) -> Expression:
+    """A sum in one of the ways to write it: kernels simplify the lengths of their loops apart."""
+    terms = {part: factor for part, factor in _terms(e).items() if factor}
+    made: Expression = terms.pop(1, 0)
+    for part in sorted(terms, key=str):
+        one = part if terms[part] == 1 else ("*", part, terms[part])
+        made = one if made == 0 else ("+", made, one)
+    return made
+
+
+def _terms(e: Expression) -> dict[Expression, int]:
+    """The factor of each part of a sum, that of 1 for its constant."""
+    if isinstance(e, int):
+        return {1: e}
+    if isinstance(e, tuple) and e[0] in ("+", "-"):
+        left, right = _terms(e[1]), _terms(e[2])
+        sign = 1 if e[0] == "+" else -1
+        return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+    if isinstance(e, tuple) and e[0] == "*" and any(isinstance(part, int) for part in e[1:]):
+        scale, rest = (e[1], e[2]) if isinstance(e[1], int) else (e[2], e[1])
+        return {part: factor * scale for part, factor in _terms(rest).items()}
+    return {e: 1}
 
 
 def _share(tests: list[Expression], loops: list[tuple[Variable, Loop]]) -> Fraction:
@@ -230,6 +267,16 @@ class _End:
             self.since, self.back, self.front,
         )  # fmt: skip
 
+    def join(self, other: _End) -> None:
+        """Know what holds on both of two paths that have met, and hold as much."""
+        self.unread |= other.unread
+        self.unsent |= other.unsent
+        self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
+        for side in ("back", "front"):
+            (value, modulus), (second, other_modulus) = getattr(self, side), getattr(other, side)
+            wider = math.gcd(modulus, other_modulus, value - second)
+            setattr(self, side, (value % wider, wider))
+
     @property
     def held(self) -> tuple[int, int, bool, bool]:
         """What decides whether the next turn of a loop must be looked at, too."""
@@ -259,12 +306,7 @@ class _Protocol(Walk):
             for buffer in plan.buffers
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
-        # What all cores are given lies between the least and the most that one is given.
-        cores = plan.partition.cores if plan.partition is not None else ()
-        values = {name: [core.values.get(name, 0) for core in cores] for core in cores for name in core.values}
-        self.known: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
-        if listed := [item for core in cores for item in core.listed]:
-            self.known[ANY_ITEM] = (min(listed), max(listed))
+        self.known = core_ranges(plan)
         # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
         # over all turns.
         self.outside: dict[Any, Range] | None = None
@@ -327,26 +369,54 @@ class _Protocol(Walk):
             return
         self.clock += 1
         self.entered[loop.variable] = self.clock
-        for first, last in self.parts(loop):
-            if first is None or last is None:
-                self.bounded(loop)
-            else:
-                self.known[loop.variable] = (first, last)
-            self.turns(loop, None if first is None or last is None else last - first + 1)
-        if loop.turns is not None and isinstance(loop.low, int):
-            self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
-
-    def bounded(self, loop: Loop) -> None:
-        """What is known of the variable of a loop whose length differs by core."""
-        self.known.pop(loop.variable, None)
-        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
-        if low is not None and extent is not None and extent[1] > 0:
-            self.known[loop.variable] = (int(low[0]), int(low[1] + extent[1] - 1))
-
-    def parts(self, loop: Loop) -> list[tuple[int | None, int | None]]:
-        """The turns of a loop as ranges: the first, the last and those between, where a condition asks for the turn."""
         if loop.turns is None or not isinstance(loop.low, int):
-            return [(None, None)]
+            self.open_loop(loop)
+            return
+        for first, last in self.parts(loop):
+            self.known[loop.variable] = (first, last)
+            self.turns(loop, last - first + 1)
+        self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
+
+    def open_loop(self, loop: Loop) -> None:
+        """A loop whose length differs by core or work item: no turn, where that can be, the first, and later ones."""
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        turns = (0, None) if extent is None else (int(extent[0]), int(extent[1]))
+        before = self.snapshot()
+        if loop.variable in loop.tested and isinstance(loop.low, int):
+            self.known[loop.variable] = (loop.low, loop.low)
+            self.body(loop.body)
+            if turns[0] < 1:
+                self.meet(before, loop)
+            low, before = (loop.low + 1, loop.low + 1), self.snapshot()
+            turns = (0, None if turns[1] is None else turns[1] - 1)
+        self.known.pop(loop.variable, None)
+        if low is not None and turns[1] is not None and turns[1] > 0:
+            self.known[loop.variable] = (int(low[0]), int(low[1]) + turns[1] - 1)
+        if turns[1] != 0:
+            self.turns(loop, None)
+            if turns[0] < 1:
+                self.meet(before, loop)
+
+    def meet(self, other: dict[str, _End], loop: Loop) -> None:
+        """Go on with what holds after some turns of a loop as well as without them: `other`."""
+        for name, end in self.ends.items():
+            # What a turn has waited for and left at the front is waited for again by who needs it.
+            end.waited = other[name].waited = min(end.waited, other[name].waited)
+            for what, turned, still in _held_by(end, other[name]):
+                if turned != still:
+                    raise self.fault(
+                        f"{self.who}: after a turn of a loop that may make none, {turned} tiles of {name} are {what}, "
+                        f"before it {still}",
+                        "reserve, push, wait and pop as many in each turn",
+                        self.line(loop),
+                    )
+            end.join(other[name])
+
+    @staticmethod
+    def parts(loop: Loop) -> list[tuple[int, int]]:
+        """The turns of a loop as ranges: the first, the last and those between, where a condition asks for the turn."""
+        assert loop.turns is not None
+        assert isinstance(loop.low, int)
         first, last = loop.low, loop.low + loop.turns - 1
         if loop.variable not in loop.tested or loop.turns == 1:
             return [(first, last)]
@@ -457,10 +527,7 @@ class _Protocol(Walk):
         self.known, self.outside = known, outside
         for name, end in self.ends.items():
             other = after_then[name]
-            for what, one, two in (
-                ("reserved", other.reserved, end.reserved), ("waited for", other.waited, end.waited),
-                ("left", other.filled, end.filled),
-            ):  # fmt: skip
+            for what, one, two in _held_by(other, end):
                 if one != two:
                     raise self.fault(
                         f"{self.who}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
@@ -468,13 +535,7 @@ class _Protocol(Walk):
                         "reserve, push, wait and pop the same in both arms",
                         self.line(branch),
                     )
-            end.unread |= other.unread
-            end.unsent |= other.unsent
-            end.written = None if None in (end.written, other.written) else _both(end.written, other.written)
-            for side in ("back", "front"):
-                (value, modulus), (second, other_modulus) = getattr(end, side), getattr(other, side)
-                wider = math.gcd(modulus, other_modulus, value - second)
-                setattr(end, side, (value % wider, wider))
+            end.join(other)
 
     # Operations
 
@@ -751,6 +812,14 @@ def touches(name: str) -> tuple[tuple[str, str, bool], ...]:
 
 def _held(row_tiles: Expression) -> str:
     return "tiles" if row_tiles == 0 else f"rows of {show(row_tiles)} tiles"
+
+
+def _held_by(one: _End, other: _End) -> tuple[tuple[str, int, int], ...]:
+    """What must be the same at two ends where their paths meet."""
+    return (
+        ("reserved", one.reserved, other.reserved), ("waited for", one.waited, other.waited),
+        ("left", one.filled, other.filled),
+    )  # fmt: skip
 
 
 def _both(one: frozenset[int] | None, two: frozenset[int] | None) -> frozenset[int]:

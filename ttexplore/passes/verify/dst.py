@@ -8,8 +8,8 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import Expression, Range, decided, show, value_range, variables
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
-from ttexplore.plan import ComputeConfig
+from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls, core_ranges
+from ttexplore.plan import ComputeConfig, Plan
 
 _STEPS = {
     "tt.tile_regs_acquire": ("released", "acquired"),
@@ -25,10 +25,10 @@ _NEXT = {
 _MOST_SLOTS = 64
 
 
-def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
+def check_dst(skeleton: Skeleton, compute: ComputeConfig, plan: Plan) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
     part of a section, on slots inside of DST, and read only slots that the section has written. Raises VerifyError."""
-    walker = _Dst(skeleton, compute)
+    walker = _Dst(skeleton, compute, core_ranges(plan))
     walker.body(skeleton.body)
     if walker.section != "released":
         raise VerifyError(
@@ -39,7 +39,7 @@ def check_dst(skeleton: Skeleton, compute: ComputeConfig) -> None:
 
 
 class _Dst(Walk):
-    def __init__(self, skeleton: Skeleton, compute: ComputeConfig) -> None:
+    def __init__(self, skeleton: Skeleton, compute: ComputeConfig, known: dict[Any, Range]) -> None:
         self.capacity = compute.dst_tiles
         self.untilized = compute.half_dst_tiles
         self.section = "released"
@@ -47,7 +47,7 @@ class _Dst(Walk):
         # Slots that surely, and possibly, hold something that this section has put there.
         self.written = frozenset[int]()
         self.touched = frozenset[int]()
-        self.known: dict[Any, Range] = {}
+        self.known = known
         self.indexed = {v for call in calls(skeleton.body) for name in call.dst for v in variables(call.values[name])}
 
     def bind(self, bind: Bind) -> None:
@@ -58,12 +58,14 @@ class _Dst(Walk):
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0 or not loop.slots:
             return
-        before = self.section
+        before, written = self.section, self.written
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         for first, last in self.turns(loop):
-            if first is None:
-                self.known.pop(loop.variable, None)
-            else:
+            self.known.pop(loop.variable, None)
+            if first is not None:
                 self.known[loop.variable] = (first, last)
+            elif low is not None and extent is not None and extent[1] > 0:
+                self.known[loop.variable] = (int(low[0]), int(low[1] + extent[1] - 1))
             self.body(loop.body)
             if self.section != before:
                 raise VerifyError(
@@ -71,6 +73,9 @@ class _Dst(Walk):
                     hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
+        if extent is None or extent[0] < 1:
+            # Without a turn nothing is written.
+            self.written &= written
 
     def turns(self, loop: Loop) -> list[tuple[int | None, int | None]]:
         """The turns to look at: each one where the variable counts slots, else the first, the second and the last."""

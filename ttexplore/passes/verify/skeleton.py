@@ -14,10 +14,10 @@ from tvm import tirx
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
-from ttexplore.ir.index import Expression, Variable, convert, placed, value_range, variables
+from ttexplore.ir.index import ANY_ITEM, Expression, Range, Variable, convert, placed, value_range, variables
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
-from ttexplore.plan import SIZE_PREFIX
+from ttexplore.plan import SIZE_PREFIX, Plan
 from ttexplore.record import Span
 
 
@@ -308,4 +308,14 @@ def core_values(body: list[Statement]) -> list[str]:
                 found += core_values(statement.then) + core_values(statement.otherwise)
             case Bind() | Call():
                 pass
+    return found
+
+
+def core_ranges(plan: Plan) -> dict[Any, Range]:
+    """The range of what all cores are given: from the least to the most that one is given."""
+    cores = plan.partition.cores if plan.partition is not None else ()
+    values = {name: [core.values.get(name, 0) for core in cores] for core in cores for name in core.values}
+    found: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
+    if listed := [item for core in cores for item in core.listed]:
+        found[ANY_ITEM] = (min(listed), max(listed))
     return found

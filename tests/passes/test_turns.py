@@ -1,0 +1,90 @@
+"""Loops whose length a block decides, against NumPy: with no turn, one, and several."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from tests.corpus.turns import FROM, UP_TO, UP_TO_AND_WITH, last_load, stored_in_turns, triangle, turns_in_turns
+from ttexplore.errors import KernelError
+
+Numbers = np.ndarray[Any, Any]
+
+
+def held(kernel: Any, expected: Callable[..., Numbers], tolerance: float = 1e-6, **options: Any) -> None:
+    """Each step and the emulator against what NumPy computes."""
+    exploration = ttx.explore(kernel, options=options)
+    assert exploration.error is None, str(exploration.error)
+    inputs = exploration.inputs()
+    want = expected(*(one.astype(np.float64) for one in inputs))
+    assert exploration.check()
+    run = exploration.run(inputs)
+    assert run.passed, run.message
+    np.testing.assert_allclose(run.outputs[0], want, rtol=tolerance, atol=tolerance * np.abs(want).max())
+
+
+@pytest.mark.parametrize("turns", [UP_TO, UP_TO_AND_WITH, FROM], ids=["up_to", "up_to_and_with", "from"])
+@pytest.mark.parametrize("columns", [64, 256])
+@pytest.mark.parametrize("accumulate", ["reload", "l1"])
+def test_sums_of_products(turns: Any, columns: int, accumulate: str) -> None:
+    for first, anew, factor, after in itertools.product((0.0, 3.0), (False, True), (False, True), (False, True)):
+
+        def expected(a: Numbers, b: Numbers, first: float = first, anew: bool = anew, factor: bool = factor,
+                     after: bool = after) -> Numbers:  # fmt: skip
+            blocks: list[Numbers] = []
+            for block in range(3):
+                c = np.full((64, columns), first)
+                for k in range(turns[0](block), turns[1](block)):
+                    product = a[block * 64 : block * 64 + 64, k * 64 : k * 64 + 64] @ b[k * 64 : k * 64 + 64]
+                    c = (0.0 if anew else c) + (0.5 if factor else 1.0) * product
+                blocks.append(c * 2 + 1 if after else c)
+            return np.concatenate(blocks)
+
+        kernel = triangle(turns, columns, first=first, anew=anew, factor=factor, after=after)
+        held(kernel, expected, 2e-3, accumulate=accumulate)
+
+
+@pytest.mark.parametrize("columns", [32, 64, 512])
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_last_of_several_loads(columns: int, changed: bool) -> None:
+    for length, first in ((lambda bx: 3, None), (lambda bx: bx + 1, None), (lambda bx: bx, 7.0)):
+
+        def expected(a: Numbers, length: Any = length) -> Numbers:
+            blocks = [np.full((32, columns), 7.0), *(a[k * 32 : k * 32 + 32] for k in range(3))]
+            return np.concatenate([blocks[length(block)] * (2 if changed else 1) for block in range(3)])
+
+        held(last_load(length, columns, changed=changed, first=first), expected)
+
+
+def test_one_load_for_many_stores() -> None:
+    held(stored_in_turns(), lambda a: np.concatenate([a[:32]] * 2 + [a[32:]] * 2))
+
+
+@pytest.mark.parametrize("columns", [32, 256, 512])
+def test_turns_in_turns(columns: int) -> None:
+    def expected(a: Numbers) -> Numbers:
+        blocks: list[Numbers] = []
+        for block in range(4):
+            m, c = np.full((32, columns), -1.0), np.zeros((32, columns))
+            for q in range(block):
+                for k in range(q):
+                    m = a[k * 32 : k * 32 + 32] + 1
+                c = c + m
+            blocks.append(c * 2 + m)
+        return np.concatenate(blocks)
+
+    held(turns_in_turns(columns), expected)
+
+
+def test_what_no_turn_writes_is_not_read() -> None:
+    error = ttx.explore(last_load(lambda bx: bx)).error
+    assert isinstance(error, KernelError)
+    assert error.message == "a is read here, and written only in a loop that may make no turn"
+    assert error.hint == "T.clear(a) before the loop, or give it a length of at least 1"
+    assert error.span is not None
+    assert error.span.line == 71
