@@ -147,12 +147,6 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no code 'TTX-R007'" in capsys.readouterr().err
 
 
-# What nothing on this machine provokes, and why.
-WITHOUT_EXAMPLE = {
-    "TTX-B006": "No example: only a run on a device can be cancelled (`tests/device` does).",
-}
-
-
 def provoked(example: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Example:
     """Runs an example of tests/examples."""
     wanted = inspect.signature(example).parameters
@@ -224,7 +218,6 @@ def test_every_code_has_an_example(
                 folder = tmp_path / name
                 folder.mkdir()
                 found[f"TTX-{name.upper()}"] = provoked(example, folder, monkeypatch)
-    found |= {code: Example(why) for code, why in WITHOUT_EXAMPLE.items()}
     assert found.keys() == CATALOGUE.keys()
     update = bool(request.config.getoption("--update-golden"))
     data = {code: to_json(found[code]) for code in CATALOGUE}

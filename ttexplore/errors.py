@@ -6,6 +6,7 @@ An error says what is wrong, at which kernel line, with which number, and what w
 from __future__ import annotations
 
 import difflib
+import threading
 from collections.abc import Iterable
 
 from ttexplore.diagnostics import KINDS, recognise
@@ -102,6 +103,16 @@ class VerifyError(TTExploreError):
 
 class BackendError(TTExploreError):
     """A backend is missing, failed, ran out of time or found a fault in the program as it ran."""
+
+
+class Cancelled(BackendError):
+    """The run was cancelled by who asked for it."""
+
+
+def refuse_cancelled(cancel: threading.Event | None) -> None:
+    """Raises Cancelled where the event is set."""
+    if cancel is not None and cancel.is_set():
+        raise Cancelled("the run was cancelled", hint="run it again when you like")
 
 
 _KINDS = (UsageError, KernelError, Unsupported, ResourceError, VerifyError, BackendError)

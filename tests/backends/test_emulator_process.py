@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +21,16 @@ import pytest
 
 import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
+from ttexplore.backends import cache, process
 from ttexplore.backends.base import Backend, KernelFault, Program
 from ttexplore.backends.emulator import Emulator, backend
-from ttexplore.errors import BackendError
+from ttexplore.backends.emulator.job import kernel_sources, write_job
+from ttexplore.errors import BackendError, Cancelled
 
 A = Tensor("a", (32, 32))
 COPY = tile_program("copy_init(0); copy_tile(0, t, 0);", [A])
 ONES = [np.ones((32, 32), ml_dtypes.bfloat16)]
+ENDLESS = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
 
 
 def error_of(program: Program, **options: Any) -> BackendError:
@@ -28,9 +40,8 @@ def error_of(program: Program, **options: Any) -> BackendError:
 
 
 def test_a_kernel_that_does_not_end_is_stopped_and_named() -> None:
-    endless = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
-    error = error_of(endless, time_limit_seconds=0.5)
-    line = 1 + next(i for i, text in enumerate(endless.texts["reader"].splitlines()) if "get_arg_val" in text)
+    error = error_of(ENDLESS, time_limit_seconds=0.5)
+    line = 1 + next(i for i, text in enumerate(ENDLESS.texts["reader"].splitlines()) if "get_arg_val" in text)
     assert "did not end within the time limit of 0.5 seconds" in error.message
     assert error.message.endswith(f"the reader kernel on core (0, 0) was running, last call in reader.cpp line {line}")
     assert "a loop that does not end" in error.hint
@@ -97,7 +108,7 @@ def test_compiled_kernels_are_cached_by_content(tmp_path: Path, monkeypatch: pyt
     assert toolchain.kernels([replace(source, text="void kernel_main() { }\n")])["writer"] != first
     assert toolchain.kernels([replace(source, macros=("NOC_INDEX=0",))])["writer"] != first
     assert [path.suffix for path in (tmp_path / "emulator").iterdir()] == [".so"] * 3
-    monkeypatch.setattr(compiler, "_compile", lambda command: pytest.fail("a cached kernel was compiled again"))
+    monkeypatch.setattr(compiler, "_compile", lambda command, cancel: pytest.fail("a cached kernel was compiled again"))
     toolchain.kernels([source])
 
 
@@ -113,8 +124,247 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(BackendError) as caught:
         Emulator(cache_folder=file).run(COPY, ONES)
-    assert "cannot be written" in caught.value.message
+    assert caught.value.message == f"the cache folder {file}/emulator cannot be written: Not a directory"
+    assert "set XDG_CACHE_HOME" in caught.value.hint
     assert "cache_folder" in caught.value.hint
+
+
+@pytest.fixture(scope="module")
+def filled_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    Emulator(cache_folder=folder).run(COPY, ONES)
+    return folder
+
+
+def damaged(content: bytes) -> list[bytes]:
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    return [b"", content[: len(content) // 2], content[:-1], bytes(flipped), b"text", content + b"\n"]
+
+
+@pytest.mark.parametrize("name", ["runner", "compute"])
+@pytest.mark.parametrize("way", range(6))
+def test_what_is_damaged_in_the_cache_is_made_again(
+    filled_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, way: int
+) -> None:
+    folder = tmp_path / "cache"
+    shutil.copytree(filled_cache, folder)
+    file = next((folder / "emulator").glob(f"{name}-*"))
+    content = file.read_bytes()
+    file.write_bytes(damaged(content)[way])
+    if name == "runner":
+        # Building it takes long: that it is asked for is enough.
+        monkeypatch.setattr(compiler, "_compile", lambda command, cancel: "error: built again")
+        with pytest.raises(BackendError, match="error: built again"):
+            Emulator(cache_folder=folder).run(COPY, ONES)
+        return
+    np.testing.assert_array_equal(Emulator(cache_folder=folder).run(COPY, ONES).outputs[0], ONES[0])
+    assert file.read_bytes() == content
+    assert {path.name for path in (folder / "emulator").iterdir()} == {
+        path.name for path in (filled_cache / "emulator").iterdir()
+    }
+
+
+def test_a_cache_that_is_whole_need_not_be_writable(
+    filled_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor does anything look for a folder to write to."""
+    monkeypatch.setattr(compiler.tempfile, "mkstemp", lambda **_: pytest.fail("the cache was written"))
+    assert Emulator(cache_folder=filled_cache).run(COPY, ONES).outputs
+    # The kernels' folder is not the one of this process.
+    monkeypatch.chdir(filled_cache.parent)
+    assert Emulator(cache_folder=Path(filled_cache.name)).run(COPY, ONES).outputs
+
+
+def test_a_cache_whose_programs_do_not_run(filled_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cache"
+    shutil.copytree(filled_cache, folder)
+    runner = next((folder / "emulator").glob("runner-*"))
+    # A mount with noexec says so when it is asked, some network file systems only when the program starts.
+    access = os.access
+    monkeypatch.setattr(compiler.os, "access", lambda path, mode: "runner-" not in str(path) and access(path, mode))
+    with pytest.raises(BackendError) as asked:
+        Emulator(cache_folder=folder).run(COPY, ONES)
+    monkeypatch.undo()
+    # A right that was taken away is given back.
+    runner.chmod(0o644)
+    assert Emulator(cache_folder=folder).run(COPY, ONES).outputs
+    runner.chmod(0o644)
+    monkeypatch.setattr(compiler.os, "access", lambda path, mode: True)
+    with pytest.raises(BackendError) as started:
+        Emulator(cache_folder=folder).run(COPY, ONES)
+    for caught in (asked, started):
+        assert (
+            caught.value.message == f"programs in the cache folder {runner.parent} cannot be started: Permission denied"
+        )
+        assert "noexec" in caught.value.hint
+        assert "set XDG_CACHE_HOME" in caught.value.hint
+
+
+def test_the_cache_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cache.sys, "platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given in ("", "relative", "./relative", "~/cache"):
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        assert cache.default_cache_folder() == tmp_path / ".cache" / "ttexplore"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/absolute")
+    assert cache.default_cache_folder() == Path("/absolute/ttexplore")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache.default_cache_folder() == tmp_path / ".cache" / "ttexplore"
+    monkeypatch.setattr(cache.sys, "platform", "darwin")
+    assert cache.default_cache_folder() == tmp_path / "Library" / "Caches" / "ttexplore"
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(cache.Path, "home", homeless)
+    with pytest.raises(BackendError, match="there is no home folder for compiled files") as caught:
+        cache.default_cache_folder()
+    assert "XDG_CACHE_HOME" in caught.value.hint
+
+
+def test_no_room_for_temporary_files(filled_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever needs it first: the folder of a run, its tensors, the compiler, the runner."""
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(BackendError) as caught:
+        Emulator(cache_folder=filled_cache).run(COPY, ONES)
+    told = f"the folder for temporary files {tmp_path}/missing cannot be used: No such file or directory"
+    assert caught.value.message == told
+    assert "set TMPDIR" in caught.value.hint
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+
+    def full(path: Path, content: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(BackendError, match=r"temporary files .* cannot be used: No space left on device"):
+            Emulator(cache_folder=filled_cache).run(COPY, ONES)
+    monkeypatch.setattr(process, "_LEAST_FREE_BYTES", 1 << 60)
+    crowded = tmp_path / "c++"
+    crowded.write_text("#!/bin/sh\necho 'fatal error: writing to /tmp/x.s: No space left on device' >&2\nexit 1\n")
+    crowded.chmod(0o755)
+    with pytest.raises(BackendError, match=r"temporary files .* cannot be used: No space left on device"):
+        compiler._compile([str(crowded)], None)
+    with pytest.raises(BackendError, match=r"temporary files .* cannot be used: No space left on device"):
+        backend.run_child(crowded, tmp_path, 5.0)
+    (tmp_path / "result.txt").write_text(
+        "\x1e".join(["fault", "the emulator's job is broken: cannot write output0.bin", "", "", ""])
+    )
+    with pytest.raises(BackendError, match=r"temporary files .* cannot be used: No space left on device"):
+        backend.run_child(crowded, tmp_path, 5.0)
+    toolchain = compiler.Toolchain(compiler.Compiler((str(crowded),), "", ()), tmp_path / "cache")
+    with pytest.raises(BackendError, match=r"temporary files .* cannot be used: No space left on device"):
+        toolchain.kernels([compiler.KernelSource("writer", "", ())])
+
+
+def test_no_room_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_compile", lambda command, cancel: "fatal error: No space left on device")
+    monkeypatch.setattr(compiler, "is_full", lambda folder: True)
+    toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path)
+    with pytest.raises(BackendError, match=r"the cache folder .* cannot be written: No space left on device"):
+        toolchain.kernels([compiler.KernelSource("writer", "", ())])
+    assert list((tmp_path / "emulator").iterdir()) == []
+
+
+def test_compiling_at_once_leaves_one_file(tmp_path: Path) -> None:
+    toolchain = compiler.Toolchain(Emulator().toolchain().compiler, tmp_path)
+    source = compiler.KernelSource("writer", "void kernel_main() {}\n", ("NOC_INDEX=1",))
+    with ThreadPoolExecutor(4) as pool:
+        (made,) = {tuple(one.items()) for one in pool.map(lambda _: toolchain.kernels([source]), range(4))}
+    assert compiler.is_whole(made[0][1])
+    assert list((tmp_path / "emulator").iterdir()) == [made[0][1]]
+
+
+def cancelled_after(seconds: float, run: Callable[[threading.Event], Any]) -> float:
+    """Cancels what runs after so many seconds, and returns how long that took."""
+    cancel = threading.Event()
+    at: list[float] = []
+
+    def set_it() -> None:
+        at.append(time.monotonic())
+        cancel.set()
+
+    threading.Timer(seconds, set_it).start()
+    with pytest.raises(Cancelled, match="the run was cancelled") as caught:
+        run(cancel)
+    assert caught.value.hint
+    return time.monotonic() - at[0]
+
+
+def test_a_run_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    children: list[subprocess.Popen[bytes]] = []
+    started = backend._started
+    monkeypatch.setattr(backend, "_started", lambda *_: children.append(started(*_)) or children[-1])
+    assert cancelled_after(0.5, lambda cancel: Emulator().run(ENDLESS, ONES, cancel=cancel)) < 1.0
+    (child,) = children
+    assert child.returncode == -9
+
+
+def test_compiling_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that the compiler has started."""
+    slow = tmp_path / "c++"
+    slow.write_text(f"#!/bin/sh\nsleep 60 & echo $! >> {tmp_path}/children\nwait\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert cancelled_after(0.5, lambda cancel: Emulator(tmp_path).run(COPY, ONES, cancel=cancel)) < 1.0
+    children = (tmp_path / "children").read_text().split()
+    assert children
+    assert all(gone(int(child)) for child in children)
+    assert list(tmp_path.glob("emulator/*")) == []
+
+
+def gone(process_id: int) -> bool:
+    """Whether a process ends within two seconds."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+RUN_AND_TELL = """
+import sys, subprocess
+from pathlib import Path
+from ttexplore.backends.emulator import backend
+child = backend._started(Path(sys.argv[1]), Path(sys.argv[2]), 60.0)
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def endless_job(folder: Path) -> Path:
+    """A job that does not end, in `folder`; the runner."""
+    toolchain = Emulator().toolchain()
+    kernels = toolchain.kernels(kernel_sources(ENDLESS.texts, ENDLESS.plan))
+    write_job(folder, ENDLESS.plan, {"a": ONES[0]}, kernels, 0, 1, exact=True)
+    return toolchain.runner()
+
+
+def test_a_run_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RUN_AND_TELL, str(endless_job(tmp_path)), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        time.sleep(0.3)
+        assert Path(f"/proc/{child}/stat").exists()
+        parent.kill()
+    assert gone(child)
+
+
+def test_a_run_keeps_its_time_limit_by_itself(tmp_path: Path) -> None:
+    """As on a system that does not tell it that its parent has ended."""
+    runner = endless_job(tmp_path)
+    start = time.monotonic()
+    subprocess.run([str(runner), "job.txt", "1", str(os.getpid())], cwd=tmp_path, timeout=20, check=True)
+    assert 0.9 < time.monotonic() - start < 10
+    assert (tmp_path / "result.txt").read_text().startswith("timeout\x1ethe reader kernel on core (0, 0) was running")
+    # Started for a process that has ended already, it does nothing.
+    done = subprocess.run([str(runner), "job.txt", "1", "1"], cwd=tmp_path, timeout=20, check=False)
+    assert done.returncode == 3
 
 
 def test_without_a_compiler_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

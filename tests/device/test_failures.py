@@ -16,12 +16,12 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import elementwise
-from ttexplore.backends.base import Array, Cancelled, KernelFault, Program
+from ttexplore.backends.base import Array, KernelFault, Program
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.backends.ttnn.backend import opening, shared_session
 from ttexplore.backends.ttnn.environment import read_environment
 from ttexplore.backends.ttnn.session import Session, tagged_processes
-from ttexplore.errors import BackendError
+from ttexplore.errors import BackendError, Cancelled
 
 pytestmark = [pytest.mark.device, pytest.mark.slow, pytest.mark.xdist_group("wormhole_n150")]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,20 @@ def b004() -> Any:
 def b005() -> Any:
     """A program with one input is run without any."""
     return Emulator().run(COPY, [])
+
+
+def b006() -> Any:
+    """A run on the emulator, and another thread sets its `cancel`."""
+    cancel = threading.Event()
+    threading.Timer(0.2, cancel.set).start()
+    endless = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
+    return Emulator().run(endless, INPUTS, cancel=cancel)
+
+
+def b007(tmp_path: Path) -> Any:
+    """A run where a file has the name of the cache folder."""
+    (tmp_path / "cache").touch()
+    return Emulator(cache_folder=tmp_path / "cache").run(COPY, INPUTS)
 
 
 def b015() -> Any:

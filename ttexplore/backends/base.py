@@ -5,6 +5,7 @@ Plain data only: texts, the plan and NumPy arrays. A saved exploration runs agai
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,10 +130,6 @@ class Deadlock(KernelFault):
         return self.svg or None
 
 
-class Cancelled(BackendError):
-    """The run was cancelled by who asked for it."""
-
-
 class Backend(Protocol):
     """Something that runs a program."""
 
@@ -143,10 +140,13 @@ class Backend(Protocol):
         """What is not there and how to get it, in one line; None if the backend can run."""
         ...
 
-    def run(self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float) -> Execution:
-        """Runs `program` on `inputs`: the input and inout tensors in parameter order.
+    def run(
+        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float,
+        cancel: threading.Event | None = None,
+    ) -> Execution:  # fmt: skip
+        """Runs `program` on `inputs`: the input and inout tensors in parameter order. Setting `cancel` ends the run.
 
-        Raises BackendError: missing parts, a fault found while running, or the time limit.
+        Raises BackendError: missing parts, a fault found while running, the time limit, or Cancelled.
         """
         ...
 

@@ -6,9 +6,38 @@ import os
 import sys
 from pathlib import Path
 
+from ttexplore.errors import BackendError
+
 
 def default_cache_folder() -> Path:
-    """The platform's folder for what can be made again."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ttexplore"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ttexplore"
+    """The platform's folder for what can be made again. Raises BackendError where the user has no home folder."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG base directory specification: a relative path is ignored.
+    if sys.platform != "darwin" and given.is_absolute():
+        return given / "ttexplore"
+    try:
+        home = Path.home().absolute()
+    except RuntimeError:
+        raise BackendError("there is no home folder for compiled files", hint=HOW_TO_CHOOSE) from None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "ttexplore"
+
+
+def unusable(folder: Path, why: str) -> BackendError:
+    """The error for a cache folder that cannot be written."""
+    return BackendError(
+        f"the cache folder {folder} cannot be written: {why}", hint=f"make room there, or {HOW_TO_CHOOSE}"
+    )
+
+
+def not_executable(folder: Path, why: str) -> BackendError:
+    """The error for a cache folder whose programs the system does not start."""
+    return BackendError(
+        f"programs in the cache folder {folder} cannot be started: {why}",
+        hint=f"its file system may be mounted with noexec: {HOW_TO_CHOOSE}",
+    )
+
+
+HOW_TO_CHOOSE = (
+    "set XDG_CACHE_HOME to the absolute path of a folder that you may write to, and that lets programs run "
+    "(in Python: Emulator(cache_folder=...))"
+)

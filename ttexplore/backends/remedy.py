@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 
 from ttexplore.backends.base import Array, Deadlock, Program, Wait
 from ttexplore.backends.emulator import Emulator
-from ttexplore.errors import BackendError
+from ttexplore.errors import BackendError, Cancelled
 from ttexplore.plan import CircularBuffer, KernelRole, Plan
 from ttexplore.record import lines_of
 
@@ -16,14 +17,18 @@ _TRIAL_SECONDS = 20.0
 _MOST_BLOCKS = 3
 
 
-def remedy(deadlock: Deadlock, program: Program, inputs: Sequence[Array]) -> str:
+def remedy(
+    deadlock: Deadlock, program: Program, inputs: Sequence[Array], cancel: threading.Event | None = None
+) -> str:  # fmt: skip
     """What was changed so that the program ended, the fewest bytes of L1 first: the depth of a circular buffer, or a
-    push or pop that is missing in a kernel. Empty where nothing that was tried resolves it."""
+    push or pop that is missing in a kernel. Empty where nothing that was tried resolves it. Raises Cancelled."""
     emulator = Emulator(event_limit=0)
 
     def ends(changed: Program) -> bool:
         try:
-            emulator.run(changed, inputs, time_limit_seconds=_TRIAL_SECONDS)
+            emulator.run(changed, inputs, time_limit_seconds=_TRIAL_SECONDS, cancel=cancel)
+        except Cancelled:
+            raise
         except BackendError:
             return False
         return True

@@ -46,6 +46,14 @@ BACKENDS = (
         "B006", "the run was cancelled", "Whoever started the run ended it.", "Run it again.", "the run was cancelled",
     ),
     diagnostic(
+        "B007", "a folder that compiled or temporary files need cannot be used",
+        "The emulator keeps compiled files in the user's cache folder and runs them there; tensors go through the "
+        "folder for temporary files.",
+        "Make room, or choose other folders: XDG_CACHE_HOME for compiled files, TMPDIR for temporary ones.",
+        "the cache folder {} cannot be written: {}", "programs in the cache folder {} cannot be started: {}",
+        "there is no home folder for compiled files", "the folder for temporary files {} cannot be used: {}",
+    ),
+    diagnostic(
         "B010", "a circular buffer is used wrongly as the program runs",
         "Tiles are reserved before they are written, pushed once, waited for before they are read, and popped once.",
         "Look at the line of C++ and at the kernel's line that it came from.",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import math
+import os
 import subprocess
-import tempfile
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +26,14 @@ from ttexplore.backends.base import (
     checked_inputs,
     ordered_layouts,
 )
-from ttexplore.backends.cache import default_cache_folder
+from ttexplore.backends.cache import default_cache_folder, not_executable
 from ttexplore.backends.emulator.compiler import (
     HOW_TO_GET_A_COMPILER,
     Toolchain,
     find_compiler,
 )
 from ttexplore.backends.emulator.job import kernel_sources, read_outputs, write_job
+from ttexplore.backends.process import LONGEST_SECONDS, finish, is_full, unusable_workspace, workspace
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
 
@@ -95,14 +100,17 @@ class Emulator:
             return f"no C++ compiler (c++, g++, clang++ or the ziglang wheel): {HOW_TO_GET_A_COMPILER}"
         return None
 
-    def run(self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 60.0) -> Execution:
-        """Compiles and runs `program`; each fault of the program is found as it runs.
+    def run(
+        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 60.0,
+        cancel: threading.Event | None = None,
+    ) -> Execution:  # fmt: skip
+        """Compiles and runs `program`; each fault of the program is found as it runs. Setting `cancel` ends the run.
 
         `inputs` are the input and inout tensors in parameter order, in their logical shapes. Raises BackendError: no
-        compiler, a text that does not compile, wrong inputs, the time limit; its subclass KernelFault: a fault of the
-        running program (deadlock, wrong order of calls, out of bounds), or a crash.
+        compiler, a text that does not compile, wrong inputs, the time limit; its subclasses Cancelled and KernelFault:
+        a fault of the running program (deadlock, wrong order of calls, out of bounds), or a crash.
         """
-        times, execution = self._execute(program, inputs, time_limit_seconds, repeats=1)
+        times, execution = self._execute(program, inputs, time_limit_seconds, cancel, repeats=1)
         del times
         return execution
 
@@ -110,7 +118,7 @@ class Emulator:
         self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = 60.0
     ) -> tuple[float, ...]:
         """Seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
-        times, execution = self._execute(program, inputs, time_limit_seconds, repeats=repeats)
+        times, execution = self._execute(program, inputs, time_limit_seconds, None, repeats=repeats)
         del execution
         return times
 
@@ -119,22 +127,22 @@ class Emulator:
         compiler = find_compiler()
         if compiler is None:
             raise BackendError("the emulator needs a C++ compiler, and none was found", hint=HOW_TO_GET_A_COMPILER)
-        return Toolchain(compiler, self.cache_folder or default_cache_folder())
+        return Toolchain(compiler, (self.cache_folder or default_cache_folder()).absolute())
 
     def _execute(
-        self, program: Program, inputs: Sequence[Array], time_limit_seconds: float, *, repeats: int
-    ) -> tuple[tuple[float, ...], Execution]:
+        self, program: Program, inputs: Sequence[Array], time_limit_seconds: float, cancel: threading.Event | None, *,
+        repeats: int,
+    ) -> tuple[tuple[float, ...], Execution]:  # fmt: skip
         arrays = checked_inputs(program.plan, inputs)
         toolchain = self.toolchain()
-        runner = toolchain.runner()
-        kernels = toolchain.kernels(kernel_sources(program.texts, program.plan))
-        with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
-            folder = Path(name)
+        runner = toolchain.runner(cancel)
+        kernels = toolchain.kernels(kernel_sources(program.texts, program.plan), cancel)
+        with workspace() as folder:
             write_job(
                 folder, program.plan, arrays, kernels, self.event_limit, repeats, exact=self.arithmetic == "exact"
             )
             try:
-                fields = run_child(runner, folder, time_limit_seconds)
+                fields = run_child(runner, folder, time_limit_seconds, cancel)
             except Deadlock as deadlock:
                 if deadlock.event_count:
                     deadlock.events = self._read_events(folder, program, deadlock.event_count)
@@ -157,18 +165,14 @@ class Emulator:
         return Events(records, total, EVENT_OPERATIONS, KERNEL_ROLES, tensors)
 
 
-def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[str, str, str]:
+def run_child(
+    runner: Path, folder: Path, time_limit_seconds: float, cancel: threading.Event | None = None
+) -> tuple[str, str, str]:  # fmt: skip
     """The fields of a good result. Raises for every other end."""
     result_file = folder / "result.txt"
-    with subprocess.Popen(
-        [str(runner), "job.txt"],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as child:
+    with _started(runner, folder, time_limit_seconds) as child:
         try:
-            _, complaint = child.communicate(timeout=time_limit_seconds)
+            _, complaint = finish(child, time_limit_seconds, cancel)
         except subprocess.TimeoutExpired:
             child.terminate()  # the runner answers with where it is
             try:
@@ -183,6 +187,8 @@ def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[st
     match result.split(SEPARATOR):
         case ["ok", seconds, event_count, unwritten]:
             return seconds, event_count, unwritten
+        case ["fault", message, _, _, _] if message.startswith("the emulator's job is broken: cannot write"):
+            raise unusable_workspace(os.strerror(errno.ENOSPC) if is_full(folder) else message)
         case ["fault", message, hint, kernel, line]:
             role = _role(kernel)
             raise KernelFault(message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
@@ -199,12 +205,33 @@ def run_child(runner: Path, folder: Path, time_limit_seconds: float) -> tuple[st
                 f"the program crashed ({signal}): {where}",
                 hint="look for stores through a pointer or deep recursion after that line",
             )
+        case _ if is_full(folder):
+            raise unusable_workspace(os.strerror(errno.ENOSPC))
         case _:
             detail = complaint.decode(errors="replace").strip()[:500]
             raise BackendError(
                 f"the emulator's process ended without a result (exit status {child.returncode}) {detail}".rstrip(),
                 hint="if it was killed for memory, use fewer cores or smaller tensors",
             )
+
+
+def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subprocess.Popen[bytes]:
+    """The runner at work. It ends itself some time after the limit, and when this process has ended.
+
+    Raises BackendError where it cannot be started.
+    """
+    limit = str(math.ceil(min(time_limit_seconds, LONGEST_SECONDS) + 2 * GRACE_SECONDS))
+    command = [str(runner), "job.txt", limit, str(os.getpid())]
+    while True:
+        try:
+            return subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+        except OSError as error:
+            # Another thread was about to start a process while this one wrote the file: it has it open for a moment.
+            if error.errno != errno.ETXTBSY:
+                raise not_executable(runner.parent, error.strerror or str(error)) from error
+            time.sleep(0.01)
 
 
 def _wait(line: str) -> Wait:

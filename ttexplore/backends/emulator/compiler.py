@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import importlib.util
+import itertools
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ttexplore.backends.cache import not_executable, unusable
+from ttexplore.backends.process import finish, is_full, kill_group, unusable_workspace, workspace
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
 
@@ -92,48 +98,57 @@ class Toolchain:
     """A compiler with a cache folder.
 
     Compiled files are named by the hash of all that they are made from and put in place by one rename, so that several
-    processes can share the folder.
+    processes can share the folder. Each ends with the hash of its content: one that is damaged is made again.
     """
 
     compiler: Compiler
     cache_folder: Path
 
-    def runner(self) -> Path:
+    def runner(self, cancel: threading.Event | None = None) -> Path:
         """The executable that runs kernels; built on the first use with this compiler and processor.
 
-        Raises BackendError where it cannot be built.
+        Raises BackendError where it cannot be built or started, Cancelled when `cancel` is set.
         """
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
         flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
         target = self.cache_folder / "emulator" / f"runner-{_digest(parts)}"
-        if not target.exists():
+        if not is_whole(target):
             self._make_folder()
-            with tempfile.TemporaryDirectory() as folder:
-                objects = [Path(folder) / f"{source.stem}.o" for source in sources]
+            with workspace() as folder:
+                objects = [folder / f"{source.stem}.o" for source in sources]
                 with ThreadPoolExecutor(max_workers=2) as pool:
                     commands = [
                         (*self.compiler.command, *flags, "-c", str(source), "-o", str(made))
                         for source, made in zip(sources, objects, strict=True)
                     ]
-                    for outcome in pool.map(_compile, commands):
+                    for outcome in pool.map(_compile, commands, itertools.repeat(cancel)):
                         if outcome is not None:
                             raise _runner_error(outcome)
-                outcome = self._build((*self.compiler.command, *map(str, objects), *_link_flags()), target)
+                outcome = self._build((*self.compiler.command, *map(str, objects), *_link_flags()), target, cancel)
             if outcome is not None:
                 raise _runner_error(outcome)
+        if not os.access(target, os.X_OK):
+            with contextlib.suppress(OSError):
+                target.chmod(0o755)
+            if not os.access(target, os.X_OK):
+                raise not_executable(target.parent, os.strerror(errno.EACCES))
         return target
 
-    def kernels(self, sources: Sequence[KernelSource]) -> dict[KernelRole, Path]:
+    def kernels(
+        self, sources: Sequence[KernelSource], cancel: threading.Event | None = None
+    ) -> dict[KernelRole, Path]:  # fmt: skip
         """The shared object of each kernel. Those that are not in the cache are compiled at the same time.
 
-        Raises BackendError with the compiler's first error where a text does not compile.
+        Raises BackendError with the compiler's first error where a text does not compile, Cancelled when `cancel` is
+        set.
         """
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
-        wanted = [source for source in sources if not targets[source.role].exists()]
+        wanted = [source for source in sources if not is_whole(targets[source.role])]
         with ThreadPoolExecutor(max_workers=len(KERNEL_ROLES)) as pool:
-            outcomes = list(pool.map(self._compile_kernel, wanted, [targets[source.role] for source in wanted]))
+            made = [targets[source.role] for source in wanted]
+            outcomes = list(pool.map(self._compile_kernel, wanted, made, itertools.repeat(cancel)))
         for source, outcome in zip(wanted, outcomes, strict=True):
             if outcome is not None:
                 raise BackendError(
@@ -146,51 +161,89 @@ class Toolchain:
         parts = [self.compiler.identity, *KERNEL_FLAGS, *source.macros, source.role, source.text, headers]
         return self.cache_folder / "emulator" / f"{source.role}-{_digest(parts)}.so"
 
-    def _compile_kernel(self, source: KernelSource, target: Path) -> str | None:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"{source.role}.cpp"
-            file.write_text(source.text, encoding="utf-8")
+    def _compile_kernel(self, source: KernelSource, target: Path, cancel: threading.Event | None) -> str | None:
+        with workspace() as folder:
+            file = folder / f"{source.role}.cpp"
+            # What is no text is the compiler's to refuse.
+            file.write_text(source.text, encoding="utf-8", errors="surrogatepass")
             macros = [f"-D{macro}" for macro in source.macros]
             include = f"-I{INCLUDE_FOLDER}"
             prefix_map = f"-ffile-prefix-map={folder}=."
             command = (*self.compiler.command, *KERNEL_FLAGS, prefix_map, include, *macros, *_plugin_flags(), str(file))
-            outcome = self._build(command, target)
+            outcome = self._build(command, target, cancel)
             return outcome.replace(f"{folder}{os.sep}", "") if outcome is not None else None
 
     def _make_folder(self) -> None:
+        """Raises BackendError where the folder cannot be written."""
         folder = self.cache_folder / "emulator"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
-            raise BackendError(
-                f"the cache folder {folder} cannot be written: {error.strerror}",
-                hint="make it writable, or choose another: Emulator(cache_folder=...)",
-            ) from error
+            raise unusable(folder, error.strerror or str(error)) from error
 
-    def _build(self, command: Sequence[str], target: Path) -> str | None:
+    def _build(self, command: Sequence[str], target: Path, cancel: threading.Event | None) -> str | None:
         """Runs `command` with an output file that becomes `target`. The compiler's messages where it fails."""
         self._make_folder()
-        handle, made = tempfile.mkstemp(dir=target.parent, prefix="making-")
-        os.close(handle)
         try:
-            outcome = _compile((*command, "-o", made))
-            if outcome is None:
-                os.chmod(made, 0o755)
-                os.replace(made, target)
-            return outcome
-        finally:
-            Path(made).unlink(missing_ok=True)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix="making-")
+            os.close(handle)
+            made = Path(name)
+            try:
+                outcome = _compile((*command, "-o", name), cancel)
+                if outcome is None:
+                    with made.open("rb+") as file:
+                        file.write(_seal(file.read()))
+                    made.chmod(0o755)
+                    made.replace(target)
+            finally:
+                made.unlink(missing_ok=True)
+        except OSError as error:
+            raise unusable(target.parent, error.strerror or str(error)) from error
+        if outcome is not None and os.strerror(errno.ENOSPC) in outcome and is_full(target.parent):
+            raise unusable(target.parent, os.strerror(errno.ENOSPC))
+        return outcome
 
 
-def _compile(command: Sequence[str]) -> str | None:
+# What follows the content of a compiled file; loaders do not look behind what they load.
+_MARK = b"ttexplore"
+
+
+def _seal(content: bytes) -> bytes:
+    return _MARK + hashlib.sha256(content).digest()
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a compiled file is there and as it was made."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_LIMIT_SECONDS, check=False)
+        content = path.read_bytes()
+    except OSError:
+        return False
+    size = len(_seal(b""))
+    return content[-size:] == _seal(content[:-size])
+
+
+def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | None:
+    """The compiler's messages where it fails. Raises BackendError where it has no room, Cancelled."""
+    try:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        ) as child:  # fmt: skip
+            try:
+                out, messages = finish(child, COMPILE_LIMIT_SECONDS, cancel)
+            except BaseException:
+                kill_group(child)
+                raise
     except subprocess.TimeoutExpired:
         return f"the compiler did not end within {COMPILE_LIMIT_SECONDS} seconds"
     except OSError as error:
         return f"the compiler cannot be started: {error}"
-    return (done.stderr or done.stdout or f"exit status {done.returncode}") if done.returncode else None
+    if not child.returncode:
+        return None
+    said = (messages or out).decode(errors="replace")
+    if os.strerror(errno.ENOSPC) in said and is_full(Path(tempfile.gettempdir())):
+        raise unusable_workspace(os.strerror(errno.ENOSPC))
+    return said or f"exit status {child.returncode}"
 
 
 def _runner_error(messages: str) -> BackendError:

@@ -141,7 +141,8 @@ def write_job(
             given = f"input{index}.bin"
             pages = to_pages(inputs[layout.name], layout)
             _check_pages(layout, pages.shape[0], accessor.pages, pages.itemsize * pages.shape[1], accessor.page_bytes)
-            pages.tofile(folder / given)
+            # Unlike tofile, this says why a file cannot be written.
+            (folder / given).write_bytes(np.ascontiguousarray(pages).view(np.uint8).data)
         written = output_file(index) if layout.role != "input" else "-"
         lines.append(
             f"tensor {layout.name} {tensor_address(plan, layout.name)} {accessor.page_bytes} {accessor.pages} "

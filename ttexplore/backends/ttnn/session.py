@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ttexplore.backends.base import Cancelled
-from ttexplore.errors import BackendError
+from ttexplore.errors import BackendError, refuse_cancelled
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -264,8 +263,7 @@ class Session:
             try:
                 answer = self._answers.get(timeout=POLL_SECONDS)
             except queue.Empty:
-                if cancel.is_set():
-                    raise Cancelled("the run was cancelled", hint="run it again when you like") from None
+                refuse_cancelled(cancel)
                 watch()
                 # A client waits for ever for a simulator that has died.
                 if self.opening.has_server and self.ready and time.monotonic() - looked > 2.0:

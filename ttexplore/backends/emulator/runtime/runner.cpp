@@ -1,6 +1,8 @@
 // The child process: reads a job, loads the three kernels, runs all cores, writes the result.
 //
-//   runner JOB      in the job's folder; JOB is a text of one declaration per line (see read_job), result.txt the answer:
+//   runner JOB LIMIT PARENT
+//                   in the job's folder; ends after LIMIT seconds and with the process PARENT that started it.
+//                   JOB is a text of one declaration per line (see read_job), result.txt the answer:
 //                   a word (ok, fault, deadlock, timeout, crash), then fields, separated by the ASCII record separator; the Python side
 //                   reads it (backend.py).
 #include <dlfcn.h>
@@ -9,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -82,10 +87,10 @@ static void save_events() {
     save("events.bin", machine.events, recorded * sizeof(Event));
 }
 
-// A time limit (SIGTERM) or a crash: says where the kernels were. Only async-signal-safe calls, except for snprintf.
+// A time limit (SIGTERM from the parent, else SIGALRM) or a crash: says where the kernels were. Only async-signal-safe calls, except for snprintf.
 static void on_signal(int signal) {
     char text[256];
-    const char* kind = signal == SIGTERM ? "timeout" : "crash";
+    const char* kind = signal == SIGTERM || signal == SIGALRM ? "timeout" : "crash";
     int length;
     if (running) {
         length = snprintf(text, sizeof text, "%s%cthe %s kernel on core (%u, %u) was running, last call in %s.cpp line %u%csignal %d",
@@ -107,7 +112,7 @@ static void catch_signals() {
     struct sigaction action = {};
     action.sa_handler = on_signal;
     action.sa_flags = SA_ONSTACK;
-    for (int signal : {SIGTERM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) {
+    for (int signal : {SIGTERM, SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) {
         sigaction(signal, &action, nullptr);
     }
 }
@@ -564,11 +569,24 @@ static double now_seconds() {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// Nobody waits for the result once the parent has ended, however that ended. Where the system does not tell, the time
+// limit ends the run.
+static void end_with(pid_t parent) {
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent) {
+        _exit(3);
+    }
+}
+
 int main(int count, char** arguments) {
-    if (count != 2) {
+    if (count != 4) {
         return 2;
     }
     catch_signals();
+    end_with(static_cast<pid_t>(atol(arguments[3])));
+    alarm(static_cast<unsigned>(atol(arguments[2])));
     read_job(arguments[1]);
     const std::vector<Core> pristine = machine.cores;
     machine.events = static_cast<Event*>(map_memory(machine.event_limit * sizeof(Event) + 16, false));
