@@ -46,6 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "tenstorrent": {
         "record", "errors", "target", "plan", "layout_request", "options", "ir", "language", "passes", "emit", "files",
     },
+    "pasting": {"language"},
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
@@ -53,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
         "record", "diagnostics", "errors", "target", "options", "inputs", "backends", "explored", "saved",
         "exploration", "doctor", "verification", "freezing",
     },
-    "ipython": {"record", "errors", "target", "options", "language", "results", "exploration", "cli"},
+    "ipython": {"record", "errors", "target", "options", "language", "pasting", "results", "exploration", "cli"},
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}

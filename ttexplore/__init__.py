@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+from ttexplore.pasting import accept_pasted_code
 
 if TYPE_CHECKING:
     from ttexplore.exploration import Check, Exploration, Run, Step, explore
@@ -19,8 +22,13 @@ _HOMES = {
 }  # fmt: skip
 
 
+# A notebook that imports ttexplore may import tilelang, too.
+if getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)() is not None:
+    accept_pasted_code()
+
+
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext ttexplore`` in a notebook gives it ``%%ttexplore`` cells."""
+    """``%load_ext ttexplore`` in a notebook gives it ``%%ttexplore`` cells, and TileLang's name."""
     from ttexplore import ipython
 
     ipython.load_ipython_extension(shell)

@@ -27,6 +27,7 @@ from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
+from ttexplore.language.machine import machine
 from ttexplore.options import option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
 from ttexplore.passes.infer_tt_layout import tensor_roles
@@ -53,7 +54,10 @@ def explore(
     Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
     """
     chip, asked = get_target(target), parse_options(options)
-    traced = load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
+    with machine(chip):
+        traced = (
+            load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
+        )
     return _lowered(traced, chip, asked, sizes_of(traced.function, sizes))
 
 

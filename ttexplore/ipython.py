@@ -18,9 +18,11 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs, parse_words
 from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
+from ttexplore.language.alias import stand_ins
 from ttexplore.language.load import kernels_in
 from ttexplore.language.spans import error_span
 from ttexplore.options import parse_options
+from ttexplore.pasting import accept_pasted_code
 from ttexplore.record import Span, lines_of
 from ttexplore.results import ErrorCard
 from ttexplore.target import get_target
@@ -29,6 +31,7 @@ from ttexplore.target import get_target
 def load_ipython_extension(shell: Any) -> None:
     """What ``%load_ext ttexplore`` does."""
     shell.register_magics(ExploreMagics)
+    accept_pasted_code()
 
 
 class CellFailed(Exception):
@@ -113,7 +116,8 @@ class ExploreMagics(Magics):
         shown = f"cell {number}"
         try:
             tree = ast.parse(text, file)
-            exec(compile(tree, file, "exec", dont_inherit=True), namespace)
+            with stand_ins():
+                exec(compile(tree, file, "exec", dont_inherit=True), namespace)
         except TTExploreError as error:
             raise error.at(error_span(error, {file: shown})) from error.__cause__
         except SyntaxError as error:

@@ -16,6 +16,7 @@ import numpy
 import pytest
 from ml_dtypes import bfloat16
 
+import ttexplore
 from ttexplore.errors import KernelError, UsageError
 from ttexplore.language.load import kernels_in, load_kernel, load_module, trace
 
@@ -267,6 +268,102 @@ def test_all_names_of_tilelang_exist() -> None:
     assert not hasattr(T, "no_such_name")
     with pytest.raises(AttributeError, match=r"T.alloc_sharde does not exist; did you mean T.alloc_shared\?"):
         _ = T.alloc_sharde
+
+
+ASKS = """
+import torch
+import tilelang.math
+from tilelang.carver.arch import driver
+from tilelang.math import next_power_of_2, cdiv
+
+def sizes(value, n):
+    @T.prim_func
+    def copied(A: T.Tensor((n, 32), "float32"), B: T.Tensor((n, 32), "float32")):
+        with T.Kernel(cdiv(n, 32)) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * value
+            T.copy(a, B[bx * 32, 0])
+    return copied
+
+def made(n=33):
+    return sizes({value}, n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "wormhole", "blackhole"),
+    [
+        ("next_power_of_2(33)", 64, 64),
+        ("tilelang.next_power_of_2(1) + tilelang.math.next_power_of_2(64)", 65, 65),
+        ("tilelang.cdiv(65, 32) + tilelang.math.cdiv(n, 32) + T.ceildiv(1, 2)", 6, 6),
+        ("driver.get_num_sms()", 64, 110),
+        ("min(driver.get_num_sms(), 100)", 64, 100),
+        ("driver.get_shared_memory_per_block(format='kb')", 1393312 // 1024, 1461120 // 1024),
+        ("driver.get_max_dynamic_shared_size_bytes()", 1393312, 1461120),
+        ("torch.cuda.get_device_properties('cuda').multi_processor_count", 64, 110),
+        ("driver.get_cuda_device_properties(0).shared_memory_per_block", 1393312, 1461120),
+        ("3 if torch.cuda.is_available() else 4", 4, 4),
+        ("3 if torch.version.hip is None and torch.cuda.device_count() == 0 else 4", 3, 3),
+        ("2 if torch.float16 == T.float16 == 'float16' and torch.half.itemsize == 2 else 0", 2, 2),
+        ("isinstance(n, torch.Tensor) + isinstance(T.float16, torch.dtype)", 1, 1),
+    ],
+)  # fmt: skip
+def test_what_a_file_asks_is_answered(
+    kernel_file: Callable[..., str], value: str, wormhole: int, blackhole: int
+) -> None:
+    """Functions of numbers compute; questions about the device are answered for the target."""
+    file = kernel_file(ASKS.replace("{value}", value))
+    for target, wanted in (("wormhole_n150", wormhole), ("blackhole_p150", blackhole)):
+        exploration = ttexplore.explore(f"{file}::made", target=target)
+        ones = numpy.ones((33, 32), numpy.float32)
+        assert set(exploration.reference([ones])[0].ravel().tolist()) == {float(wanted)}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("3 if torch.backends.cudnn.enabled else 4", "a condition is torch.backends.cudnn.enabled, of a module"),
+        ("3 if torch.cuda.get_device_capability()[0] >= 9 else 4", "what is compared is torch.cuda.get_device_capab"),
+        ("3 if torch.get_num_threads() == 9 else 4", "what is compared is torch.get_num_threads(), of a module"),
+        ("max(torch.get_num_threads(), 4)", "what is compared is torch.get_num_threads(), of a module"),
+        ("int(torch.get_num_threads())", "a number is torch.get_num_threads(), of a module"),
+        ("range(torch.get_num_threads())[0]", "a number is torch.get_num_threads(), of a module"),
+        ("sum(torch.cuda.get_device_capability())", "what is iterated over is torch.cuda.get_device_capability()"),
+        ("9 in torch.cuda.get_device_capability()", "what is searched is torch.cuda.get_device_capability()"),
+        ("len(torch.arange(4))", "what has a length is torch.arange(), of a module"),
+        ("torch.get_num_threads() * 2 + 1", "an operand of storing to a is torch.get_num_threads()"),
+        ("torch.cuda.get_device_properties(0).warp_size", "wormhole_n150 has no warp_size"),
+        ("next_power_of_2(T.dynamic('m'))", "next_power_of_2 works on numbers, and this is m"),
+        ("next_power_of_2(torch.get_num_threads())", "a number is torch.get_num_threads()"),
+    ],
+)  # fmt: skip
+def test_what_nobody_knows_is_no_number(kernel_file: Callable[..., str], value: str, message: str) -> None:
+    file = kernel_file(ASKS.replace("{value}", value))
+    with pytest.raises(KernelError) as caught:
+        load_kernel(f"{file}::made")
+    assert message in caught.value.message
+    assert caught.value.hint
+    assert caught.value.span is not None
+    lines = Path(file).read_text().splitlines()
+    assert lines[caught.value.span.line - 1].strip() in (f"return sizes({value}, n)", "a[i, j] = a[i, j] * value")
+
+
+def test_an_unknown_unit_of_memory() -> None:
+    from ttexplore.language.machine import get_shared_memory
+
+    with pytest.raises(UsageError, match="there is no unit 'gb'"):
+        get_shared_memory(0, "gb")
+
+
+def test_a_stand_in_is_no_number_in_a_file_either(kernel_file: Callable[..., str]) -> None:
+    """Truth and comparisons there only decide what example files print."""
+    load_module(kernel_file("import torch\nif torch.zeros(4) > 3 or torch.randn(4) == 1:\n    raise ValueError\n"))
+    with pytest.raises(KernelError, match=r"a number is torch\.zeros") as caught:
+        load_module(kernel_file("import torch\nBLOCKS = int(torch.zeros(4))\n"))
+    assert caught.value.span is not None
+    assert caught.value.span.line == 4
 
 
 def test_errors_while_tracing_leave_no_builder_behind(kernel_file: Callable[..., str]) -> None:

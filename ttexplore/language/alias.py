@@ -16,11 +16,10 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ttexplore.language as language
 from ttexplore.ir.adapter import older_names
-from ttexplore.language.dtypes import DTYPES, dtype
-from ttexplore.language.kernel import JitKernel, autotune, compiled, jit, loading_file
-from ttexplore.language.standins import StandIn, StandInModule
+from ttexplore.language.kernel import loading_file
+from ttexplore.language.standins import StandInModule
+from ttexplore.language.tilelang import made_module, put_in_place, tilelang_modules
 
 # What TileLang's example files import, beside TileLang itself.
 _STAND_INS = frozenset(
@@ -84,70 +83,26 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        return StandInModule(spec.name)
+        return made_module(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        return None
+        put_in_place(module)
 
 
-def _module(name: str, **values: Any) -> StandInModule:
-    made = StandInModule(name)
-    for key, value in values.items():
-        setattr(made, key, value)
-    return made
-
-
-def _keep_inputs(*_args: Any, **_options: Any) -> contextlib.AbstractContextManager[None]:
-    return contextlib.nullcontext()
-
-
-def _tilelang() -> dict[str, types.ModuleType]:
-    """The modules that answer to TileLang's names; submodules that are not here are stand-ins."""
-    dtypes = _module("tilelang.language.dtypes", dtype=dtype, **DTYPES)
-    tuner = _module(
-        "tilelang.autotuner", autotune=autotune, set_autotune_inputs=_keep_inputs, AutoTuner=StandIn("AutoTuner")
-    )
-    tuner.__all__ = ["autotune", "set_autotune_inputs", "AutoTuner"]
-    root = _module(
-        "tilelang",
-        jit=jit,
-        lazy_jit=jit,
-        JITKernel=JitKernel,
-        DataType=dtype,
-        compile=compiled,
-        language=language,
-        autotune=autotune,
-        autotuner=tuner,
-        dtypes=dtypes,
-        cdiv=language.ceildiv,
-        ceildiv=language.ceildiv,
-        # How some examples name a size that is known only when the kernel runs.
-        tvm=_module("tilelang.tvm", te=_module("tilelang.tvm.te", var=language.dynamic)),
-        next_power_of_2=lambda n: 1 << (n - 1).bit_length(),  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]
-        Layout=StandIn("tilelang.Layout"),
-        Fragment=StandIn("tilelang.Fragment"),
-    )
-    tenstorrent = {
-        name: _module(
-            name,
-            annotate_tt_layout=language.annotate_tt_layout,
-            annotate_tt_schedule=language.annotate_tt_schedule,
-            annotate_tt_sharding=language.annotate_tt_sharding,
-            TTShard=language.TTShard,
-        )
-        for name in ("tilelang.tenstorrent", "tilelang.tt")
-    }
-    for name, module in tenstorrent.items():
-        setattr(root, name.rpartition(".")[2], module)
-    policy = _module("tilelang.tileop.base", GemmWarpPolicy=language.GemmWarpPolicy)
-    return {
-        "tilelang": root,
-        "tilelang.language": language,
-        "tilelang.language.dtypes": dtypes,
-        "tilelang.autotuner": tuner,
-        "tilelang.tileop.base": policy,
-        **tenstorrent,
-    }
+@contextlib.contextmanager
+def stand_ins() -> Generator[None]:
+    """Modules that are not installed are stand-ins, inside; those of TileLang stay. Other threads wait for their
+    turn."""
+    with _LOADING:
+        before, finder = set(sys.modules), _Finder()
+        sys.meta_path.append(finder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(finder)
+            for name in set(sys.modules) - before:
+                if isinstance(sys.modules[name], StandInModule) and not _is_tilelang(name):
+                    del sys.modules[name]
 
 
 @contextlib.contextmanager
@@ -158,12 +113,12 @@ def tilelang_alias(folder: Path) -> Generator[None]:
 
 
 def _alias(folder: Path) -> Generator[None]:
-    before = dict(sys.modules)
+    before, ours = dict(sys.modules), tilelang_modules()
     finder, place = _Finder(), str(folder)
-    hidden = {name: module for name, module in before.items() if name.partition(".")[0] == "tilelang"}
+    hidden = {name: module for name, module in before.items() if _is_tilelang(name)}
     for name in hidden:
         del sys.modules[name]
-    sys.modules.update(_tilelang())
+    sys.modules.update(ours)
     sys.meta_path.append(finder)
     sys.path.insert(0, place)
     token = loading_file.set(True)
@@ -177,9 +132,13 @@ def _alias(folder: Path) -> Generator[None]:
         for name in set(sys.modules) - set(before):
             if _is_temporary(sys.modules[name], folder):
                 del sys.modules[name]
-        for name in _tilelang():
-            sys.modules.pop(name, None)
+        for name in [name for name in sys.modules if _is_tilelang(name)]:
+            del sys.modules[name]
         sys.modules.update(hidden)
+
+
+def _is_tilelang(name: str) -> bool:
+    return name.partition(".")[0] == "tilelang"
 
 
 def _is_temporary(module: Any, folder: Path) -> bool:

@@ -88,10 +88,7 @@ def _described(value: Any) -> str:
 def refuse_unknown(value: Any, what: str) -> None:
     """Raises for a value that nothing is known about here: of a module that is not installed, or not lowered."""
     if isinstance(value, StandIn):
-        raise KernelError(
-            f"{what} is {value!r}, of a module that is not installed",
-            hint="install it, or write the value into the kernel's arguments",
-        )
+        raise value.refuse(what)
     if isinstance(value, NotLowered):
         raise unsupported(f"{what} that is {value!r}", value.hint)
 

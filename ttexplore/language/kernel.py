@@ -26,7 +26,7 @@ from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.names import UnknownName
 from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
-from ttexplore.language.standins import StandIn
+from ttexplore.language.standins import StandIn, making
 from ttexplore.record import Listing, Span
 
 # While an example file loads, a kernel that cannot be traced is no error until it is asked for, and calls of compiled
@@ -122,7 +122,7 @@ def _trace_function(
     builder = Builder(constants=constants, files={function.__code__.co_filename: file})
     node, head = definition(function), _head_span(function, file)
     places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
-    with tracing(builder), _errors_at(builder.files, head):
+    with tracing(builder), _errors_at(builder.files, head), making():
         values: dict[str, Any] = {}
         for name, value in arguments.items():
             builder.span = node_span(file, places[name])
@@ -471,7 +471,7 @@ class JitKernel:
             _check_known(arguments, list(parameters), reference)
         _check_missing([name for name in required if name not in arguments], arguments, reference)
         files = {self.function.__code__.co_filename: self.file}
-        with _errors_at(files, _head_span(self.function, self.file)):
+        with _errors_at(files, _head_span(self.function, self.file)), making():
             made = self.function(**arguments)
         traced = _factory_result(made, reference)
         return (

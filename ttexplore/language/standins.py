@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
+
+from ttexplore.errors import KernelError
+
+# Whether a kernel is being made, by its factory or by tracing: then nothing may depend on what is not there.
+_MAKING: ContextVar[bool] = ContextVar("a kernel is being made", default=False)
+
+
+@contextlib.contextmanager
+def making() -> Generator[None]:
+    """Inside, a stand-in is refused where Python asks for its value."""
+    token = _MAKING.set(True)
+    try:
+        yield
+    finally:
+        _MAKING.reset(token)
 
 
 class _AnyAttribute(type):
@@ -28,7 +45,8 @@ class StandInBase(metaclass=_AnyAttribute):
 class StandIn:
     """A value of a module that is not installed: whatever is done to it gives another stand-in.
 
-    It is false, has no elements, and is 1 where a number is wanted.
+    It is false and has no elements, so that the rest of a file loads. It is no number; and while a kernel is being
+    made, its truth, its elements and comparisons with it raise KernelError.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,23 +72,49 @@ class StandIn:
     def __format__(self, _specification: str) -> str:
         return self._name
 
+    def refuse(self, what: str) -> KernelError:
+        """The error for a value that nothing is known about."""
+        return KernelError(
+            f"{what} is {self!r}, of a module that is not installed",
+            hint="install it, or write the value into the kernel's arguments",
+        )
+
+    def _asked(self, what: str) -> None:
+        if _MAKING.get():
+            raise self.refuse(what)
+
     def __iter__(self) -> Iterator[Any]:
+        self._asked("what is iterated over")
         return iter(())
 
     def __len__(self) -> int:
+        self._asked("what has a length")
         return 0
 
     def __bool__(self) -> bool:
+        self._asked("a condition")
         return False
 
     def __int__(self) -> int:
-        return 1
+        raise self.refuse("a number")
 
     def __float__(self) -> float:
-        return 1.0
+        raise self.refuse("a number")
+
+    def __index__(self) -> int:
+        raise self.refuse("a number")
 
     def __contains__(self, _item: Any) -> bool:
+        self._asked("what is searched")
         return False
+
+    def __eq__(self, other: object) -> bool:
+        if other is not self:
+            self._asked("what is compared")
+        return other is self
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __setitem__(self, _key: Any, _value: Any) -> None:
         return None
@@ -80,6 +124,11 @@ class StandIn:
 
 
 def _itself(self: StandIn, *_operands: Any) -> StandIn:
+    return self
+
+
+def _compared(self: StandIn, _other: Any) -> StandIn:
+    self._asked("what is compared")  # pyright: ignore[reportPrivateUsage]
     return self
 
 
@@ -115,20 +164,19 @@ for _name in [
     "rshift",
     "rrshift",
     "getitem",
-    "lt",
-    "le",
-    "gt",
-    "ge",
     "enter",
 ]:
     setattr(StandIn, f"__{_name}__", _itself)
+for _name in ["lt", "le", "gt", "ge"]:
+    setattr(StandIn, f"__{_name}__", _compared)
 
 
 class StandInModule(types.ModuleType):
-    """A module that is not installed: every name in it is a stand-in."""
+    """A module that is not installed: every name in it is a stand-in, but those of which something is known."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Mapping[str, Any] | None = None) -> None:
         super().__init__(name)
+        self.__dict__.update(known or {})
         self.__path__ = []
         self.__all__: list[str] = []
         self.__file__ = f"<stand-in for {name}>"

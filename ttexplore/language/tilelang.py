@@ -1,0 +1,132 @@
+"""The modules that answer to TileLang's names, and what is known of the ones beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import operator
+import sys
+import types
+from typing import Any
+
+import ttexplore.language as language
+from ttexplore.errors import KernelError
+from ttexplore.language.dtypes import ALIASES, DTYPES, dtype
+from ttexplore.language.kernel import JitKernel, autotune, compiled, jit
+from ttexplore.language.machine import get_device_name, get_device_properties, get_num_sms, get_shared_memory
+from ttexplore.language.standins import StandIn, StandInBase, StandInModule
+
+# The functions of the documents need the passes, which need this language: they are imported when they are asked for.
+_ELSEWHERE = {"tilelang.tenstorrent": "ttexplore.tenstorrent", "tilelang.tt": "ttexplore.tenstorrent"}
+
+
+class _Root(StandInModule):
+    """`tilelang` itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        if f"{self.__name__}.{name}" in _ELSEWHERE:
+            return importlib.import_module(_ELSEWHERE[f"{self.__name__}.{name}"])
+        return super().__getattr__(name)
+
+
+def next_power_of_2(n: Any) -> int:
+    """The least power of 2 that is not below `n`. Raises KernelError for what is no integer known now."""
+    try:
+        return 1 << (operator.index(n) - 1).bit_length()
+    except TypeError:
+        raise KernelError(
+            f"next_power_of_2 works on numbers, and this is {n!r}", hint="give the kernel constant sizes"
+        ) from None
+
+
+def tilelang_modules() -> dict[str, types.ModuleType]:
+    """The modules by name; `tilelang` is the first. Submodules that are not here are stand-ins."""
+    dtypes = StandInModule("tilelang.language.dtypes", {"dtype": dtype, **DTYPES})
+    tuner = StandInModule(
+        "tilelang.autotuner",
+        {"autotune": autotune, "set_autotune_inputs": _keep_inputs, "AutoTuner": StandIn("AutoTuner")},
+    )
+    tuner.__all__ = ["autotune", "set_autotune_inputs", "AutoTuner"]
+    functions = {"next_power_of_2": next_power_of_2, "cdiv": language.ceildiv, "ceildiv": language.ceildiv}
+    mathematics = StandInModule("tilelang.math", functions)
+    driver = StandInModule(
+        "tilelang.carver.arch.driver",
+        {
+            "get_num_sms": get_num_sms,
+            "get_device_name": get_device_name,
+            "get_cuda_device_properties": get_device_properties,
+            "get_shared_memory_per_block": get_shared_memory,
+            "get_max_dynamic_shared_size_bytes": get_shared_memory,
+        },
+    )
+    arch = StandInModule("tilelang.carver.arch", {"driver": driver})
+    carver = StandInModule("tilelang.carver", {"arch": arch})
+    policy = StandInModule("tilelang.tileop.base", {"GemmWarpPolicy": language.GemmWarpPolicy})
+    # How some examples name a size that is known only when the kernel runs.
+    te = StandInModule("tilelang.tvm.te", {"var": language.dynamic})
+    root = _Root(
+        "tilelang",
+        {
+            "jit": jit,
+            "lazy_jit": jit,
+            "JITKernel": JitKernel,
+            "DataType": dtype,
+            "compile": compiled,
+            "language": language,
+            "autotune": autotune,
+            "autotuner": tuner,
+            "dtypes": dtypes,
+            "math": mathematics,
+            **functions,
+            "carver": carver,
+            "tvm": StandInModule("tilelang.tvm", {"te": te}),
+            "Layout": StandIn("tilelang.Layout"),
+            "Fragment": StandIn("tilelang.Fragment"),
+        },
+    )
+    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy]
+    return {**{one.__name__: one for one in made}, "tilelang.language": language}
+
+
+def made_module(name: str) -> types.ModuleType:
+    """The module of a name of TileLang's, and a stand-in for any other. With `tilelang` come the modules in it."""
+    if name != "tilelang":
+        return stand_in(name)
+    modules = tilelang_modules()
+    sys.modules.update({one: module for one, module in modules.items() if one != name})
+    return modules[name]
+
+
+def put_in_place(module: types.ModuleType) -> None:
+    """Let the module that is meant take the place of `module`, which the import system has made for its name."""
+    if module.__name__ in _ELSEWHERE:
+        sys.modules[module.__name__] = importlib.import_module(_ELSEWHERE[module.__name__])
+
+
+def _keep_inputs(*_args: Any, **_options: Any) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+def stand_in(name: str) -> StandInModule:
+    """The stand-in for a module that is not installed. Of torch the dtypes are known, and that there is no GPU; what
+    it tells of the device's size is the chip's."""
+    known: dict[str, Any] = {}
+    if name == "torch":
+        known = {
+            **DTYPES,
+            **{alias: DTYPES[one] for alias, one in ALIASES.items()},
+            "dtype": dtype,
+            "Tensor": type("Tensor", (StandInBase,), {}),
+            "cuda": stand_in("torch.cuda"),
+            "version": stand_in("torch.version"),
+        }
+    elif name == "torch.cuda":
+        known = {
+            "is_available": lambda: False,
+            "device_count": lambda: 0,
+            "get_device_name": get_device_name,
+            "get_device_properties": get_device_properties,
+        }
+    elif name == "torch.version":
+        known = {"cuda": None, "hip": None}
+    return StandInModule(name, known)
