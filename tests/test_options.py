@@ -247,3 +247,140 @@ def test_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     for name, one in OPTIONS.items():
         assert f"  {name} " in shown
         assert one.meaning in shown
+
+
+# What options change
+
+
+HEIGHT = {"shard": "height"}
+SHARDED: dict[str, Any] = {"policy": "match_shard", "layouts": {"A": HEIGHT}, "cores": (1, 2)}
+
+
+def items(ex: Exploration) -> list[tuple[int, ...]]:
+    """The work items of each core."""
+    assert ex.plan.partition is not None
+    return [(core.x, core.y, *ex.plan.partition.items_of(core)) for core in ex.plan.partition.cores]
+
+
+def compute(name: str) -> Callable[[Exploration], Any]:
+    return lambda ex: getattr(ex.plan.compute, name)
+
+
+def depth(name: str) -> Callable[[Exploration], Any]:
+    return lambda ex: ex.plan.buffer(name).stages
+
+
+# For each option: a value, other options that go with it, and what differs with it and without it.
+EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
+    "layouts": ({"A": "L1"}, {}, lambda ex: ex.plan.layout("A").memory),
+    "stages": (4, {}, depth("A_shared")),
+    "cb_depth": ({"C_local_out": 3}, {}, depth("C_local_out")),
+    "chunk_k_tiles": (3, {}, depth("B_shared")),
+    "math_fidelity": ("LoFi", {}, compute("math_fidelity")),
+    "accumulate": ("l1", {}, lambda ex: "pack_reconfig_l1_acc" in ex.code["compute"].text),
+    "accumulate_dtype": ("bfloat16", {}, compute("fp32_dest_acc_en")),
+    "dst_full_sync": (True, {}, compute("dst_tiles")),
+    "policy": ("strided", {"cores": (2, 1)}, items),
+    "order": ("column_major", {"cores": (2, 1)}, items),
+    "cores": ((2, 1), {}, items),
+    "core_offset": ((1, 2), {}, items),
+    "core_ranges": ([((3, 3), (3, 4))], {}, items),
+    "work_lists": ({(0, 0): [3, 1, 2, 0]}, {}, items),
+    "rectangle": ((2, 1), {"policy": "rectangular"}, items),
+    "stride": (3, {"policy": "strided"}, items),
+    "match": ("B", SHARDED | {"layouts": {"B": {"shard": "height"}}}, lambda ex: ex.plan.options["match"]),
+    "mode": ("local_shard", SHARDED, lambda ex: ex.plan.buffer("A_shared").shard_of),
+    "eltwise": ("sfpu", {}, compute("fp32_dest_acc_en")),
+    "epilogue": ("separate", {}, compute("reasons")),
+    "subblock": ((1, 1), {}, lambda ex: ex.code["compute"].text),
+}
+
+
+@T.prim_func
+def added(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
+    with T.Kernel(1, 2) as (bx, by):
+        A_shared = T.alloc_shared((32, 64), "bfloat16")
+        B_shared = T.alloc_shared((32, 64), "bfloat16")
+        C_local = T.alloc_fragment((32, 64), "bfloat16")
+        T.copy(A[by * 32, bx * 64], A_shared)
+        T.copy(B[by * 32, bx * 64], B_shared)
+        for i, j in T.Parallel(32, 64):
+            C_local[i, j] = A_shared[i, j] + B_shared[i, j]
+        T.copy(C_local, C[by * 32, bx * 64])
+
+
+@pytest.fixture(scope="module")
+def lowerings() -> dict[bool, Exploration]:
+    """A product of 2 x 2 blocks with an accumulator larger than DST; a sum of blocks, for what products do not have."""
+    product = ttx.explore(GEMM, M=256, N=256, K=128, block_M=128, block_N=128, block_K=32)
+    return {True: product, False: ttx.explore(added)}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_an_option_changes(name: str, lowerings: dict[bool, Exploration]) -> None:
+    value, others, figure = EFFECTS[name]
+    of = lowerings[name not in ("eltwise", "mode", "match")]
+    without, with_it = of.fork(**others), of.fork(**others, **{name: value})
+    assert without.error is None, str(without.error)
+    assert with_it.error is None, str(with_it.error)
+    assert figure(with_it) != figure(without)
+
+
+def test_match_decides_between_tensors(lowerings: dict[bool, Exploration]) -> None:
+    layouts = {"A": HEIGHT, "B": {"shard": "height", "grid": [1]}}
+    by_a, by_b = (lowerings[False].fork(**{**SHARDED, "layouts": layouts, "match": name}) for name in "AB")
+    assert items(by_a) == [(0, 0, 0), (0, 1, 1)]
+    assert items(by_b) == [(0, 0, 0, 1)]
+
+
+def test_stages_of_a_pipelined_loop() -> None:
+    """The option is stronger than num_stages, single depths are stronger than the option, and the plan says so."""
+    sizes: dict[str, Any] = {"M": 64, "N": 64, "K": 128, "block_M": 32, "block_N": 32, "block_K": 32}
+
+    def depths(**options: Any) -> tuple[dict[str, int], str]:
+        plan = ttx.explore(GEMM, options=options, **sizes).plan
+        return {one.name: one.stages for one in plan.buffers if one.producer == "reader"}, "\n".join(plan.notes)
+
+    assert depths()[0] == {"A_shared": 2, "B_shared": 2}
+    assert "stages" not in depths()[1]
+    found, notes = depths(stages=1)
+    assert found == {"A_shared": 1, "B_shared": 1}
+    assert "stages=1 is the depth of A_shared, B_shared, instead of num_stages=2 of T.Pipelined at" in notes
+    assert "gemm.py:24" in notes
+    assert "stages=1 does not change C_local_out: it is for what the reader fills; use cb_depth" in notes
+    found, notes = depths(stages=3, cb_depth={"A_shared": 5}, chunk_k_tiles=4)
+    assert found == {"A_shared": 5, "B_shared": 4}
+    assert "stages=3 does not change A_shared: cb_depth or chunk_k_tiles asks for 5" in notes
+    assert "A_shared holds 5 blocks, as cb_depth says, and not the 4 of chunk_k_tiles=4" in notes
+    assert "instead of" not in depths(stages=2)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"accumulate": "l1"}, "accumulate='l1' changes nothing: no accumulator leaves DST"),
+        ({"epilogue": "separate"}, "epilogue='separate' changes nothing: no loop has an operation on its result"),
+        ({"subblock": (1, 1)}, "subblock=(1, 1) is for products, and the kernel has none"),
+        ({"stages": 3, "mode": "local_shard", "policy": "match_shard", "layouts": {"A": HEIGHT}, "cores": (1, 2)},
+         "A_shared holds 1 blocks, the shard of A, and not what stages says"),
+    ],
+)  # fmt: skip
+def test_an_option_without_effect_is_told(options: dict[str, Any], reason: str) -> None:
+    plan = ttx.explore(added, options=options).plan
+    assert plan.compute is not None
+    assert any(one.startswith(reason) for one in (*plan.notes, *plan.compute.reasons)), plan.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        ({}, ["work: contiguous, row-major", "tensors: DRAM, interleaved, 32x32 tiles"]),
+        ({"policy": "strided"}, ["work: strided, row-major"]),
+        ({"policy": "z_order"}, ["work: z_order"]),
+        ({"order": "column_major"}, ["work: contiguous, column_major"]),
+        ({"work_lists": {(0, 0): [0, 1]}}, ["work: as work_lists says"]),
+        ({"layouts": {"A": "L1"}}, ["tensors: A as asked for, others in DRAM, interleaved, 32x32 tiles"]),
+    ],
+)
+def test_the_first_notes_are_true(options: dict[str, Any], notes: list[str]) -> None:
+    assert set(notes) <= set(ttx.explore(added, options=options).steps["A0"].plan.notes)

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ttexplore.ir.program import Program
 from ttexplore.target import Target
 
 
 def apply_defaults(program: Program, target: Target) -> Program:
-    """Start the plan with the target's defaults.
+    """Start the plan with the target's defaults, where neither options nor the kernel ask for anything else.
 
     Contiguous row-major work, tensors in DRAM, interleaved over its banks, 32x32 tiles.
     """
-    notes = (*program.plan.notes, "work: contiguous, row-major", "tensors: DRAM, interleaved, 32x32 tiles")
+    notes = (*program.plan.notes, f"work: {_work(program.plan.options)}", f"tensors: {_tensors(program)}")
     return program.with_plan(target=target.name, notes=notes)
+
+
+def _work(options: Mapping[str, Any]) -> str:
+    if options.get("work_lists") is not None:
+        return "as work_lists says"
+    policy = options.get("policy") or "contiguous"
+    own_order = str(policy).replace("-", "_").startswith(("block_linear", "z_order"))
+    order = options.get("order") or ("" if own_order else "row-major")
+    return ", ".join(one for one in (policy, order) if one)
+
+
+def _tensors(program: Program) -> str:
+    asked = list(program.plan.options.get("layouts") or {})
+    default = "DRAM, interleaved, 32x32 tiles"
+    return f"{', '.join(asked)} as asked for, others in {default}" if asked else default

@@ -323,7 +323,7 @@ class _Nest:
 
     def fpu_form(self, value: int, known: Value) -> tuple[int, int, str] | None:
         """The two loads and the role of the second where the FPU is to do an operation, else None."""
-        if known.op not in _FPU or self.engine == "sfpu":
+        if known.op not in _FPU:
             return None
         a, b = known.operands
         if known.op != "sub" and self._role(a) in _BROADCASTS:
@@ -331,6 +331,9 @@ class _Nest:
         if self._role(a) != "element" or self._role(b) not in ("element", *_BROADCASTS):
             return None
         what = f"{self._load_name(a)} {_SYMBOLS[known.op]} {self._load_name(b)}"
+        if self.engine == "sfpu":
+            self.because(f"{what}: SFPU, as asked for")
+            return None
         formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph[one].detail[0]])] for one in (a, b)}
         if formats != {"Float16_b"}:
             self.because(f"{what}: SFPU, which keeps float32 whole; the FPU would cut it to 10 bits of fraction")

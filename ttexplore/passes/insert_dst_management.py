@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from tvm import tirx
@@ -130,6 +130,9 @@ class _Management:
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
+        # Accumulators that wait in buffers, and whether the packer adds to them there.
+        self.accumulated: dict[str, bool] = {}
+        self.separated = False
         self.grids: dict[Any, Grid] = {}
         self.shapes: dict[Grid, SubBlock] = {}
         self.groups: list[tuple[Group, int]] = []
@@ -139,7 +142,22 @@ class _Management:
         self.used_dst = bool(self.grids)
         self._check_subblock(body)
         self.groups = all_groups(body, self.grids)
-        return self.body(body, {}, frozenset())
+        made = self.body(body, {}, frozenset())
+        self.reasons += self._without_effect(body)
+        return made
+
+    def _without_effect(self, body: list[Any]) -> Iterator[str]:
+        """The options that change nothing, and why."""
+        if self.compute.accumulate == "l1":
+            if not self.accumulated:
+                yield "accumulate='l1' changes nothing: no accumulator leaves DST between the turns of a loop"
+            for value, in_l1 in self.accumulated.items():
+                if not in_l1:
+                    yield f"{value} is loaded again in spite of accumulate='l1': its loop touches it more than once"
+        if self.epilogue == "separate" and not self.separated:
+            yield "epilogue='separate' changes nothing: no loop has an operation on its result that could be fused"
+        if self.subblock is not None and not any(step.is_matmul for step in all_steps(body)):
+            yield f"subblock={self.subblock} is for products, and the kernel has none"
 
     # Sequences
 
@@ -271,6 +289,7 @@ class _Management:
                     if wanted:
                         self.reasons.append(f"epilogue of {names} separate: other work comes before it")
                 elif self.epilogue == "separate":
+                    self.separated = True
                     self.reasons.append(f"epilogue of {names} separate: as asked for, the result is loaded again")
                 else:
                     self.reasons.append(
@@ -320,6 +339,7 @@ class _Management:
             if value in fresh:
                 once = sum(value in touched([one]) for one in statements(loops[fresh[value]].body)) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
+                self.accumulated[str(value.name)] = in_l1
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
         return [*(spilled[value].cb for value in own), *handed_on]
 

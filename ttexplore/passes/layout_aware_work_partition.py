@@ -413,7 +413,7 @@ def with_local_shards(program: Program) -> Program:
     partition = plan.partition
     assert partition is not None, "it is decided"
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, int(plan.options.get("stages", 2)), plan.layouts)
+    staging = plan_staging(kernel, plan.options.get("stages"), plan.layouts)
     copies = tensor_copies(kernel, grid_loops(kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
@@ -436,7 +436,13 @@ def with_local_shards(program: Program) -> Program:
             "no shard is a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
             hint="shard a tensor in L1 by the blocks that a core moves, and use policy='match_shard'; or mode='global'",
         )
-    return program.with_plan(buffers=tuple(buffers.values()))
+    asked = [name for name in ("stages", "cb_depth", "chunk_k_tiles") if plan.options.get(name) is not None]
+    notes = [
+        f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}, and not what {', '.join(asked)} says"
+        for one in buffers.values()
+        if one.shard_of and asked
+    ]
+    return program.with_plan(buffers=tuple(buffers.values()), notes=(*plan.notes, *notes))
 
 
 def _no_alias(

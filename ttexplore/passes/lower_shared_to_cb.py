@@ -31,9 +31,8 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     that no output depends on are left out. Loops count from 0, and those that may make no turn are marked: what is in
     DST must survive them.
     """
-    stages = int(program.plan.options.get("stages", 2))
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, stages, program.plan.layouts)
+    staging = plan_staging(kernel, program.plan.options.get("stages"), program.plan.layouts)
     made = {
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from tvm import ir, tirx
@@ -37,7 +37,7 @@ def propagate_tt_layout(
     program: Program,
     target: Target,
     *,
-    stages: int = 2,
+    stages: int | None = None,
     cb_depth: Mapping[str, int] | None = None,
     chunk_k_tiles: int | None = None,
     math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"] = "HiFi4",
@@ -53,8 +53,9 @@ def propagate_tt_layout(
     Where a product would add up what lies beyond a block in its last tiles, and that is not known to be zero, it gets
     a masked copy of the block; the plan's notes say which and why.
 
-    `stages` is the depth outside of T.Pipelined, in blocks; `cb_depth` is that of single circular buffers by name:
-    ``{"A_shared": 3}``. `chunk_k_tiles` are the tiles along the summed dimension that the operands of products hold,
+    `stages` is the depth of what the reader fills, in blocks: left out, the num_stages of T.Pipelined, and 2 outside
+    of it. `cb_depth` is that of single circular buffers by name: ``{"A_shared": 3}``. The plan's notes say where one
+    of them stands back. `chunk_k_tiles` are the tiles along the summed dimension that the operands of products hold,
     whole blocks of them. `math_fidelity` trades the FPU's passes over the mantissas for
     precision. `accumulate` says how an accumulator larger than DST survives a loop: ``reload`` copies partial sums
     back into DST, ``l1`` lets the packer add in L1 (the better code on silicon; not every simulator models it).
@@ -73,9 +74,16 @@ def propagate_tt_layout(
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
     buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
     chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
-    buffers = _with_depths(buffers, chunks | dict(cb_depth or {}))
+    single = dict(cb_depth or {})
+    buffers = _with_depths(buffers, chunks | single)
+    depths = [*_depth_notes(stages, staging, chunks | single)] if stages is not None else []
+    depths += [
+        f"{name} holds {single[name]} blocks, as cb_depth says, and not the {depth} of chunk_k_tiles={chunk_k_tiles}"
+        for name, depth in chunks.items()
+        if single.get(name, depth) != depth
+    ]
     check_l1(buffers, target, tensors_in_l1(program.plan))
-    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused))
+    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused, *depths))
 
 
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
@@ -85,6 +93,24 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
         if name not in names:
             raise unknown("circular buffer", name, names)
     return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
+
+
+def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
+    """What became of the option `stages`: which buffers it makes so deep, instead of what, and which it does not."""
+    buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
+    filled = [one for one in buffers if one.producer == "reader"]
+    own = {one.name: depths[one.name] for one in filled if depths.get(one.name, stages) != stages}
+    for pipeline in dict.fromkeys(one.pipeline for one in filled):
+        names = [one.name for one in filled if one.pipeline == pipeline and one.name not in own]
+        if names:
+            instead = ""
+            if pipeline is not None and pipeline.stages != stages:
+                instead = f", instead of num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
+            yield f"stages={stages} is the depth of {', '.join(names)}{instead}"
+    for name, depth in own.items():
+        yield f"stages={stages} does not change {name}: cb_depth or chunk_k_tiles asks for {depth}"
+    if others := [one.name for one in buffers if one.producer != "reader"]:
+        yield f"stages={stages} does not change {', '.join(others)}: it is for what the reader fills; use cb_depth"
 
 
 def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:

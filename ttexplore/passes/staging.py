@@ -37,6 +37,18 @@ _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
 _OF_ELEMENTS = ("element", "row", "column", "scalar")
 
 
+# How deep buffers are that move blocks, where neither the kernel nor an option says it.
+DEFAULT_STAGES = 2
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The num_stages that a pipelined loop of the kernel asks for, and the loop's line."""
+
+    stages: int
+    span: Span | None
+
+
 @dataclass(frozen=True)
 class StagingBuffer:
     """Storage for one value: a block of tiles in L1 (a circular buffer) or in DST.
@@ -44,7 +56,8 @@ class StagingBuffer:
     `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
     `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `data_format` is that of the
     tensor whose tiles it holds, empty for that of the dtype. `reason` says why a value that has storage already gets
-    this one, where that is not plain from the kernel. `rows` says that it holds rows of elements.
+    this one, where that is not plain from the kernel. `rows` says that it holds rows of elements. `pipeline` is what
+    the kernel itself asks for where the reader fills the buffer.
     """
 
     name: str
@@ -60,6 +73,7 @@ class StagingBuffer:
     data_format: str = ""
     reason: str = ""
     rows: bool = False
+    pipeline: Pipeline | None = None
 
     @property
     def tiles(self) -> int:
@@ -119,35 +133,36 @@ def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
     return -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)
 
 
-def plan_staging(function: Any, default_stages: int, layouts: Sequence[TensorLayout]) -> Staging:
+def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
     """Decide the storage of every on-chip value of a kernel whose tensors have these layouts. What goes through tilize
-    gets a circular buffer of rows besides that of tiles.
+    gets a circular buffer of rows besides that of tiles. `stages` is the depth of what the reader fills, None where
+    that is left to the kernel.
 
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
     staging = Staging()
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
-    pipelines, loops = _pipeline_depths(function), _loops_around(function)
+    pipelines, loops = _pipelines(function), _loops_around(function)
     for web in webs(function):
         check_block(web.buffer)
-        _Web(web, staging, pipelines, loops, default_stages, tensors).place(tilized)
+        _Web(web, staging, pipelines, loops, stages, tensors).place(tilized)
     return staging
 
 
-def _pipeline_depths(function: Any) -> dict[Any, int]:
-    """The num_stages of the innermost pipelined loop around each statement, 0 where there is none."""
-    depths: dict[Any, int] = {}
+def _pipelines(function: Any) -> dict[Any, Pipeline | None]:
+    """The innermost pipelined loop around each statement, None where there is none."""
+    found: dict[Any, Pipeline | None] = {}
 
-    def visit(body: Any, depth: int) -> None:
+    def visit(body: Any, around: Pipeline | None) -> None:
         for statement in statements(body):
-            depths[statement] = depth
+            found[statement] = around
             if isinstance(statement, tirx.For) and not is_parallel(statement):
                 own: Any = dict(statement.annotations).get("num_stages")
-                visit(statement.body, int(own) if own is not None else depth)
+                visit(statement.body, around if own is None else Pipeline(int(own), span_of(statement)))
 
-    visit(function.body, 0)
-    return depths
+    visit(function.body, None)
+    return found
 
 
 def _loops_around(function: Any) -> dict[Any, tuple[int, ...]]:
@@ -185,10 +200,10 @@ class _Web:
     """Places one web."""
 
     def __init__(
-        self, web: Web, staging: Staging, pipelines: dict[Any, int], loops: dict[Any, tuple[int, ...]],
-        default_stages: int, tensors: dict[str, Held],
+        self, web: Web, staging: Staging, pipelines: dict[Any, Pipeline | None], loops: dict[Any, tuple[int, ...]],
+        stages: int | None, tensors: dict[str, Held],
     ) -> None:  # fmt: skip
-        self.web, self.staging, self.default_stages = web, staging, default_stages
+        self.web, self.staging, self.stages = web, staging, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
@@ -226,9 +241,9 @@ class _Web:
         reason = f"rows of {_tensor_of_load(load).name}, which the compute kernel makes tiles of"
         # The tiles are packed and used by one kernel: another stage would hold nothing.
         stages = tiles.stages if tiles.consumer == "writer" else 1
-        self.staging.buffers[name] = replace(tiles, producer="compute", stages=stages)
+        self.staging.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
         self.staging.writes[key] = self._add(
-            f"{name}_rows", "cb", producer="reader", stages=tiles.stages, dtype=tiles.dtype,
+            f"{name}_rows", "cb", producer="reader", stages=tiles.stages, pipeline=tiles.pipeline, dtype=tiles.dtype,
             data_format=tiles.data_format, order=tiles.order, rows=True, reason=reason,
         )  # fmt: skip
         self.staging.after.setdefault(load, []).insert(0, (self.staging.writes[key], name, False))
@@ -321,21 +336,24 @@ class _Web:
         facts = {"dtype": self.dtype, "shape": self.shape, "span": self.span} | facts
         return self.staging.add(name, kind=kind, **facts)
 
-    def _input_stages(self, load: Any) -> int:
-        return self.pipelines.get(load, 0) or self.default_stages
+    def _input_depth(self, load: Any) -> dict[str, Any]:
+        """How deep a buffer is that the reader fills, and what the kernel asks for."""
+        around = self.pipelines.get(load)
+        pipeline = around if around is not None and around.stages else None
+        return {"stages": self.stages or (pipeline.stages if pipeline else DEFAULT_STAGES), "pipeline": pipeline}
 
     def _place_loaded(self, load: Any) -> None:
-        stages, held = self._input_stages(load), self._loaded(load)
-        form = {"dtype": held.dtype, "data_format": held.data_format}
+        held = self._loaded(load)
+        form = {"dtype": held.dtype, "data_format": held.data_format} | self._input_depth(load)
         straight = not self.uses and len(self.stores) == 1 and self._used_where_written(self.stores[0])
         if straight and self._stored(self.stores[0]) == held:
-            name = self._add(self.name, "cb", producer="reader", consumer="writer", stages=stages, **form)
+            name = self._add(self.name, "cb", producer="reader", consumer="writer", **form)
         else:
             transposed = (
                 bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
             )
             name = self._add(
-                self.name, "cb", producer="reader", consumer="compute", stages=stages, exact=self._exact(),
+                self.name, "cb", producer="reader", consumer="compute", exact=self._exact(),
                 order="column_major" if transposed else "row_major", **form,
             )  # fmt: skip
             self._store_from(name)
@@ -348,8 +366,8 @@ class _Web:
         store = self.stores[0]
         held = self._stored(store)
         name = self._add(
-            self.name, "cb", consumer="writer", stages=2, dtype=held.dtype, data_format=held.data_format
-        )  # fmt: skip
+            self.name, "cb", consumer="writer", stages=DEFAULT_STAGES, dtype=held.dtype, data_format=held.data_format
+        )
         self.staging.writes[(self.computed[0], self.web.buffer)] = name
         self.staging.reads[(store, self.web.buffer, "source")] = name
 
@@ -368,8 +386,8 @@ class _Web:
         for load in self.loads:
             held = self._loaded(load)
             entry = self._add(
-                f"{self.name}_in", "cb", producer="reader", stages=self._input_stages(load), dtype=held.dtype,
-                data_format=held.data_format,
+                f"{self.name}_in", "cb", producer="reader", dtype=held.dtype, data_format=held.data_format,
+                **self._input_depth(load),
             )  # fmt: skip
             self.staging.writes[(load, self.web.buffer)] = entry
             self.staging.after.setdefault(load, []).append((entry, name, False))
@@ -381,7 +399,12 @@ class _Web:
         for store in self.stores:
             held = self._stored(store)
             leaving = self._add(
-                f"{self.name}_out", "cb", consumer="writer", stages=2, dtype=held.dtype, data_format=held.data_format
+                f"{self.name}_out",
+                "cb",
+                consumer="writer",
+                stages=DEFAULT_STAGES,
+                dtype=held.dtype,
+                data_format=held.data_format,
             )
             self.staging.before.setdefault(store, []).append((name, leaving, False))
             self.staging.reads[(store, self.web.buffer, "source")] = leaving
