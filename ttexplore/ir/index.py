@@ -45,11 +45,16 @@ def truncated_quotient(a: Any, b: Any) -> Any:
     return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
 
 
+def truncated_rest(a: Any, b: Any) -> Any:
+    """What ``a / b`` leaves of a in C++: it has the sign of a."""
+    return a - b * truncated_quotient(a, b)
+
+
 _EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "min": lambda a, b: _least(a, b), "max": lambda a, b: _most(a, b), "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "truncdiv": truncated_quotient,
-    "truncmod": lambda a, b: a - b * truncated_quotient(a, b), "&": operator.and_, "|": operator.or_,
+    "truncmod": truncated_rest, "&": operator.and_, "|": operator.or_,
     "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
     "and": lambda a, b: (a != 0) & (b != 0), "or": lambda a, b: (a != 0) | (b != 0),
 }  # fmt: skip
@@ -147,14 +152,17 @@ def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
 
 def range_of(symbol: str, parts: list[Range]) -> Range | None:
     """The values of an operation on parts with these ranges; None where it has none, as of a division by 0."""
-    if symbol == "not":
-        return _not(parts[0])
     if symbol == "~":
         low, high = parts[0]
-        return (~low, ~low) if low is high else (~high, ~low)
-    if symbol == "select":
-        return _select(*parts)
+        return _exactly(~low) if low is high else (~high, ~low)
+    if symbol in ("not", "select"):
+        made = _not(parts[0]) if symbol == "not" else _select(*parts)
+        return _exactly(made[0]) if all(low is high for low, high in parts) else made
     return _combined(symbol, parts[0], parts[1])
+
+
+def _exactly(value: Any) -> Range:
+    return value, value
 
 
 def _combined(symbol: str, left: Range, right: Range) -> Range | None:
@@ -164,8 +172,7 @@ def _combined(symbol: str, left: Range, right: Range) -> Range | None:
     if a is b and c is d:
         if symbol in DIVISIONS and not np.all(c):
             return None
-        exact = _EXACT[symbol](a, c)
-        return exact, exact
+        return _exactly(_EXACT[symbol](a, c))
     if symbol in COMPARISONS:
         return _compared(symbol, left, right)
     match symbol:

@@ -253,6 +253,9 @@ class _Writer:
     def expression(self, e: Any) -> str:
         if e in self.shared:
             return self.shared[e]
+        if isinstance(e, tirx.Mod) or (isinstance(e, tirx.Div) and "float" not in str(e.ty.dtype)):
+            word = "quotient" if isinstance(e, tirx.Div) else "rest"
+            return f"truncated_{word}({self.expression(e.a)}, {self.expression(e.b)})"
         binary = {
             tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
             tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",

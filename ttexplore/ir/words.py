@@ -30,6 +30,7 @@ from ttexplore.ir.index import (
     range_of,
     show,
     truncated_quotient,
+    truncated_rest,
     variables,
 )
 from ttexplore.ir.rewrite import walk
@@ -418,11 +419,6 @@ def python(word: Word, name: Callable[[Variable], str]) -> str:
 
 def _wrapped(text: str, type: Type) -> str:
     return f"({text} & {_MASK})" if type == "uint32" else f"int32_word({text})"
-
-
-def truncated_rest(a: int, b: int) -> int:
-    """What ``a / b`` leaves of a in C++."""
-    return a - b * truncated_quotient(a, b)
 
 
 def int32_word(value: int) -> int:
