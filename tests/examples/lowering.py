@@ -134,3 +134,14 @@ def l013() -> Any:
 
 def l014() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"halo": [1, 1]}}})
+
+
+def l015() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "bfloat16"), B: T.Tensor((128, 32), "bfloat16")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[(bx + 3) * 1000003 * 1021 % 4 * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return ttx.explore(kernel)

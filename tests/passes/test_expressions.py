@@ -65,7 +65,7 @@ def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hin
          "divide numbers from 0"),
         (lambda x, r, c, bx, by: x + T.cast(c // (bx + 1), "float32"), "a division of loop variables by bx + 1",
          "divide by a positive constant"),
-        (lambda x, r, c, bx, by: x + T.cast(bx // by, "float32"), "which can be 0 or less",
+        (lambda x, r, c, bx, by: x + T.cast(bx // by, "float32"), "divides by by, which can be 0",
          "divide by a positive number"),
     ],
 )  # fmt: skip

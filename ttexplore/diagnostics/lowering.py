@@ -110,4 +110,12 @@ LOWERING = (
         "{} of a kernel with sizes that are known when it runs",
         "the blocks of {} cannot be followed: their places depend on run-time values",
     ),
+    diagnostic(
+        "L015", "a whole number that int32 does not hold",
+        "Indices, bounds of loops and what they are computed from are int32, in TIR and on the chip. What leaves it, a "
+        "division by 0 and a shift by more bits than there are have no meaning.",
+        "Compute with smaller numbers: reduce before multiplying, and divide by what is never 0.",
+        "{} is between {} and {}, which int32 does not hold", "{} divides by {}, which can be 0",
+        "int32 does not hold the number {}", "{} shifts by {} to {} bits",
+    ),
 )  # fmt: skip

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import ir, tirx
 
 from ttexplore.ir.build import bind, constant, sequence, statements
+from ttexplore.ir.index import Expression, Range, Variable, convert, decided, placed, value_range, variables
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
 
@@ -16,6 +19,8 @@ BLOCK_RANGES = "tt.block_ranges"
 _MAY_BE_EMPTY = "tt.may_be_empty"
 # Indices are computed in 32 bits: a T.dynamic size is less than this.
 MAX_SIZE = 1 << 24
+# A condition on so many values of its variables is tried with each.
+_TRIED = 1 << 13
 
 
 class Bounds:
@@ -30,6 +35,7 @@ class Bounds:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
         self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        self.known = _Values()
         for size in size_variables(function):
             self._size(size)
 
@@ -40,22 +46,26 @@ class Bounds:
             span = ir.Range.from_min_extent(statement.min, self.ranges.simplify(statement.extent))
             self.ranges.bind(statement.loop_var, span, True)
             self.proofs.bind(statement.loop_var, span, True)
+            self.known.counts(statement.loop_var, statement.min, statement.extent)
         elif isinstance(statement, tirx.Bind):
             if statement.var in self.blocks:
                 extent = self.ranges.simplify(self.blocks[statement.var])
                 self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
+                self.known.counts(statement.var, tirx.const(0, "int32"), extent)
             elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
                 if str(statement.value.args[0].value).startswith(SIZE_PREFIX):
                     self._size(statement.var)
             else:
                 self.proofs.bind(statement.var, statement.value, True)
+                self.known.stands_for(statement.var, statement.value)
 
     def _size(self, variable: Any) -> None:
         self.proofs.bind(variable, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")), True)
+        self.known.counts(variable, tirx.const(1, "int32"), tirx.const(MAX_SIZE - 1, "int32"))
 
     def proves(self, condition: Any) -> bool:
         """Whether a condition always holds."""
-        return bool(self.proofs.can_prove(condition))
+        return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition)
 
     def may_be_empty(self, loop: Any) -> bool:
         """Whether a loop that comes next can make no turn at all."""
@@ -89,6 +99,41 @@ def counted_loops(body: Sequence[Any], empty: frozenset[Any]) -> list[Any]:
 def is_marked_empty(loop: Any) -> bool:
     """Whether a loop has the mark that it may make no turn."""
     return _MAY_BE_EMPTY in loop.annotations
+
+
+class _Values:
+    """The values that variables can have, each for itself. TVM's proofs know little of minima, selects and bits."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, Variable] = {}
+        self.ranges: dict[Any, Range] = {}
+        self.bound: dict[Variable, Expression] = {}
+
+    def number(self, variable: Any) -> Variable:
+        return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
+
+    def counts(self, variable: Any, start: Any, count: Any) -> None:
+        """A variable counts up from a start."""
+        low, turns = (value_range(placed(convert(e, self.number), self.bound), self.ranges) for e in (start, count))
+        if low is not None and turns is not None:
+            self.ranges[self.number(variable)] = (low[0], max(low[1] + turns[1] - 1, low[0]))
+
+    def stands_for(self, variable: Any, value: Any) -> None:
+        self.bound[self.number(variable)] = convert(value, self.number)
+
+    def fulfil(self, condition: Any) -> bool:
+        """Whether a condition holds for all values that its variables can have; False where that is not known."""
+        e = placed(convert(condition, self.number), self.bound)
+        used = variables(e)
+        if not used <= self.ranges.keys():
+            return False
+        if decided(e, self.ranges):
+            return True
+        ranges = [self.ranges[one] for one in used]
+        if prod(high - low + 1 for low, high in ranges) > _TRIED:
+            return False
+        axes = np.ix_(*(np.arange(low, high + 1) for low, high in ranges))
+        return bool(decided(e, {one: (values, values) for one, values in zip(used, axes, strict=True)}))
 
 
 def empty_loops(function: Any) -> frozenset[Any]:

@@ -32,7 +32,7 @@ class Variable:
 Expression = Any
 Range = tuple[Any, Any]
 
-_SYMBOLS: dict[type, str] = {
+SYMBOLS: dict[type, str] = {
     tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
     tirx.Max: "max", tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=",
     tirx.And: "and", tirx.Or: "or", tirx.Div: "truncdiv", tirx.Mod: "truncmod", tirx.BitwiseAnd: "&",
@@ -71,12 +71,12 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
         return int(e.value)
     if kind is ir.Var:
         return number(e)
-    symbol = _SYMBOLS.get(kind)
+    symbol = SYMBOLS.get(kind)
     if symbol is not None:
         return (symbol, convert(e.a, number), convert(e.b, number))
     match e:
         case tirx.Cast():
-            return convert(e.value, number)
+            return _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype)) or ("unknown", str(e))
         case tirx.Not():
             return ("not", convert(e.a, number))
         case tirx.BitwiseNot():
@@ -96,6 +96,24 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
             return ("select", *(convert(part, number) for part in e.args))
         case _:
             return ("unknown", str(e))
+
+
+def _cast(value: Expression, source: str, target: str) -> Expression | None:
+    """What a cast makes of a whole number: of narrow integers the lowest bits. None where it is another number."""
+    if source == target or (target in ("int32", "int64") and not source.startswith(("float", "bfloat"))):
+        return value
+    if source == "bool" and target.startswith(("int", "uint")):
+        return value
+    if target == "bool":
+        return ("!=", value, 0)
+    bits = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}.get(target)
+    if bits is None or not source.startswith(("int", "uint")):
+        return None
+    lowest = (1 << bits) - 1
+    if target.startswith("uint"):
+        return ("&", value, lowest)
+    half = 1 << bits - 1
+    return ("-", ("&", ("+", value, half), lowest), half)
 
 
 def _least(*values: Any) -> Any:

@@ -36,6 +36,7 @@ from ttexplore.ir.index import (
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
+from ttexplore.record import Span
 
 # What holds a word. A constant takes the type of what it meets.
 Type = Literal["uint32", "int32", "bool", "constant"]
@@ -205,16 +206,17 @@ def _no_text(expression: Any) -> Unsupported:
 
 
 def _without_value(symbol: str, e: Expression, parts: list[Word], whole: Any) -> Unsupported:
-    right = parts[1]
     if symbol in SHIFTS:
-        return Unsupported(
-            f"{show(e)} shifts by a number between {right.low} and {right.high}",
-            hint="shift by 0 to 31",
-            span=span_of(whole),
-        )
-    return Unsupported(
-        f"{show(e)} divides by {show(e[2])}, which can be 0", hint="divide by a positive number", span=span_of(whole)
-    )
+        return no_shift(show(e), parts[1].low, parts[1].high, span_of(whole))
+    return no_divisor(show(e), show(e[2]), span_of(whole))
+
+
+def no_shift(text: str, low: int, high: int, span: Span | None) -> Unsupported:
+    return Unsupported(f"{text} shifts by {low} to {high} bits", hint="shift by 0 to 31 bits", span=span)
+
+
+def no_divisor(text: str, divisor: str, span: Span | None) -> Unsupported:
+    return Unsupported(f"{text} divides by {divisor}, which can be 0", hint="divide by a positive number", span=span)
 
 
 def _truth(word: Word) -> Word:

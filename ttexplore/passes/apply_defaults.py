@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttexplore.ir.program import Program
+from ttexplore.passes.integers import check_integers
 from ttexplore.target import Target
 
 
 def apply_defaults(program: Program, target: Target) -> Program:
     """Start the plan with the target's defaults, where neither options nor the kernel ask for anything else.
 
-    Contiguous row-major work, tensors in DRAM, interleaved over its banks, 32x32 tiles.
+    Contiguous row-major work, tensors in DRAM, interleaved over its banks, 32x32 tiles. Raises Unsupported for whole
+    numbers of the kernel that int32 does not hold.
     """
+    check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.plan.options)}", f"tensors: {_tensors(program)}")
     return program.with_plan(target=target.name, notes=notes)
 

@@ -14,6 +14,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.infer_tt_layout import infer_tt_layout
+from ttexplore.passes.integers import check_integers
 from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import Applied
 from ttexplore.passes.verify import verify
@@ -53,6 +54,8 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
     now = Plan("", "")
     for one in steps:
         before = _bound(one.before, now, sizes)
+        if not made:
+            check_integers(before.kernel, before.plan.size_values)
         if one.step.function in (infer_tt_layout, attach_tensor_accessor, layout_aware_work_partition):
             now = one.step.function(before, target, **one.options).plan
         after = _bound(one.after, now, sizes)
