@@ -146,3 +146,15 @@ def k013() -> Any:
             T.copy(a, B)
 
     return ttx.explore(kernel)
+
+
+def k014() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((96, 32), "bfloat16"), B: T.Tensor((32, 32), "bfloat16")):
+        with T.Kernel(1) as bx:
+            row = 0
+            for k in range(3):
+                T.copy(A[row, 0], B)
+                row += 32
+
+    return ttx.explore(kernel)

@@ -87,7 +87,10 @@ KERNELS = (
         "Decorate helper functions with @T.macro, or use the loops of T.",
         "plain Python works on a value that is known only when the kernel runs",
         "`{}` depends on a value known only when the kernel runs, but Python runs this loop",
-        "this cannot be iterated over", "{} gives {} {} to {} names",
+        "this cannot be iterated over", "{} gives {} {} to {} names", "a kernel loop is run through in plain Python",
+        "plain Python looks up a value that is known only when the kernel runs",
+        "match decides by a value that is known only when the kernel runs",
+        "{} becomes a text, and its number is known only when the kernel runs",
     ),
     diagnostic(
         "K011", "the kernel's own Python raised an error",
@@ -108,5 +111,23 @@ KERNELS = (
         "Use each in the shape of a tensor, under a name of its own.",
         "{} is not known before the kernel runs", "two sizes are called {}",
         "{} is the size of no tensor, so nothing gives it a value", "T.dynamic wants a name",
+    ),
+    diagnostic(
+        "K014", "Python that another turn or branch would see changed",
+        "The body of a kernel loop is traced once, for all turns, and of a branch that is decided when the kernel runs "
+        "both sides are. What Python changes there would keep its first value in all turns, or get that of both sides. "
+        "Names that are bound before they are read may change.",
+        "Compute the value from the loop's variable, keep it in T.alloc_var or a buffer, or let Python run the loop: "
+        "`for k in [*range(3)]` writes its turns out.",
+        "{} changes in Python from turn to turn of a kernel loop{}: its body is traced once, for all turns",
+        "what {} stands for is changed in Python inside a {}: {}", "{} is read before it has a value",
+        "{} is read after the loop that binds it: what it is in the last turn is not known here",
+        "{} is bound in a branch that is decided when the kernel runs: which value it has is not known here",
+        "whether := binds its name depends on a value known only when the kernel runs",
+        "the condition of a kernel's while stores something, and it is traced once, for all turns",
+        "the condition of a kernel's while binds a name, and it is traced once, for all turns",
+        "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
+        "{} is read before a loop that writes to it, and used in the loop",
+        "an element of {} is used after the loop or branch in which it was read",
     ),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_sched
 from ttexplore.language.dtypes import ALIASES as _ALIASES
 from ttexplore.language.dtypes import DTYPES as _DTYPES
 from ttexplore.language.dtypes import dtype
+from ttexplore.language.hooks import subscript as _subscript
 from ttexplore.language.kernel import PrimFunc, const, jit, macro, prim_func
 from ttexplore.language.loops import (
     Kernel,
@@ -93,6 +94,7 @@ from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
 from ttexplore.language.names import NotLowered as _NotLowered
 from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
+from ttexplore.language.symbols import install as _install_symbols
 from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, reduce
 from ttexplore.language.tile import block_region as region
@@ -118,6 +120,8 @@ globals().update({_alias: _DTYPES[_name] for _alias, _name in _ALIASES.items()})
 globals().update({f"reduce_{_kind}": _reduction(_kind) for _kind in _REDUCTIONS})
 globals().update({_name: _hint_only(_name) for _name in _HINTS})
 globals().update({_name: _NotLowered(_name) for _name in _NOT_LOWERED})
+
+_install_symbols(_subscript)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,13 +15,14 @@ from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.names import unused_name
 from ttexplore.language.dtypes import dtype_name, held, integer_range
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
+from ttexplore.language.reads import Reads
 from ttexplore.language.spans import caller_span
 from ttexplore.language.standins import StandIn
 from ttexplore.record import Span
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
-# when the kernel runs, or the call of a macro.
-Enclosing = Literal["tir", "python", "branch", "call"]
+# when the kernel runs, or the call of a macro or of a function inside of the kernel.
+Enclosing = Literal["tir", "python", "branch", "call", "function"]
 
 
 _FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -178,7 +179,12 @@ class Builder:
     annotations: list[Any] = field(default_factory=list[Any])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[Any, ...] = ()
+    reads: Reads = field(default_factory=Reads)
+    # How many statements the kernel has given, to tell whether an expression gave some.
+    emitted: int = 0
     span: Span | None = None
+    # The left sides of `and`, `or` and the conditions of `x if c else y` that are being evaluated.
+    operands: list[Any] = field(default_factory=list[Any])
 
     def size(self, variable: Any) -> None:
         """Note a T.dynamic size of a tensor. Raises KernelError where another one has its name."""
@@ -211,7 +217,17 @@ class Builder:
         return unique
 
     def emit(self, statement: Any) -> None:
-        self.frames[-1].append(statement)
+        """The next statement. Values that it takes from elements are those of the time when they were read."""
+        self.emitted += 1
+        self.frames[-1].append(self.reads.settled(statement, self.frames))
+
+    def read(self, buffer: Any, indices: tuple[Any, ...]) -> Any:
+        """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""
+        check_rank(buffer, indices)
+        places = [self.reads.kept(element(index, f"an index of {buffer.name}"), self.frames) for index in indices]
+        load = tirx.BufferLoad(buffer, places)
+        self.reads.add(load, self.frames[-1])
+        return load
 
     @contextlib.contextmanager
     def frame(self, finish: Callable[[Any], Any]) -> Generator[None]:
@@ -305,6 +321,12 @@ class Loop:
     start: Any = 0
     step: int = 1
     annotations: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __iter__(self) -> Iterator[Any]:
+        raise KernelError(
+            "a kernel loop is run through in plain Python",
+            hint="write `for k in T.serial(n):` as a statement of its own",
+        )
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import operator
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, cast
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from tvm import ir, tirx
 
@@ -19,10 +22,8 @@ from ttexplore.language.builder import (
     Grid,
     Loop,
     TensorSpec,
-    check_rank,
     condition,
     current,
-    element,
     is_dynamic,
     plain,
     refuse_unknown,
@@ -31,17 +32,27 @@ from ttexplore.language.builder import (
 )
 from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
+from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, changed, held, snapshot
+from ttexplore.language.symbols import decided as equal
+from ttexplore.language.symbols import is_symbolic, no_answer
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
-    "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
-    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+    "NotEq": operator.ne,
+}  # fmt: skip
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "MatMult": operator.imatmul,
+    "Div": operator.itruediv, "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
+    "LShift": operator.ilshift, "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior,
+    "BitXor": operator.ixor,
 }  # fmt: skip
 
 # The target of a loop or a with: names with their span indices, and whether it is a tuple.
 Target = tuple[tuple[tuple[str, int], ...], bool]
+# What part of an expression may do beside having a value: nothing, whatever a call does, or bind a name.
+Effect = Literal["none", "call", "walrus"]
 
 
 def is_variable(value: Any) -> bool:
@@ -51,11 +62,15 @@ def is_variable(value: Any) -> bool:
 
 class Hooks:
     """The hooks of one rewritten function. `spans` is indexed by the first argument of each hook; `owners` has the
-    name that an expression's result will belong to, for allocations that are no assignment of their own."""
+    name that an expression's result will belong to, for allocations that are no assignment of their own; `places` has
+    for a loop or a branch where its body changes what a name stands for."""
 
-    def __init__(self, spans: tuple[Span, ...], owners: dict[int, str]) -> None:
+    def __init__(
+        self, spans: tuple[Span, ...], owners: dict[int, str], places: Mapping[int, Mapping[str, int]]
+    ) -> None:
         self.spans = spans
         self.owners = owners
+        self.places = places
 
     def _at(self, index: int) -> Builder:
         builder = current("this")
@@ -72,10 +87,21 @@ class Hooks:
             return result.make(self._at(index), self.owners.get(index, "buffer"))
         return result
 
+    def name(self, index: int, value: Any) -> Any:
+        """What a name stands for. Raises KernelError where that is not known."""
+        while type(value) is Carried:
+            value.reads.append(self.spans[index])
+            value = value.value
+        if type(value) is Lost:
+            self._at(index)
+            raise value.refuse()
+        return value
+
     def read(self, index: int, value: Any) -> Any:
         """A name read as a value: scalar variables are loads."""
+        value = self.name(index, value)
         if is_variable(value):
-            return self.value(index, tirx.BufferLoad(value, [tirx.const(0, "int32")]))
+            return self.value(index, self._at(index).read(value, (0,)))
         return value
 
     def statement(self, index: int, result: Any) -> None:
@@ -93,7 +119,7 @@ class Hooks:
     def rebind(self, index: int, name: str, result: Any, old: Callable[[], Any]) -> Any:
         """An assignment to a name that may be a scalar variable: then it is a store."""
         try:
-            before = old()
+            before = held(old())
         except NameError:
             before = None
         if is_variable(before) and not isinstance(result, Allocation):
@@ -118,14 +144,41 @@ class Hooks:
             base[indices] = result
 
     def load(self, index: int, base: Any, indices: Any) -> Any:
-        if not is_buffer(base):
-            return self.value(index, base[indices])
-        parts = indices if isinstance(indices, tuple) else (indices,)
-        if any(isinstance(part, slice) for part in parts):
-            return self.value(index, region(base, parts))
-        check_rank(base, parts)
-        places = [element(part, f"an index of {base.name}") for part in parts]
-        return self.value(index, tirx.BufferLoad(base, places))
+        return self.value(index, subscript(self._at(index), base, indices) if is_buffer(base) else base[indices])
+
+    def augmented(self, index: int, name: str, old: Any, operand: Any) -> Any:
+        """The value of ``old += operand``: what can change in place does."""
+        return self.value(index, _IN_PLACE[name](old, operand))
+
+    def text(self, index: int, value: Any) -> Any:
+        """A value that becomes part of a text."""
+        if is_symbolic(value):
+            raise KernelError(
+                f"{plain(value)} becomes a text, and its number is known only when the kernel runs",
+                hint="a text is made while the kernel is traced: leave the value out",
+                span=self.spans[index],
+            )
+        return value
+
+    def subject(self, index: int, value: Any) -> Any:
+        """What a ``match`` is about."""
+        if is_symbolic(value) or (isinstance(value, list | tuple) and any(map(is_symbolic, cast(list[Any], value)))):
+            raise KernelError(
+                "match decides by a value that is known only when the kernel runs",
+                hint="write `if x == 0:` and `else:`, or T.if_then_else(x == 0, a, b)",
+                span=self.spans[index],
+            )
+        return value
+
+    def function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function inside of the kernel: what it jumps out of and returns from is its own."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **options: Any) -> Any:
+            with current("this").inside("function"):
+                return function(*args, **options)
+
+        return called
 
     def attribute(self, base: Any, name: str) -> Any:
         """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
@@ -144,21 +197,40 @@ class Hooks:
         start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
         return span_loop(tirx.ForKind.SERIAL, start, stop, bounds[2] if len(bounds) == 3 else 1)
 
-    def iterate(self, index: int, target: Target, has_else: bool, iterable: Any) -> Iterator[Any]:
-        """Run the body of a loop: once under a TIR loop, or as Python would."""
+    def loop(
+        self,
+        index: int,
+        target: Target,
+        has_else: bool,
+        names: tuple[str, ...],
+        captured: frozenset[str],
+        iterable: Any,
+    ) -> Turns:
+        """The turns of a loop: one under a TIR loop, or those that Python makes."""
         builder = self._at(index)
         if isinstance(iterable, range):
             iterable = span_loop(tirx.ForKind.SERIAL, iterable.start, iterable.stop, iterable.step)
         if isinstance(iterable, Loop):
             if has_else:
                 raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
-            yield from self._loop(builder, iterable, target)
-            return
+            turn = Turn(sys._getframe(1), self._names(target), names, captured)
+            return Turns(self._loop(builder, iterable, target, turn, index), turn)
         if is_dynamic(iterable) or isinstance(iterable, Grid):
             raise KernelError("this cannot be iterated over", hint="use range, T.serial, T.Parallel or T.Pipelined")
+        return Turns(self._python_loop(builder, iterable))
+
+    @staticmethod
+    def _names(target: Target) -> tuple[str, ...]:
+        return tuple(name for name, _ in target[0])
+
+    def _python_loop(self, builder: Builder, iterable: Any) -> Iterator[Any]:
         for item in iterable:
             with builder.inside("python"):
                 yield item
+
+    def _place(self, index: int, name: str) -> Span:
+        """Where the body of a loop or a branch changes what a name stands for: its head, where no line is known."""
+        return self.spans[self.places[index].get(name, index)]
 
     def _variables(self, extents: tuple[Any, ...], target: Target, default: str, what: str) -> list[Any]:
         names, is_tuple = target
@@ -178,9 +250,10 @@ class Hooks:
         builder.span = outer
         return made
 
-    def _loop(self, builder: Builder, loop: Loop, target: Target) -> Iterator[Any]:
+    def _loop(self, builder: Builder, loop: Loop, target: Target, turn: Turn, index: int) -> Iterator[Any]:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
+        runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents)
 
         def finish(nest: Any) -> Any:
             for axis in reversed(range(len(variables))):
@@ -191,26 +264,59 @@ class Hooks:
                 )
             return nest
 
-        with builder.frame(finish), builder.inside("tir"):
+        with builder.frame(finish), self._turn(builder, turn, index, runs):
             if loop.step != 1:
                 stepped = to_expr(loop.start) + variables[0] * loop.step
                 yield builder.bind(f"{variables[0].name}_value", stepped)
             else:
                 yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
 
-    def while_(self, index: int, has_else: bool, test: Callable[[], Any]) -> Iterator[None]:
+    @contextlib.contextmanager
+    def _turn(self, builder: Builder, turn: Turn, index: int, runs: bool) -> Generator[None]:
+        builder.reads.enter_loop()
+        with builder.inside("tir"):
+            yield
+        turn.finish(runs, functools.partial(self._place, index))
+        builder.reads.leave_loop()
+
+    def while_(
+        self,
+        index: int,
+        has_else: bool,
+        names: tuple[str, ...],
+        captured: frozenset[str],
+        tested: tuple[str, ...],
+        test: Callable[[], Any],
+    ) -> Turns:
+        """The turns of a ``while``; `tested` are the names that its condition reads."""
         builder = self._at(index)
+        turn = Turn(sys._getframe(1), (), names, captured)
+        reads, given = len(builder.reads), builder.emitted
         value = test()
         if not is_dynamic(value):
-            while value:
-                with builder.inside("python"):
-                    yield
-                value = test()
-            return
+            return Turns(self._python_while(builder, value, test))
         if has_else:
             raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
+        if builder.emitted != given:
+            raise KernelError(
+                "the condition of a kernel's while stores something, and it is traced once, for all turns",
+                hint="store it in the body of the loop",
+                span=self.spans[index],
+            )
+        turn.read(tested, self.spans[index])
+        return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
+
+    def _python_while(self, builder: Builder, value: Any, test: Callable[[], Any]) -> Iterator[None]:
+        while value:
+            with builder.inside("python"):
+                yield
+            value = test()
+
+    def _kernel_while(self, builder: Builder, value: Any, turn: Turn, index: int, reads: int) -> Iterator[None]:
         span = builder.tvm_span()
-        with builder.frame(lambda body: tirx.While(condition(value), body, span)), builder.inside("tir"):
+        # What was read before is kept; what the condition itself reads is read again for each turn.
+        held_ = builder.reads.kept(condition(value), builder.frames, since=reads)
+        with builder.frame(lambda body: tirx.While(held_, body, span)), self._turn(builder, turn, index, False):
             yield
 
     @contextlib.contextmanager
@@ -245,44 +351,96 @@ class Hooks:
         with builder.frame(finish):
             yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
 
-    def branch(self, index: int, test: Any) -> Branch:
-        return Branch(self._at(index), plain(test))
+    def branch(self, index: int, names: tuple[str, ...], test: Any) -> Branch:
+        test = plain(test)
+        branches = Branches(sys._getframe(1), names) if is_dynamic(test) else None
+        return Branch(self._at(index), test, branches, functools.partial(self._place, index))
 
-    def all_(self, index: int, *parts: Callable[[], Any]) -> Any:
-        return self._logical(index, parts, tirx.And, lambda value: not value)
+    # `a and b` becomes `h.joined(b) if h.goes_on(a) else h.decided()`, so that Python evaluates `b` where it would.
 
-    def any_(self, index: int, *parts: Callable[[], Any]) -> Any:
-        return self._logical(index, parts, tirx.Or, bool)
+    def goes_on(self, index: int, is_and: bool, effect: Effect, left: Any) -> bool:
+        """Whether the right side of an ``and`` or ``or`` is evaluated."""
+        left = plain(left)
+        self._begin(index, left, effect)
+        return is_dynamic(left) or bool(left) == is_and
 
-    def _logical(self, index: int, parts: Any, combine: Any, decides: Callable[[Any], bool]) -> Any:
-        value = parts[0]()
-        for part in parts[1:]:
-            if not is_dynamic(value):
-                if decides(value):
-                    return value
-                value = part()
-                continue
-            right = part()
-            if not is_dynamic(right):
-                # A known operand either decides the whole or drops out.
-                if decides(right):
-                    return bool(right)
-                continue
-            value = combine(condition(value), condition(right))
-        return self.value(index, value)
+    def decided(self, index: int) -> Any:
+        return self.value(index, self._end(index)[0])
+
+    def joined(self, index: int, is_and: bool, right: Any) -> Any:
+        """``left and right`` or ``left or right`` where the right side was evaluated."""
+        left, right = self._end(index)[0], plain(right)
+        if not is_dynamic(left):
+            return self.value(index, right)
+        if not is_dynamic(right):
+            # A known operand either decides the whole or drops out.
+            return bool(right) if bool(right) != is_and else self.value(index, left)
+        combine = tirx.And if is_and else tirx.Or
+        return self.value(index, combine(condition(left), condition(right)))
+
+    @contextlib.contextmanager
+    def python_turn(self) -> Generator[None]:
+        """A turn of a ``while`` that Python runs."""
+        with current("this").inside("python"):
+            yield
 
     def not_(self, index: int, value: Any) -> Any:
         return self.value(index, tirx.Not(condition(value))) if is_dynamic(value) else not value
 
-    def choose(self, index: int, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    # `x if c else y` becomes `h.chosen(x if h.takes(c) else None, y if h.takes_other() else None)`.
+
+    def takes(self, index: int, effect: Effect, test: Any) -> bool:
+        """Whether the first value of ``x if test else y`` is evaluated."""
+        test = plain(test)
+        self._begin(index, test, effect)
+        return is_dynamic(test) or bool(test)
+
+    def takes_other(self, index: int) -> bool:
+        test = current("this").operands[-1][1]
+        return is_dynamic(test) or not test
+
+    def chosen(self, index: int, then: Any, otherwise: Any) -> Any:
+        test = self._end(index)[0]
         if not is_dynamic(test):
-            return then() if test else otherwise()
-        return self.value(index, if_then_else(test, then(), otherwise(), what="`x if c else y`"))
+            return self.value(index, then if test else otherwise)
+        return self.value(index, if_then_else(test, then, otherwise, what="`x if c else y`"))
+
+    def _begin(self, index: int, value: Any, effect: Effect) -> None:
+        """Remember the value that decides what of an expression is evaluated, and what there is before that."""
+        builder, state = self._at(index), None
+        if is_dynamic(value) and effect == "walrus":
+            raise KernelError(
+                "whether := binds its name depends on a value known only when the kernel runs",
+                hint="give the name its value in a statement before",
+                span=self.spans[index],
+            )
+        if is_dynamic(value) and effect == "call":
+            state = snapshot(sys._getframe(2))
+        builder.operands.append((index, value, builder.emitted, state))
+
+    def _end(self, index: int) -> tuple[Any, ...]:
+        """What was remembered. Raises KernelError where more than a value came of what is evaluated conditionally."""
+        builder = self._at(index)
+        while builder.operands[-1][0] != index:
+            # Left behind by an exception that the kernel's Python caught.
+            builder.operands.pop()
+        _, value, given, state = builder.operands.pop()
+        if is_dynamic(value) and builder.emitted != given:
+            raise KernelError(
+                "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
+                hint="write it as an `if` statement",
+                span=self.spans[index],
+            )
+        if state is not None:
+            name = state.changed(snapshot(sys._getframe(2)), set())
+            if name is not None:
+                raise changed(name, self.spans[index], "branch")
+        return (value,)
 
     def compare(self, index: int, operators: tuple[str, ...], *values: Any) -> Any:
         result: Any = True
         for name, left, right in zip(operators, values, values[1:], strict=False):
-            one = plain(_COMPARE[name](left, right))
+            one = plain(_compared(name, plain(left), plain(right)))
             if is_dynamic(one) and is_dynamic(result):
                 result = tirx.And(condition(result), condition(one))
             elif is_dynamic(one):
@@ -299,6 +457,22 @@ class Hooks:
             raise unsupported("an assert on a value known only when the kernel runs", "leave it out")
         return value
 
+    def passes(self, index: int, value: Any) -> bool:
+        """Whether an item passes the condition of a comprehension."""
+        if is_dynamic(value):
+            raise no_answer(self.spans[index])
+        return bool(value)
+
+    def known(self, index: int, value: Any) -> Any:
+        """The condition of a ``while`` that binds names in it."""
+        if is_dynamic(value):
+            raise KernelError(
+                "the condition of a kernel's while binds a name, and it is traced once, for all turns",
+                hint="bind it in the body of the loop",
+                span=self.spans[index],
+            )
+        return value
+
     def jump(self, index: int, kind: str) -> bool:
         """Whether ``break`` or ``continue`` leaves a Python loop now; a kernel loop gets the statement instead."""
         builder, under_branch = self._at(index), False
@@ -313,31 +487,112 @@ class Hooks:
                             hint="loop with range or T.serial",
                         )
                     return True
-                case "tir" | "call":
+                case "tir" | "call" | "function":
                     break
         builder.emit((tirx.Break if kind == "break" else tirx.Continue)(builder.tvm_span()))
         return False
 
     def return_(self, index: int, value: Any) -> Any:
         builder = self._at(index)
-        around = builder.enclosing
-        own = around[len(around) - around[::-1].index("call") :] if "call" in around else around
-        if "branch" in own or "tir" in own:
-            raise unsupported("`return` inside a kernel loop or a branch on run-time values", "use if and else")
-        if "call" not in around and value is not None:
+        for around in reversed(builder.enclosing):
+            if around in ("call", "function"):
+                return value
+            if around in ("branch", "tir"):
+                raise unsupported("`return` inside a kernel loop or a branch on run-time values", "use if and else")
+        if value is not None:
             builder.outputs = list(value) if isinstance(value, tuple | list) else [value]
         return value
+
+
+@dataclass
+class Turns:
+    """The turns of a loop; `turn` is the one that is traced of a kernel loop."""
+
+    items: Iterator[Any]
+    turn: Turn | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items
+
+
+def subscript(builder: Builder, base: Any, indices: Any) -> Any:
+    """``base[indices]`` of a buffer: an element as it is now, or a region."""
+    parts: tuple[Any, ...] = indices if isinstance(indices, tuple) else (indices,)
+    if any(isinstance(part, slice) for part in parts):
+        return region(base, parts)
+    return builder.read(base, parts)
+
+
+def _compared(name: str, left: Any, right: Any) -> Any:
+    """One comparison, as an expression where it is known only when the kernel runs."""
+    match name:
+        case "Eq" | "NotEq":
+            answer = equal(left, right) if is_dynamic(left) or is_dynamic(right) else None
+            if answer is None:
+                return _COMPARE[name](left, right)
+            return answer if name == "Eq" else not answer
+        case "Is" | "IsNot":
+            return _is(left, right) == (name == "Is")
+        case "In":
+            return _contains(left, right)
+        case "NotIn":
+            found = _contains(left, right)
+            return tirx.Not(condition(found)) if is_dynamic(found) else not found
+        case _:
+            return _COMPARE[name](left, right)
+
+
+def _is(left: Any, right: Any) -> bool:
+    numbers = all(is_symbolic(one) or isinstance(one, bool | int | float) for one in (left, right))
+    if left is not right and numbers and (is_symbolic(left) or is_symbolic(right)):
+        raise no_answer()
+    both = isinstance(left, ir.Expr) and isinstance(right, ir.Expr)
+    return left.same_as(right) if both else left is right
+
+
+def _contains(value: Any, values: Any) -> Any:
+    """``value in values``: an `or` of equalities where it is known only when the kernel runs."""
+    if isinstance(values, range) and len(values) > 1 and abs(values.step) == 1 and is_dynamic(value):
+        return tirx.And(condition(value >= min(values)), condition(value <= max(values)))
+    if not isinstance(values, list | tuple | set | frozenset | dict | range):
+        if is_dynamic(value) or is_dynamic(values):
+            raise no_answer()
+        return value in values
+    found: Any = False
+    for one in cast(list[Any], values):
+        answer = plain(_compared("Eq", value, one))
+        if not is_dynamic(answer):
+            if answer:
+                return True
+        else:
+            found = tirx.Or(condition(found), condition(answer)) if is_dynamic(found) else answer
+    return found
 
 
 class Branch:
     """An ``if``: decided now where the condition is plain Python, else a TIR branch."""
 
-    def __init__(self, builder: Builder, test: Any) -> None:
+    def __init__(self, builder: Builder, test: Any, branches: Branches | None, place: Place) -> None:
         self.builder, self.test, self.dynamic = builder, test, is_dynamic(test)
+        self.branches, self.place = branches, place
         self.run_then = self.dynamic or bool(test)
         self.run_else = self.dynamic or not test
         self.span = builder.span
         self.then_body: Any = None
+        if self.dynamic:
+            self.test = builder.reads.kept(condition(test), builder.frames)
+
+    def again(self) -> tuple[Any, ...]:
+        """What the names that the sides bind stand for where the second side begins."""
+        assert self.branches is not None
+        self.branches.side(sys._getframe(1), self.place)
+        return self.branches.again()
+
+    def merged(self) -> tuple[Any, ...]:
+        """What these names stand for after the branch."""
+        assert self.branches is not None
+        self.branches.side(sys._getframe(1), self.place)
+        return self.branches.merged()
 
     @contextlib.contextmanager
     def then(self, has_else: bool) -> Generator[None]:
@@ -362,7 +617,7 @@ class Branch:
         self._finish(sequence(body, self.builder.tvm_span()))
 
     def _finish(self, else_body: Any) -> None:
-        self.builder.emit(tirx.IfThenElse(condition(self.test), self.then_body, else_body, self.builder.tvm_span()))
+        self.builder.emit(tirx.IfThenElse(self.test, self.then_body, else_body, self.builder.tvm_span()))
 
 
 def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str, Any] | None = None) -> Loop:

@@ -27,6 +27,7 @@ from ttexplore.language.names import UnknownName
 from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
 from ttexplore.language.standins import StandIn, making
+from ttexplore.language.symbols import no_answer
 from ttexplore.record import Listing, Span
 
 # While an example file loads, a kernel that cannot be traced is no error until it is asked for, and calls of compiled
@@ -79,11 +80,7 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
     if isinstance(error, UnknownName):
         return KernelError(error.message, hint=error.hint, span=span)
     if "Cannot use and / or / not" in text or "does not support item assignment" in text:
-        return KernelError(
-            "plain Python works on a value that is known only when the kernel runs",
-            hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's",
-            span=span,
-        )
+        return no_answer(span)
     if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
         return KernelError(
             "an operation on integers is applied to floating-point numbers",

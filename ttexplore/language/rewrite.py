@@ -11,9 +11,11 @@ import ast
 import copy
 import functools
 import types
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ttexplore.language.hooks import Hooks
+from ttexplore.language.scopes import Scope, own_nodes, stored_names
 from ttexplore.language.spans import definition, node_span, source_text
 from ttexplore.record import Span
 
@@ -27,11 +29,14 @@ class _Rewriter(ast.NodeTransformer):
         self.file = file
         self.spans: list[Span] = []
         self.owners: dict[int, str] = {}
+        self.places: dict[int, dict[str, int]] = {}
         self.owner = ""
         # Names that were assigned before in the text: they may be scalar variables.
         self.assigned: set[str] = set()
+        self.scope = Scope(frozenset(), frozenset(), frozenset())
+        # Names of ours are used again after their statement: all names of a function are looked at around its loops.
         self.temporaries = 0
-        self.is_nested = False
+        self.depth = 0
 
     # -- making calls ------------------------------------------------------------------------------------------------
 
@@ -43,7 +48,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _hook(self, name: str, node: Any, *args: ast.expr, last: Any = None) -> Any:
         function = ast.Attribute(ast.Name(_HOOKS, ast.Load()), name, ast.Load())
-        return ast.copy_location(ast.Call(function, [self._index(node, last), *args], []), node)
+        made = ast.copy_location(ast.Call(function, [self._index(node, last), *args], []), node)
+        if last is not None:
+            made.end_lineno, made.end_col_offset = last.end_lineno, last.end_col_offset
+        return made
 
     @staticmethod
     def _later(body: ast.expr) -> ast.expr:
@@ -58,10 +66,36 @@ class _Rewriter(ast.NodeTransformer):
         is_tuple = isinstance(target, ast.Tuple | ast.List)
         parts: list[Any] = target.elts if is_tuple else [] if target is None else [target]
         names = tuple((part.id if isinstance(part, ast.Name) else "_", self._index(part).value) for part in parts)
-        for _, node in ((0, inner) for part in parts for inner in ast.walk(part)):
-            if isinstance(node, ast.Name):
-                self.assigned.discard(node.id)
         return ast.Constant(cast(Any, (names, is_tuple)))
+
+    def _settle(
+        self, owner: str, method: str, names: tuple[str, ...], node: Any, *, arguments: bool = True
+    ) -> ast.stmt:
+        """``names = owner.method(names)``: what names stand for at the border of what is traced once."""
+        function: ast.expr = ast.Name(owner, ast.Load())
+        for part in method.split("."):
+            function = ast.Attribute(function, part, ast.Load())
+        call = ast.Call(function, [_constant(names)] if arguments else [], [])
+        made: ast.stmt = ast.Expr(call)
+        if names:
+            made = ast.Assign([ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())], call)
+        return ast.copy_location(made, node)
+
+    def _find_places(self, index: int, body: list[ast.stmt]) -> None:
+        """Note where the body binds each name, changes what it stands for, or else mentions it first."""
+        bound, changed, mentioned = dict[str, ast.stmt](), dict[str, ast.stmt](), dict[str, ast.stmt]()
+        for statement in _simple_statements(body):
+            for name in stored_names([statement]):
+                bound[name] = statement
+            for node in ast.walk(statement):
+                base = _changed_base(node)
+                if base is not None:
+                    changed.setdefault(base, statement)
+                if isinstance(node, ast.Name):
+                    mentioned.setdefault(node.id, statement)
+        found = mentioned | changed | bound
+        indices = {one: cast(int, self._index(one).value) for one in dict.fromkeys(found.values())}
+        self.places[index] = {name: indices[statement] for name, statement in found.items()}
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
@@ -81,6 +115,10 @@ class _Rewriter(ast.NodeTransformer):
         return self._value(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Name) and node.func.id in ("str", "repr", "format") and node.args:
+            node = copy.copy(node)
+            node.args = [self._hook("text", node.args[0], self.visit(node.args[0])), *map(self.visit, node.args[1:])]
+            return node
         return self._value(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -93,12 +131,41 @@ class _Rewriter(ast.NodeTransformer):
         return self._hook("compare", node, operators, *[self.visit(value) for value in [node.left, *node.comparators]])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        name = "all_" if isinstance(node.op, ast.And) else "any_"
-        return self._hook(name, node, *[self._later(self.visit(value)) for value in node.values])
+        is_and = ast.Constant(isinstance(node.op, ast.And))
+        made = self.visit(node.values[0])
+        for value in node.values[1:]:
+            goes_on = self._hook("goes_on", node, is_and, ast.Constant(_effect(value)), made)
+            index = goes_on.args[0]
+            joined, decided = self._hook("joined", node, is_and, self.visit(value)), self._hook("decided", node)
+            joined.args[0] = decided.args[0] = index
+            made = ast.copy_location(ast.IfExp(goes_on, joined, decided), node)
+        return made
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        then, otherwise = self._later(self.visit(node.body)), self._later(self.visit(node.orelse))
-        return self._hook("choose", node, self.visit(node.test), then, otherwise)
+        effect = max(_effect(node.body), _effect(node.orelse), key=_EFFECTS.index)
+        takes = self._hook("takes", node, ast.Constant(effect), self.visit(node.test))
+        takes_other = self._hook("takes_other", node)
+        then = ast.IfExp(takes, self.visit(node.body), ast.Constant(None))
+        otherwise = ast.IfExp(takes_other, self.visit(node.orelse), ast.Constant(None))
+        chosen = self._hook("chosen", node, ast.copy_location(then, node), ast.copy_location(otherwise, node))
+        chosen.args[0] = takes_other.args[0] = takes.args[0]
+        return chosen
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        bound = self._bound(node.target.id, self._unhooked(node.value), node)
+        return self._hook("read", node, ast.copy_location(ast.NamedExpr(node.target, bound), node))
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        node = cast(ast.comprehension, self.generic_visit(copy.copy(node)))
+        node.ifs = [self._hook("passes", test, test) for test in node.ifs]
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node = copy.copy(node)
+        node.value = self._hook("text", node.value, self.visit(node.value))
+        if node.format_spec is not None:
+            node.format_spec = self.visit(node.format_spec)
+        return node
 
     def _subscript(self, node: Any) -> Any:
         def part(item: Any) -> Any:
@@ -115,7 +182,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def _base(self, node: Any) -> Any:
         """What is indexed: a scalar variable by its name is itself, not its value."""
-        return node if isinstance(node, ast.Name) else self.visit(node)
+        if not isinstance(node, ast.Name):
+            return self.visit(node)
+        return self._hook("name", node, node) if node.id in self.scope.stored else node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if not isinstance(node.ctx, ast.Load):
@@ -127,12 +196,12 @@ class _Rewriter(ast.NodeTransformer):
             function = ast.Attribute(ast.Name(_HOOKS, ast.Load()), "attribute", ast.Load())
             call = ast.Call(function, [self._base(node.value), ast.Constant(node.attr)], [])
             return ast.copy_location(call, node)
-        if isinstance(node.value, ast.Name):
-            return node
-        return self.generic_visit(copy.copy(node))
+        node = copy.copy(node)
+        node.value = self._base(node.value)
+        return node
 
     def visit_Name(self, node: ast.Name) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.id in self.assigned:
+        if isinstance(node.ctx, ast.Load) and node.id in self.scope.stored:
             return self._hook("read", node, node)
         return node
 
@@ -147,49 +216,76 @@ class _Rewriter(ast.NodeTransformer):
         """A value that is a whole statement's: a call needs no hook of its own."""
         return self.generic_visit(copy.copy(node)) if isinstance(node, ast.Call) else self.visit(node)
 
+    def _bound(self, name: str, value: Any, node: Any) -> Any:
+        """What a name stands for after it was given a value: a scalar variable gets the value instead."""
+        may_be_variable = name in self.assigned
+        self.assigned.add(name)
+        if may_be_variable:
+            return self._hook("rebind", node, ast.Constant(name), value, self._later(ast.Name(name, ast.Load())))
+        return self._hook("bind", node, ast.Constant(name), value)
+
     def _assign(self, target: Any, value: Any, node: Any) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
-            name = ast.Constant(target.id)
-            if target.id in self.assigned:
-                made = self._hook("rebind", node, name, value, self._later(ast.Name(target.id, ast.Load())))
-            else:
-                made = self._hook("bind", node, name, value)
-            self.assigned.add(target.id)
-            return [ast.copy_location(ast.Assign([target], made), node)]
+            return [ast.copy_location(ast.Assign([target], self._bound(target.id, value, node)), node)]
         if isinstance(target, ast.Attribute):
             made = self._hook("bind", node, ast.Constant(target.attr), value)
+            target = copy.copy(target)
+            target.value = self._base(target.value)
             return [ast.copy_location(ast.Assign([target], made), node)]
         if isinstance(target, ast.Subscript):
             base = self._base(_as_load(target.value))
             made = self._hook("store", node, base, self._subscript(target.slice), value)
             return [ast.copy_location(ast.Expr(made), node)]
-        if isinstance(target, ast.Tuple | ast.List) and not any(isinstance(part, ast.Starred) for part in target.elts):
+        if isinstance(target, ast.Tuple | ast.List):
             names = [self._temporary() for _ in target.elts]
-            unpacked = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
-            made = [cast(ast.stmt, ast.copy_location(ast.Assign([unpacked], value), node))]
+            parts: list[ast.expr] = []
             for element, name in zip(target.elts, names, strict=True):
-                made += self._assign(element, ast.Name(name, ast.Load()), node)
+                one = ast.Name(name, ast.Store())
+                parts.append(ast.Starred(one, ast.Store()) if isinstance(element, ast.Starred) else one)
+            made = [cast(ast.stmt, ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node))]
+            for element, name in zip(target.elts, names, strict=True):
+                inner = element.value if isinstance(element, ast.Starred) else element
+                made += self._assign(inner, ast.Name(name, ast.Load()), node)
             return made
         return [ast.copy_location(ast.Assign([target], value), node)]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         first = node.targets[0]
+        self.temporaries = 0
         self.owner = first.id if isinstance(first, ast.Name) else ""
         value = self._unhooked(node.value) if isinstance(first, ast.Name) else self.visit(node.value)
         self.owner = ""
-        made = self._assign(first, value, node)
-        for target in node.targets[1:]:
-            # The further names of `a = b = value` stand for the same thing.
-            if isinstance(first, ast.Name):
-                made += self._assign(target, ast.Name(first.id, ast.Load()), node)
-            else:
-                made += self._assign(target, self.visit(_as_load(first)), node)
+        if len(node.targets) == 1:
+            return self._assign(first, value, node)
+        # Each target gets the value, not what another one made of it.
+        name = next((target.id for target in node.targets if isinstance(target, ast.Name)), "value")
+        kept = self._temporary()
+        bound = self._hook("bind", node, ast.Constant(name), value)
+        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(kept, ast.Store())], bound), node)]
+        for target in node.targets:
+            made += self._assign(target, ast.Name(kept, ast.Load()), node)
         return made
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        old = self.visit(_as_load(node.target))
-        binary = ast.copy_location(ast.BinOp(old, node.op, self.visit(node.value)), node)
-        return self._assign(node.target, self._hook("value", node, binary), node)
+        self.temporaries = 0
+        target, made = node.target, list[ast.stmt]()
+        if isinstance(target, ast.Subscript | ast.Attribute):
+            # What says which element is evaluated once.
+            target = copy.copy(target)
+            target.value = self._once(target.value, made)
+            if isinstance(target, ast.Subscript):
+                target.slice = self._once(target.slice, made)
+        old = self.visit(_as_load(target))
+        value = self._hook("augmented", node, ast.Constant(type(node.op).__name__), old, self.visit(node.value))
+        return [*made, *self._assign(target, value, node)]
+
+    def _once(self, node: Any, made: list[ast.stmt]) -> Any:
+        """The expression, or a name for its value where evaluating it does more."""
+        if _effect(node) == "none":
+            return node
+        name = self._temporary()
+        made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], self._subscript(node)), node))
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is not None:
@@ -213,18 +309,73 @@ class _Rewriter(ast.NodeTransformer):
             iterable = self._hook("range", iterable, *bounds)
         else:
             iterable = self._unhooked(iterable)
-        made = self._hook("iterate", node, target, ast.Constant(bool(node.orelse)), iterable, last=node.iter)
-        return ast.copy_location(ast.For(node.target, made, self._body(node.body), self._body(node.orelse)), node)
+        own = self._own(stored_names(node.body, expressions=[node.target]))
+        has_else = ast.Constant(bool(node.orelse))
+        made = self._hook(
+            "loop", node, target, has_else, _constant(own), _constant(self.scope.captured), iterable, last=node.iter
+        )
+        self._find_places(made.args[0].value, node.body)
+        for inner in ast.walk(node.target):
+            if isinstance(inner, ast.Name):
+                self.assigned.discard(inner.id)
+        bound = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+        return self._loop(node, node.target, made, own, tuple(name for name in own if name not in bound))
+
+    def _loop(
+        self,
+        node: ast.For | ast.While,
+        target: ast.expr,
+        turns: ast.expr,
+        names: tuple[str, ...],
+        entered: tuple[str, ...],
+    ) -> list[ast.stmt]:
+        """The loop over turns, with what names stand for where a turn begins and after the loop."""
+        owner = f"__turns{self.depth}"
+        out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(owner, ast.Store())], turns), node)]
+        self.depth += 1
+        body = self._body(node.body)
+        self.depth -= 1
+        is_once: ast.expr = ast.Attribute(ast.Name(owner, ast.Load()), "turn", ast.Load())
+
+        def when_once(statement: ast.stmt) -> ast.stmt:
+            return ast.copy_location(ast.If(is_once, [statement], []), node)
+
+        if entered:
+            body.insert(0, when_once(self._settle(owner, "turn.enter", entered, node)))
+        loop = ast.For(target, ast.Name(owner, ast.Load()), body, self._body(node.orelse))
+        out.append(ast.copy_location(loop, node))
+        if names:
+            out.append(when_once(self._settle(owner, "turn.leave", names, node)))
+        return out
+
+    def _own(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that are the function's own."""
+        return tuple(name for name in dict.fromkeys(names) if name not in self.scope.foreign)
 
     def visit_While(self, node: ast.While) -> Any:
+        if _effect(node.test) == "walrus":
+            return self._python_while(node)
+        names = self._own(stored_names(node.body))
+        tested = {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
+        read = tuple(name for name in names if name in tested)
         made = self._hook(
-            "while_", node, ast.Constant(bool(node.orelse)), self._later(self.visit(node.test)), last=node.test
-        )
-        turn = ast.Name(self._temporary(), ast.Store())
-        return ast.copy_location(ast.For(turn, made, self._body(node.body), self._body(node.orelse)), node)
+            "while_", node, ast.Constant(bool(node.orelse)), _constant(names), _constant(self.scope.captured),
+            _constant(read), self._later(self.visit(node.test)), last=node.test,
+        )  # fmt: skip
+        self._find_places(made.args[0].value, node.body)
+        return self._loop(node, ast.Name("__turn", ast.Store()), made, names, names)
+
+    def _python_while(self, node: ast.While) -> ast.stmt:
+        """A loop whose condition binds names: Python's, as a kernel's loop binds nothing in its condition."""
+        test = self._hook("known", node, self.visit(node.test), last=node.test)
+        inside = ast.Call(ast.Attribute(ast.Name(_HOOKS, ast.Load()), "python_turn", ast.Load()), [], [])
+        body = ast.copy_location(ast.With([ast.withitem(inside)], self._body(node.body)), node)
+        return ast.copy_location(ast.While(test, [body], self._body(node.orelse)), node)
 
     def visit_If(self, node: ast.If) -> Any:
-        name = self._temporary()
+        name = f"__branch{self.depth}"
+        self.depth += 1
+        names = self._own(stored_names([*node.body, *node.orelse]))
 
         def attribute(what: str) -> ast.Attribute:
             return ast.Attribute(ast.Name(name, ast.Load()), what, ast.Load())
@@ -232,15 +383,27 @@ class _Rewriter(ast.NodeTransformer):
         def block(entered: ast.expr, body: list[ast.stmt]) -> ast.stmt:
             return ast.copy_location(ast.With([ast.withitem(entered)], body), node)
 
-        made = self._hook("branch", node, self.visit(node.test), last=node.test)
+        def settle(method: str) -> ast.stmt:
+            made = self._settle(name, method, names, node, arguments=False)
+            return ast.copy_location(ast.If(attribute("dynamic"), [made], []), node)
+
+        made = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test)
+        self._find_places(made.args[0].value, [*node.body, *node.orelse])
         out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node)]
         entered = ast.Call(attribute("then"), [ast.Constant(bool(node.orelse))], [])
         out.append(ast.copy_location(ast.If(attribute("run_then"), [block(entered, self._body(node.body))], []), node))
         if node.orelse:
             entered = ast.Call(attribute("otherwise"), [], [])
-            body = [block(entered, self._body(node.orelse))]
+            body = [settle("again"), block(entered, self._body(node.orelse))]
             out.append(ast.copy_location(ast.If(attribute("run_else"), body, []), node))
-        return out
+        self.depth -= 1
+        return [*out, settle("merged")]
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        node = copy.copy(node)
+        node.subject = self._hook("subject", node.subject, self.visit(node.subject))
+        node.cases = [self.visit(case) for case in node.cases]
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = self.visit(node.msg) if node.msg else None
@@ -264,18 +427,20 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> Any:
         value = self.visit(node.value) if node.value else ast.Constant(None)
-        if self.is_nested:
-            return ast.copy_location(ast.Return(value), node)
         return ast.copy_location(ast.Return(self._hook("return_", node, value)), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         """A function inside the kernel: rewritten too, unless a decorator (T.macro) does that itself."""
         if node.decorator_list:
             return node
-        node, outer = copy.copy(node), (self.assigned, self.is_nested)
-        self.assigned, self.is_nested = set(self.assigned), True
+        node, outer = copy.copy(node), (self.assigned, self.scope)
+        node.args = copy.copy(node.args)
+        node.args.defaults = [self.visit(value) for value in node.args.defaults]
+        node.args.kw_defaults = [value and self.visit(value) for value in node.args.kw_defaults]
+        self.assigned, self.scope = set(self.assigned), Scope.of(node, self.scope.stored)
         node.body = self._body(node.body)
-        self.assigned, self.is_nested = outer
+        self.assigned, self.scope = outer
+        node.decorator_list = [ast.Attribute(ast.Name(_HOOKS, ast.Load()), "function", ast.Load())]
         return node
 
     def visit_MatchValue(self, node: ast.MatchValue) -> Any:
@@ -287,6 +452,7 @@ class _Rewriter(ast.NodeTransformer):
     def kernel(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The rewritten function, without decorators and annotations."""
         node = copy.deepcopy(node)
+        self.scope = Scope.of(node, frozenset())
         node.body = self._body(node.body)
         node.decorator_list, node.returns = [], None
         arguments = node.args
@@ -306,10 +472,52 @@ def _as_load(expression: Any) -> Any:
     return expression
 
 
+def _constant(value: Any) -> ast.Constant:
+    return ast.Constant(value)
+
+
+def _simple_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements in a body that have no body of their own, in order."""
+    for statement in body:
+        inner = [
+            one
+            for one in ast.iter_child_nodes(statement)
+            if isinstance(one, ast.stmt | ast.match_case | ast.ExceptHandler)
+        ]
+        if isinstance(statement, ast.FunctionDef) or not inner:
+            yield statement
+        for one in inner if not isinstance(statement, ast.FunctionDef) else []:
+            yield from _simple_statements([one] if isinstance(one, ast.stmt) else one.body)
+
+
+def _changed_base(node: ast.AST) -> str | None:
+    """The name whose element or attribute is stored to, or whose method is called."""
+    if isinstance(node, ast.Call):
+        node = node.func
+        if not isinstance(node, ast.Attribute):
+            return None
+    elif not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+        return None
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+_EFFECTS = ("none", "call", "walrus")
+
+
+def _effect(expression: ast.expr) -> str:
+    """What evaluating an expression may do beside giving a value."""
+    kinds = [type(node) for node in own_nodes(expression)]
+    if ast.NamedExpr in kinds:
+        return "walrus"
+    return "call" if any(kind in (ast.Call, ast.Await) for kind in kinds) else "none"
+
+
 @functools.lru_cache(maxsize=256)
 def _compiled(
     file: str, text: str, name: str, line: int, free: tuple[str, ...], display: str, node: ast.FunctionDef
-) -> tuple[types.CodeType, tuple[Span, ...], dict[int, str]]:
+) -> tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dict[str, int]]]:
     """The code of a rewritten function. `node` follows from `file`, `text`, `name` and `line`."""
     del text, line
     rewriter = _Rewriter(display)
@@ -319,7 +527,7 @@ def _compiled(
     outer.body = [made, ast.Return(ast.Name(made.name, ast.Load()))]
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, node)], []))
     code = _inner(compile(module, file, "exec", dont_inherit=True), "__outer")
-    return _inner(code, name), tuple(rewriter.spans), rewriter.owners
+    return _inner(code, name), tuple(rewriter.spans), rewriter.owners, rewriter.places
 
 
 def _inner(code: types.CodeType, name: str) -> types.CodeType:
@@ -333,11 +541,11 @@ def rewrite(function: types.FunctionType, display: str) -> types.FunctionType:
     """
     code = function.__code__
     free = tuple(name for name in code.co_freevars if name != _HOOKS)
-    made, spans, owners = _compiled(
+    made, spans, owners, places = _compiled(
         code.co_filename, source_text(function), code.co_name, code.co_firstlineno, free, display, definition(function)
     )
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    cells[_HOOKS] = types.CellType(Hooks(spans, owners))
+    cells[_HOOKS] = types.CellType(Hooks(spans, owners, places))
     closure = tuple(cells[name] for name in made.co_freevars)
     twin = types.FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
     twin.__kwdefaults__ = function.__kwdefaults__

@@ -1,0 +1,217 @@
+# ruff: noqa: E501
+"""Python in a kernel: it means what Python and TileLang make of it, or is refused at its line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+from ttexplore.errors import TTExploreError
+
+HEADER = """\
+import collections
+import functools
+import itertools
+
+import numpy as np
+
+import ttexplore.language as T
+"""
+# Four blocks of 32 rows, each with a different number in every element.
+INPUT = (np.arange(128 * 32, dtype=np.float32).reshape(128, 32) % 97).astype(np.float32)
+BLOCK = np.repeat(np.arange(4.0), 32)[:, None]
+SCALED = "for i, j in T.Parallel(32, 32):\n    c[i, j] = a[i, j] * s\n"
+TIMES = "    for i, j in T.Parallel(32, 32):\n        c[i, j] = c[i, j] + a[i, j] * "
+
+Write = Callable[[str, str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a kernel whose blocks have a block `a` of the input and make a block `c` of the output, 0 at first."""
+
+    def file(body: str, before: str) -> str:
+        text = (
+            HEADER
+            + textwrap.dedent(before)
+            + """
+@T.prim_func
+def kernel(A: T.Tensor((128, 32), "float32"), C: T.Tensor((128, 32), "float32")):
+    with T.Kernel(4) as bx:
+        a = T.alloc_fragment((32, 32), "float32")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.copy(A[bx * 32, 0], a)
+        T.clear(c)
+"""
+            + textwrap.indent(body, " " * 8)
+            + "\n        T.copy(c, C[bx * 32, 0])\n"
+        )
+        path = tmp_path / "kernels.py"
+        path.write_text(text)
+        return str(path)
+
+    return file
+
+
+MACRO = """
+@T.macro
+def bump(a, i, j):
+    a[i, j] = a[i, j] + 50.0
+    return a[i, j]
+"""
+
+MEANS: list[tuple[str, str, str, Callable[[Any], Any]]] = [
+    # Elements are worth what they were when they were read.
+    ("swap", "", "c[i, j] = 7.0\na[i, j], c[i, j] = c[i, j], a[i, j]\nc[i, j] = c[i, j] + a[i, j]", lambda a: a + 7),
+    ("list", "", "old = [a[i, j]]\na[i, j] = 0.0\nc[i, j] = old[0]", lambda a: a),
+    ("dict", "", "old = {'v': a[i, j] * 2.0}\na[i, j] = 0.0\nc[i, j] = old['v']", lambda a: 2 * a),
+    ("star", "", "x, *r = [a[i, j], a[i, j] + 1.0]\na[i, j] = 0.0\nc[i, j] = x + r[0]", lambda a: 2 * a + 1),
+    ("walrus", "", "a[i, j] = (x := a[i, j]) * 2.0\nc[i, j] = x + a[i, j]", lambda a: 3 * a),
+    ("for target", "", "for v in [a[i, j]]:\n    a[i, j] = 0.0\n    c[i, j] = v", lambda a: a),
+    ("default", "", "def f(v=a[i, j]):\n    return v\na[i, j] = 0.0\nc[i, j] = f()", lambda a: a),
+    ("lambda reads when called", "", "f = lambda: a[i, j]\na[i, j] = 1.0\nc[i, j] = f()", np.ones_like),
+    ("plain helper", "def keep(x, i, j):\n    return [x[i, j]]", "old = keep(a, i, j)\na[i, j] = 0.0\nc[i, j] = old[0]", lambda a: a),
+    ("before a macro", MACRO, "c[i, j] = a[i, j] + bump(a, i, j)", lambda a: 2 * a + 50),
+    ("augmented before a macro", MACRO, "a[i, j] += bump(a, i, j)\nc[i, j] = a[i, j]", lambda a: 2 * a + 50),
+    ("argument of a macro", "@T.macro\ndef put(a, c, i, j, v):\n    a[i, j] = 0.0\n    c[i, j] = v", "put(a, c, i, j, a[i, j])", lambda a: a),
+    ("chained targets", "", "x = a[i, j] = c[i, j] = a[i, j] + 1.0\nc[i, j] = c[i, j] + x", lambda a: 2 * a + 2),
+    # Conditions.
+    ("in a tuple", "", "c[i, j] = a[i, j] if bx in (0, 2) else 0.0", lambda a: a * (BLOCK % 2 == 0)),
+    ("not in a set", "", "c[i, j] = a[i, j] if bx not in {0, 2} else 0.0", lambda a: a * (BLOCK % 2 == 1)),
+    ("in a range", "", "c[i, j] = a[i, j] if bx in range(3, 0, -2) else 0.0", lambda a: a * (BLOCK % 2 == 1)),
+    ("in nothing", "", "c[i, j] = a[i, j] if bx in range(0) or bx in () else 1.0", np.ones_like),
+    ("chain", "", "c[i, j] = a[i, j] if 0 < bx < 3 else 0.0", lambda a: a * ((BLOCK > 0) & (BLOCK < 3))),
+    ("not equal", "", "c[i, j] = a[i, j] if not bx == 1 != 2 else 0.0", lambda a: a * (BLOCK != 1)),
+    ("in a function inside", "", "def f(x):\n    return 2.0 if x == 0 else 3.0\nc[i, j] = a[i, j] * f(bx)", lambda a: a * np.where(BLOCK == 0, 2, 3)),
+    ("none and text", "", "c[i, j] = a[i, j] if bx == None or bx is None or bx == 'a' else 1.0", np.ones_like),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "body", "expected"), [row[1:] for row in MEANS], ids=[row[0] for row in MEANS])
+def test_statements_on_elements(write: Write, before: str, body: str, expected: Callable[[Any], Any]) -> None:
+    loop = "for i, j in T.Parallel(32, 32):\n" + textwrap.indent(body, "    ")
+    run = ttx.explore(write(loop, before)).run([INPUT], backend="interpreter")
+    assert run.passed
+    np.testing.assert_array_equal(run.outputs[0], expected(INPUT))
+
+
+RUNS: list[tuple[str, str, float]] = [
+    ("names of a turn", f"for k in range(3):\n    t = k * 2\n{TIMES}T.cast(t, 'float32')\nfor k in range(2):\n    t = k\n{TIMES}t", 7),
+    ("constant of all turns", f"for k in range(3):\n    s = 2.0\n{TIMES}s\n{SCALED}", 2),
+    ("bound to the same again", f"s = 2.0\nfor k in range(3):\n{TIMES}s\n    s = 2.0", 6),
+    ("bound before it is read", f"t = 9.0\nfor k in range(3):\n    t = 1.0\n{TIMES}t", 3),
+    ("turns written out", f"s = 1.0\nfor k in [*range(3)]:\n    s = s * 2.0\n{SCALED}", 8),
+    ("while in Python", f"n, s = 3, 1.0\nwhile (n := n - 1) > 0:\n    s *= 2\n{SCALED}", 4),
+    ("walrus in and", f"s = 5.0\nif (s := 2.0) > 1.0 and (t := 3.0) > 1.0:\n    s = s * t\n{SCALED}", 6),
+    ("walrus in a choice", f"t = 1.0\ns = (t := 3.0) if True else 1.0\ns = s + t\n{SCALED}", 6),
+    ("walrus in a comprehension", f"s = sum([(y := v) for v in [1.0, 2.0]]) + y\n{SCALED}", 5),
+    ("in place", f"xs = [1.0]\nys = xs\nxs += [2.0]\ns = sum(ys)\n{SCALED}", 3),
+    ("index evaluated once", f"n = [0]\ndef at():\n    n[0] += 1\n    return 0\nxs = [1.0]\nxs[at()] += 1.0\ns = xs[0] + n[0]\n{SCALED}", 3),
+    ("a function that knows the loop", f"def f():\n    return T.cast(k, 'float32')\nfor k in range(3):\n{TIMES}f()", 3),
+    ("blocks are themselves", f"s = {{a: 2.0, c: 3.0}}[a] if a != c and a in [c, a] else 0.0\n{SCALED}", 2),
+    ("break and else of Python", f"s = 1.0\nfor q in [2.0, 3.0]:\n    if q == 3.0:\n        break\n    s *= q\nelse:\n    s = 9.0\n{SCALED}", 2),
+    ("del", f"for k in range(2):\n    t = 1.0\n{TIMES}t\n    del t", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "factor"), [row[1:] for row in RUNS], ids=[row[0] for row in RUNS])
+def test_python_around_loops(write: Write, body: str, factor: float) -> None:
+    run = ttx.explore(write(body, "")).run([INPUT], backend="interpreter")
+    assert run.passed
+    np.testing.assert_array_equal(run.outputs[0], INPUT * factor)
+
+
+TURNS = "changes in Python from turn to turn of a kernel loop"
+INSIDE = "stands for is changed in Python inside a"
+NO_ANSWER = "plain Python works on a value that is known only when the kernel runs"
+LOOK_UP = "plain Python looks up a value that is known only when the kernel runs"
+AFTER = "is read after the loop that binds it: what it is in the last turn is not known here"
+
+REFUSED: list[tuple[str, str, str, str, str]] = [
+    ("number", "", f"s = 1.0\nfor k in range(3):\n    s = s * 2.0\n{SCALED}", "s = s * 2.0", f"s {TURNS}"),
+    ("augmented", "", "off = 0\nfor k in range(4):\n    T.copy(A[off, 0], a)\n    off += 32", "off += 32", f"off {TURNS}"),
+    ("swap", "", "for k in T.serial(3):\n    T.copy(a, c)\n    a, c = c, a", "a, c = c, a", f"a {TURNS}"),
+    ("flag", "", "first = True\nfor k in T.serial(3):\n    if first:\n        T.clear(a)\n        first = False", "first = False", f"first {TURNS}"),
+    ("outer loop", "", "s = 1.0\nfor k in range(2):\n    for q in range(2):\n        T.fill(c, s)\n    s = 2.0", "s = 2.0", f"s {TURNS}"),
+    ("parallel", "", "s = 1.0\nfor i, j in T.Parallel(32, 32):\n    c[i, j] = s\n    s = 2.0", "s = 2.0", f"s {TURNS}"),
+    ("deleted", "", "s = 1.0\nfor k in range(2):\n    T.fill(c, s)\n    del s", "del s", f"s {TURNS}"),
+    ("read by a lambda", "", "s = 1.0\nf = lambda: s\nfor k in range(2):\n    T.fill(c, f())\n    s = 2.0", "s = 2.0", f"s {TURNS}"),
+    ("while", "", "v = T.alloc_var('int32')\nv = 0\nn = 1\nwhile v < n:\n    n = 5\n    v = v + 1", "n = 5", f"n {TURNS}"),
+    ("list", "", "xs = []\nfor k in range(3):\n    xs.append(k)", "xs.append(k)", f"what xs {INSIDE}"),
+    ("dict", "", "d = {}\nfor k in range(3):\n    d['s'] = 1.0", "d['s'] = 1.0", f"what d {INSIDE}"),
+    ("deep", "", "d = [{'a': [1]}]\nfor k in range(3):\n    d[0]['a'][0] = 2", "d[0]['a'][0] = 2", f"what d {INSIDE}"),
+    ("set", "", "d = set()\nfor k in range(3):\n    d.add(1)", "d.add(1)", f"what d {INSIDE}"),
+    ("deque", "", "q = collections.deque([1, 2])\nfor k in range(3):\n    q.rotate(1)", "q.rotate(1)", f"what q {INSIDE}"),
+    ("array", "", "x = np.ones(3)\nfor k in range(3):\n    x[0] = 2", "x[0] = 2", f"what x {INSIDE}"),
+    ("attribute", "class O:\n    n = 0\no = O()", "for k in range(3):\n    o.n = o.n + 1", "o.n = o.n + 1", f"what o {INSIDE}"),
+    ("slot", "class O:\n    __slots__ = 'n'\no = O()\no.n = 0", "for k in range(3):\n    o.n = 1", "o.n = 1", f"what o {INSIDE}"),
+    ("class", "class O:\n    n = 0", "for k in range(3):\n    O.n = O.n + 1", "O.n = O.n + 1", f"what O {INSIDE}"),
+    ("method", "class O:\n    n = 0\n    def up(self):\n        self.n += 1\no = O()", "for k in range(3):\n    o.up()", "o.up()", f"what o {INSIDE}"),
+    ("bound method", "", "xs = []\nadd = xs.append\nfor k in range(3):\n    add(1)", "for k in range(3):", f"what xs {INSIDE}"),
+    ("partial", "g = []\nadd = functools.partial(list.append, g)", "for k in range(3):\n    add(1)", "add(1)", f"what add {INSIDE}"),
+    ("function attribute", "def f():\n    f.n += 1\nf.n = 0", "for k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
+    ("helper", "g = [1]\ndef f():\n    g[0] += 1", "for k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
+    ("closure", "def make():\n    n = 0\n    def f():\n        nonlocal n\n        n += 1\n    return f\nf = make()", "for k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
+    ("macro", "g = [1]\n@T.macro\ndef m():\n    g[0] = 2", "for k in range(3):\n    m()", "m()", f"what m {INSIDE}"),
+    ("argument of a macro", "@T.macro\ndef m(xs):\n    xs.append(1)", "xs = []\nfor k in range(3):\n    m(xs)", "m(xs)", f"what xs {INSIDE}"),
+    ("nonlocal", "", "s = 1.0\ndef f():\n    nonlocal s\n    s = s * 2\nfor k in range(3):\n    f()", "for k in range(3):", f"what s {INSIDE}"),
+    ("global", "g = 1", "global g\nfor k in range(3):\n    g = g + 1", "g = g + 1", f"what g {INSIDE}"),
+    ("iterator", "", "it = iter([1.0, 2.0])\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
+    ("generator", "def gen():\n    yield 1.0\n    yield 2.0", "it = gen()\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
+    ("count", "", "it = itertools.count()\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
+    ("loop variable", "", "for k in T.serial(4):\n    T.clear(c)\nT.fill(c, k)", "T.fill(c, k)", f"k {AFTER}"),
+    ("its copy", "", "for k in T.serial(4):\n    last = k\nT.fill(c, last)", "T.fill(c, last)", f"last {AFTER}"),
+    ("read before it is bound", "", "for k in T.serial(2):\n    T.fill(c, s)\n    s = 1.0", "T.fill(c, s)", "s is read before it has a value"),
+    ("branch", "", "s = 1.0\nif bx == 0:\n    s = 2.0\nT.fill(c, s)", "T.fill(c, s)", "s is bound in a branch that is decided when the kernel runs"),
+    ("branch of two", "", "if bx == 0:\n    s = 2.0\nelse:\n    s = 3.0\nT.fill(c, s)", "T.fill(c, s)", "s is bound in a branch that is decided when the kernel runs"),
+    ("side of another", "", "if bx == 0:\n    s = 2.0\nelse:\n    T.fill(c, s)", "T.fill(c, s)", "s is read before it has a value"),
+    ("list in a branch", "", "xs = []\nif bx == 0:\n    xs.append(1)", "xs.append(1)", f"what xs {INSIDE} branch"),
+    ("returned in a branch", "", "def f(x):\n    if x == 0:\n        return 2.0\n    return 3.0\nT.fill(c, f(bx))", "return 2.0", "`return` inside a kernel loop or a branch"),
+    ("bound under a condition", "", "if bx == 0 and (s := 2.0) > 1.0:\n    T.fill(c, s)", "if bx == 0 and (s := 2.0) > 1.0:", "whether := binds its name"),
+    ("store under a condition", MACRO, "for i, j in T.Parallel(32, 32):\n    c[i, j] = bump(a, i, j) if a[i, j] > 5.0 else 0.0", "c[i, j] = bump(a, i, j) if a[i, j] > 5.0 else 0.0", "a part of an expression stores"),
+    ("list under a condition", "", "xs = []\nfor i, j in T.Parallel(32, 32):\n    c[i, j] = 1.0 if a[i, j] > 5.0 else xs.append(1) or 0.0", "c[i, j] = 1.0 if a[i, j] > 5.0 else xs.append(1) or 0.0", f"what xs {INSIDE} branch"),
+    ("while that binds", "", "v = T.alloc_var('int32')\nv = 0\nwhile (x := v) < 3:\n    v = x + 1", "while (x := v) < 3:", "the condition of a kernel's while binds a name"),
+    ("while that stores", "@T.macro\ndef up(v):\n    v[0] = v[0] + 1\n    return v[0]", "v = T.alloc_local((1,), 'int32')\nwhile up(v) < 3:\n    T.clear(c)", "while up(v) < 3:", "the condition of a kernel's while stores something"),
+    ("element in a loop", "", "v = T.alloc_local((1,), 'float32')\nold = [v[0]]\nfor k in T.serial(3):\n    T.fill(c, old[0])\n    v[0] = v[0] + 1.0", "old = [v[0]]", "v is read before a loop that writes to it, and used in the loop"),
+    ("if in a helper", "def f(b):\n    if b == 0:\n        return 2.0\n    return 3.0", "T.fill(c, f(bx))", "if b == 0:", NO_ANSWER),
+    ("lambda of the file", "f = lambda x: 1.0 if x != 0 else 0.0", "T.fill(c, f(bx))", "f = lambda x: 1.0 if x != 0 else 0.0", NO_ANSWER),
+    ("in, in a helper", "def f(b):\n    return b in (0, 2)", "T.fill(c, f(bx))", "return b in (0, 2)", NO_ANSWER),
+    ("max", "", "T.fill(c, max(bx, 1))", "T.fill(c, max(bx, 1))", NO_ANSWER),
+    ("any", "", "T.fill(c, any([bx == 0]))", "T.fill(c, any([bx == 0]))", NO_ANSWER),
+    ("index of a list", "", "T.fill(c, [0, 1].index(bx))", "T.fill(c, [0, 1].index(bx))", NO_ANSWER),
+    ("equal lists", "", "T.fill(c, [bx] == [0])", "T.fill(c, [bx] == [0])", NO_ANSWER),
+    ("is", "", "T.fill(c, (bx == 0) is True)", "T.fill(c, (bx == 0) is True)", NO_ANSWER),
+    ("comprehension", "", "T.fill(c, sum([1 for q in (0, 1)\n             if q == bx]))", "if q == bx]))", NO_ANSWER),
+    ("get of a dict", "", "T.fill(c, {0: 2.0}.get(\n    bx, 3.0))", "T.fill(c, {0: 2.0}.get(", LOOK_UP),
+    ("dict of a lambda", "f = lambda b: (\n    {0: 1.0}\n    [b])", "T.fill(c, f(bx))", "{0: 1.0}", LOOK_UP),
+    ("set of values", "", "T.fill(c, len({bx, 0}))", "T.fill(c, len({bx, 0}))", LOOK_UP),
+    ("cache", "@functools.lru_cache\ndef f(b):\n    return 2.0", "T.fill(c, f(bx))", "T.fill(c, f(bx))", LOOK_UP),
+    ("text", "", "T.fill(c, len(f'{bx}'))", "T.fill(c, len(f'{bx}'))", "bx becomes a text, and its number is known only when the kernel runs"),
+    ("text of str", "", "T.fill(c, len(str(bx + 1)))", "T.fill(c, len(str(bx + 1)))", "bx + 1 becomes a text"),
+    ("match", "", "match bx:\n    case 0:\n        T.clear(a)", "match bx:", "match decides by a value that is known only when the kernel runs"),
+    ("match of a pair", "", "match (bx, 1):\n    case (0, 1):\n        T.clear(a)", "match (bx, 1):", "match decides by a value that is known only when the kernel runs"),
+    ("loop in a comprehension", "", "T.fill(c, sum([k for k in T.serial(3)]))", "T.fill(c, sum([k for k in T.serial(3)]))", "a kernel loop is run through in plain Python"),
+    ("block taken apart", "def f(b):\n    return [x for x in b]", "T.fill(c, f(a)[0])", "return [x for x in b]", "TypeError: 'Var' object is not iterable"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "line", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_what_python_does_not_know_is_refused_at_its_line(
+    write: Write, before: str, body: str, line: str, message: str
+) -> None:
+    file = write(body, before)
+    with pytest.raises(TTExploreError) as caught:
+        ttx.explore(file)
+    error = caught.value
+    assert error.message.startswith(message)
+    assert error.hint
+    assert error.span is not None
+    assert Path(file).read_text().splitlines()[error.span.line - 1].strip() == line

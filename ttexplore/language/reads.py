@@ -1,0 +1,178 @@
+"""Elements that Python keeps: each is worth what it was when it was read, whatever is stored before it is used.
+
+An element that is read is an expression, which means the element at the time of the statement that it becomes part of.
+Where its buffer has been written to in between, the element gets a name at the place where it was read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.dag import parts_of, replaced
+
+# The argument that an operation of blocks writes to.
+_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
+
+Frame = list[Any]
+
+
+@dataclass
+class _Read:
+    """An element that was read: into which list of statements, before which of them, after how many other elements, how
+    often its buffer had been written to, and inside of how many loops. `variable` is its name once it has one."""
+
+    load: Any
+    frame: Frame
+    position: int
+    number: int
+    version: int
+    depth: int
+    variable: Any = None
+
+    @property
+    def buffer(self) -> Any:
+        return self.load.source
+
+
+class Reads:
+    """All elements that a kernel has read so far, and how often each buffer has been written to."""
+
+    def __init__(self) -> None:
+        self._reads: dict[int, _Read] = {}
+        self._versions: dict[int, int] = {}
+        # For each loop around: the versions where it began, and the elements from before it that it uses.
+        self._loops: list[tuple[dict[int, int], list[_Read]]] = []
+
+    def __len__(self) -> int:
+        return len(self._reads)
+
+    def add(self, load: Any, frame: Frame) -> None:
+        version = self._versions.get(load.source.__chandle__(), 0)
+        read = _Read(load, frame, len(frame), len(self._reads), version, len(self._loops))
+        self._reads[load.__chandle__()] = read
+
+    def enter_loop(self) -> None:
+        self._loops.append((dict(self._versions), []))
+
+    def leave_loop(self) -> None:
+        """Raises KernelError where a turn uses an element from before the loop and writes to it: the next turn would
+        use what was written."""
+        before, used = self._loops.pop()
+        for read in used:
+            if self._versions.get(read.buffer.__chandle__(), 0) != before.get(read.buffer.__chandle__(), 0):
+                raise KernelError(
+                    f"{read.buffer.name} is read before a loop that writes to it, and used in the loop",
+                    hint="give the element a name before the loop: x = a[i, j]",
+                    span=span_of(read.load),
+                )
+
+    def settled(self, statement: Any, frames: list[Frame]) -> Any:
+        """The statement with names in place of the elements that have been written to since they were read."""
+        match statement:
+            case tirx.BufferStore():
+                old = [statement.value, *statement.indices]
+                new = self._each_kept(old, frames)
+                self._write(statement.buffer)
+                return statement if new is old else tirx.BufferStore(statement.buffer, new[0], new[1:], statement.span)
+            case tirx.Bind():
+                value = self.kept(statement.value, frames)
+                return statement if value is statement.value else tirx.Bind(statement.var, value, statement.span)
+            case tirx.Evaluate() if isinstance(statement.value, ir.Call):
+                return self._settled_call(statement, frames)
+            case tirx.For():
+                low, extent = (self.kept(bound, frames) for bound in (statement.min, statement.extent))
+                if low.same_as(statement.min) and extent.same_as(statement.extent):
+                    return statement
+                return tirx.For(
+                    statement.loop_var, low, extent, statement.kind, statement.body, statement.thread_binding,
+                    statement.annotations, statement.step, statement.span,
+                )  # fmt: skip
+            case _:
+                # Allocations and jumps have no operands; those of branches and `while` are settled where they begin.
+                return statement
+
+    def _settled_call(self, statement: Any, frames: list[Frame]) -> Any:
+        call = statement.value
+        old = list(call.args)
+        new = self._each_kept(old, frames)
+        if isinstance(call.op, ir.Op):
+            for place in [_WRITTEN[call.op.name]] if call.op.name in _WRITTEN else range(len(old)):
+                if isinstance(old[place], ir.TensorRegion):
+                    self._write(old[place].source)
+        if new is old:
+            return statement
+        made = ir.Call(call.op, new, attrs=call.attrs, span=call.span, ret_ty=call.ty)
+        return tirx.Evaluate(made, statement.span)
+
+    def _write(self, buffer: Any) -> None:
+        address = buffer.__chandle__()
+        self._versions[address] = self._versions.get(address, 0) + 1
+
+    def _each_kept(self, old: list[Any], frames: list[Frame]) -> list[Any]:
+        new = [self.kept(one, frames) for one in old]
+        return old if all(a is b for a, b in zip(old, new, strict=True)) else new
+
+    def kept(self, expression: Any, frames: list[Frame], since: int = 0) -> Any:
+        """The expression with names for the elements that have been written to since they were read, and for the first
+        `since` elements that the kernel has read. Raises KernelError where one was read in a loop or branch that has
+        ended."""
+        if isinstance(expression, ir.TensorRegion):
+            old = [bound for part in expression.region for bound in (part.min, part.extent)]
+            new = self._each_kept(old, frames)
+            if new is old:
+                return expression
+            ranges = [ir.Range.from_min_extent(low, extent) for low, extent in zip(new[::2], new[1::2], strict=True)]
+            return tirx.BufferRegion(cast(Any, expression.source), ranges)
+        for load in reversed(_loads(expression)):
+            address = load.__chandle__()
+            read = self._reads.get(address)
+            if read is None:
+                continue
+            if read.number < since or read.version != self._versions.get(read.buffer.__chandle__(), 0):
+                variable = self._named(read, frames)
+                expression = replaced(
+                    expression, lambda one, known=address, name=variable: name if one.__chandle__() == known else one
+                )
+            else:
+                for _, used in self._loops[read.depth :]:
+                    used.append(read)
+        return expression
+
+    def _named(self, read: _Read, frames: list[Frame]) -> Any:
+        if read.variable is None:
+            if not any(frame is read.frame for frame in frames):
+                raise KernelError(
+                    f"an element of {read.buffer.name} is used after the loop or branch in which it was read",
+                    hint="keep it in T.alloc_var or a buffer",
+                    span=span_of(read.load),
+                )
+            read.variable = tirx.Var(f"{read.buffer.name}_before", read.load.ty, read.load.span)
+            read.frame.insert(read.position, tirx.Bind(read.variable, read.load, read.load.span))
+            for other in self._reads.values():
+                if other.frame is read.frame and other.position > read.position:
+                    other.position += 1
+        return read.variable
+
+
+def _loads(expression: Any) -> list[Any]:
+    """The elements in an expression, each once, those in the indices of others before them."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    todo = [(expression, False)]
+    while todo:
+        one, is_done = todo.pop()
+        if is_done:
+            found[one.__chandle__()] = one
+        elif isinstance(one, ir.Var | tirx.IntImm | tirx.FloatImm) or one.__chandle__() in seen:
+            continue
+        else:
+            seen.add(one.__chandle__())
+            if isinstance(one, ir.TensorLoad):
+                todo.append((one, True))
+            todo += [(part, False) for part in parts_of(one)]
+    return list(found.values())

@@ -1,0 +1,85 @@
+"""Which names a function of Python binds, and which of them other functions share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names of a function: those `stored` in it or in a function around it, those `foreign` to it (``global``,
+    ``nonlocal``), and those that functions inside of it have `captured`."""
+
+    stored: frozenset[str]
+    foreign: frozenset[str]
+    captured: frozenset[str]
+
+    @staticmethod
+    def of(function: ast.FunctionDef, around: frozenset[str]) -> Scope:
+        own = list(_own_statements(function.body))
+        foreign = {name for node in own if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+        captured = {
+            name.id
+            for node in own
+            if isinstance(node, _Function | ast.ClassDef)
+            for name in ast.walk(node)
+            if isinstance(name, ast.Name)
+        }
+        stored = set(stored_names(function.body))
+        return Scope(frozenset(stored) | around, frozenset(foreign), frozenset(captured & stored))
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, without the functions in it."""
+    yield node
+    if not isinstance(node, _Function):
+        for child in ast.iter_child_nodes(node):
+            yield from own_nodes(child)
+
+
+def _own_statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in body:
+        yield node
+        if not isinstance(node, _Function | ast.ClassDef):
+            yield from _own_statements(ast.iter_child_nodes(node))
+
+
+def stored_names(body: Iterable[ast.AST], expressions: Iterable[ast.AST] = ()) -> list[str]:
+    """The names that statements bind in their function; those in `expressions` come first."""
+    found: dict[str, None] = {}
+    for node in [*expressions, *body]:
+        _collect(node, found, in_comprehension=False)
+    return list(found)
+
+
+def _collect(node: Any, found: dict[str, None], *, in_comprehension: bool) -> None:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if not in_comprehension:
+            found[name] = None
+        case ast.NamedExpr(target=ast.Name(id=name)):
+            # In a comprehension too it is the function that gets the name.
+            found[name] = None
+            _collect(node.value, found, in_comprehension=in_comprehension)
+            return
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            found[node.name] = None
+            return
+        case ast.Lambda():
+            return
+        case ast.alias():
+            found[(node.asname or node.name).partition(".")[0]] = None
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            found[name] = None
+        case ast.MatchMapping(rest=str(name)):
+            found[name] = None
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            in_comprehension = True
+        case _:
+            pass
+    for child in ast.iter_child_nodes(node):
+        _collect(child, found, in_comprehension=in_comprehension)

@@ -1,0 +1,408 @@
+"""What a kernel's Python has changed, where its text is traced once for all turns of a loop or for both branches.
+
+One rule: a body that is traced once stands for all turns only if it leaves Python as it found it. So the names of the
+function and all that its Python can reach are compared before and after; what another turn would see changed is
+refused. Names that a turn binds before it reads them are its own and may change; after the loop they are lost.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from tvm import ir
+
+from ttexplore.errors import KernelError
+from ttexplore.record import Span
+
+# What has no state that a kernel changes: the standard library, the language, and the packages under it.
+_FOREIGN = frozenset(
+    [*sys.stdlib_module_names, "tvm", "tvm_ffi", "ttexplore", "tilelang", "numpy", "ml_dtypes", "torch"]
+)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis))
+# Larger arrays are taken as they are: what a kernel indexes while it is traced is small.
+_ARRAY_BYTES = 1 << 20
+
+
+@dataclass(eq=False)
+class Carried:
+    """A value that a name had before the loop whose turn is traced, until the turn binds the name. `reads` are the
+    places that read it."""
+
+    value: Any
+    reads: list[Span] = field(default_factory=list[Span])
+
+
+@dataclass(eq=False)
+class Lost:
+    """What a name stands for where its value is not known; to read it is this error."""
+
+    error: KernelError
+
+    def refuse(self) -> KernelError:
+        return KernelError(self.error.message, hint=self.error.hint)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.refuse()
+
+
+def _refuse(self: Lost, *_operands: Any) -> Any:
+    raise self.refuse()
+
+
+for _name in [
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow",
+    "rpow", "neg", "pos", "abs", "invert", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift",
+    "rrshift", "lt", "le", "gt", "ge", "eq", "ne", "bool", "iter", "getitem", "setitem", "call", "index", "int",
+    "float",
+]:  # fmt: skip
+    setattr(Lost, f"__{_name}__", _refuse)
+
+
+def unbound(name: str) -> Lost:
+    return Lost(KernelError(f"{name} is read before it has a value", hint="bind it first"))
+
+
+def held(value: Any) -> Any:
+    """The value behind what a name stands for."""
+    while type(value) is Carried:
+        value = value.value
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether a name stands for the same thing: one object, or equal numbers, texts and tuples of them."""
+    one, other = held(one), held(other)
+    if one is other:
+        return True
+    if isinstance(one, ir.Expr) and isinstance(other, ir.Expr):
+        return one.same_as(other)
+    return type(one) is type(other) and is_plain(one) and repr(one) == repr(other)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number or a text, or a tuple of such."""
+    return isinstance(value, _PLAIN) or (type(value) is tuple and all(map(is_plain, value)))
+
+
+# -- all that Python can reach -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Snapshot:
+    """What the names of a function and of its module stand for, and the parts of each object behind them. `kept` keeps
+    the objects, which are known by their address."""
+
+    names: dict[str, Any]
+    parts: dict[int, tuple[Any, ...]]
+    kept: list[Any]
+
+    def changed(self, later: Snapshot, besides: set[str]) -> str | None:
+        """The first name behind which something is different later; `besides` are names that may be."""
+        for name, before in self.names.items():
+            if name not in besides and later.names.get(name, before) != before:
+                return name
+        different = {one for one, parts in self.parts.items() if later.parts.get(one, parts) != parts}
+        return next((name for name, before in self.names.items() if self._reaches(before, different)), None)
+
+    def _reaches(self, start: Any, wanted: set[int]) -> bool:
+        todo, seen = [start], set[int]()
+        while todo and wanted:
+            one = todo.pop()
+            if isinstance(one, _At):
+                if one.address in wanted:
+                    return True
+                if one.address not in seen:
+                    seen.add(one.address)
+                    todo += self.parts.get(one.address, ())
+            elif isinstance(one, tuple | frozenset):
+                todo += one
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """An object that can change, by its address."""
+
+    address: int
+
+
+def snapshot(frame: types.FrameType) -> Snapshot:
+    """The state that a running function can change."""
+    walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.")
+    names = {name: walk.token(held(value)) for name, value in frame.f_locals.items() if not name.startswith("__")}
+    names |= walk.globals_of(frame.f_code, frame.f_globals)
+    while walk.todo:
+        value = walk.todo.pop()
+        walk.parts[id(value)] = walk.parts_of(value)
+    return Snapshot(names, walk.parts, walk.kept)
+
+
+class _Walk:
+    """Tokens of values, equal for what is the same to Python; what an object holds is walked once.
+
+    `inner` begins the names of functions inside of the one that runs: its names are no state of theirs.
+    """
+
+    def __init__(self, inner: str) -> None:
+        self.inner = inner
+        self.parts: dict[int, tuple[Any, ...]] = {}
+        self.kept: list[Any] = []
+        self.todo: list[Any] = []
+
+    def token(self, value: Any) -> Any:
+        if isinstance(value, _PLAIN):
+            return (type(value), repr(value))
+        if isinstance(value, ir.Expr):
+            return value.__chandle__()
+        if type(value) is tuple:
+            return tuple(map(self.token, value))
+        if isinstance(value, types.MethodType):
+            return (self.token(value.__self__), self.token(value.__func__))
+        if id(value) not in self.parts:
+            self.parts[id(value)] = ()
+            self.kept.append(value)
+            self.todo.append(value)
+        return _At(id(value))
+
+    def parts_of(self, value: Any) -> tuple[Any, ...]:
+        match value:
+            case list() | collections.deque() | tuple():
+                return tuple(map(self.token, cast(list[Any], value)))
+            case dict():
+                items = cast(dict[Any, Any], value)
+                return tuple((self.token(key), self.token(one)) for key, one in items.items())
+            case set() | frozenset():
+                return (frozenset(map(self.token, cast(set[Any], value))),)
+            case types.FunctionType():
+                return self._function(value)
+            case functools.partial():
+                return tuple(map(self.token, (value.func, value.args, value.keywords)))
+            case types.BuiltinMethodType():
+                return () if isinstance(value.__self__, types.ModuleType) else (self.token(value.__self__),)
+            case types.GeneratorType():
+                frame = value.gi_frame
+                return (frame.f_lasti, *map(self.token, frame.f_locals.values())) if frame is not None else ()
+            case np.ndarray():
+                return (value.shape, value.tobytes()) if value.nbytes <= _ARRAY_BYTES else ()
+            case type():
+                return self._attributes(vars(value)) if _is_own(value.__module__) else ()
+            case _:
+                return self._object(value)
+
+    def _object(self, value: Any) -> tuple[Any, ...]:
+        kind = type(value)
+        if _is_own(kind.__module__) or isinstance(value, types.SimpleNamespace):
+            slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
+            own = tuple(self.token(getattr(value, name)) for name in slots)
+            return (*self._attributes(getattr(value, "__dict__", {}), kind), *own)
+        wrapped = getattr(value, "__wrapped__", None)
+        if isinstance(wrapped, types.FunctionType):
+            # A macro of the language, a function with a cache.
+            return (self.token(wrapped),)
+        if hasattr(kind, "__next__"):
+            # An iterator of Python's own tells how it would be copied, and with that where it is.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    return tuple(map(self._copied, value.__reduce__()[1:]))
+                except TypeError:
+                    return ()
+        return ()
+
+    def _copied(self, value: Any) -> Any:
+        return tuple(map(self._copied, value)) if isinstance(value, list | tuple) else self.token(value)
+
+    def _attributes(self, names: Mapping[str, Any], kind: type = object) -> tuple[Any, ...]:
+        """Those that are state: no methods, and nothing that is computed once and kept."""
+        return tuple(
+            (name, self.token(value))
+            for name, value in names.items()
+            if not name.startswith("__")
+            and not isinstance(value, property | staticmethod | classmethod)
+            and not isinstance(getattr(kind, name, None), functools.cached_property)
+        )
+
+    def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
+        if not _is_own(function.__module__):
+            return ()
+        is_inner = function.__qualname__.startswith(self.inner)
+        cells = () if is_inner else tuple(map(self._cell, function.__closure__ or ()))
+        defaults = (self.token(function.__defaults__), self.token(function.__kwdefaults__))
+        used = self.globals_of(function.__code__, function.__globals__)
+        return (*cells, *defaults, *self._attributes(function.__dict__), *used.items())
+
+    def _cell(self, cell: Any) -> Any:
+        try:
+            return self.token(held(cell.cell_contents))
+        except ValueError:
+            return None
+
+    def globals_of(self, code: types.CodeType, names: Mapping[str, Any]) -> dict[str, Any]:
+        """What the code's names of its module stand for; of modules of the user's those that the code names too."""
+        found: dict[str, Any] = {}
+        used = _names_of(code)
+        for name in used:
+            if name not in names:
+                continue
+            value = names[name]
+            if not isinstance(value, types.ModuleType):
+                found[name] = self.token(value)
+            elif _is_own(value.__name__):
+                own = vars(value)
+                found[name] = tuple((one, self.token(own[one])) for one in used if one in own)
+        return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_of(code: types.CodeType) -> tuple[str, ...]:
+    """The names that code and the code in it use from outside of them."""
+    inner = (_names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
+
+
+def _is_own(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] not in _FOREIGN
+
+
+def _slots(kind: type) -> list[str]:
+    slots: Any = vars(kind).get("__slots__", ())
+    return [slots] if isinstance(slots, str) else list(slots)
+
+
+# -- one turn for all, and both branches -------------------------------------------------------------------------------
+
+Place = Callable[[str], Span]
+
+
+class Turn:
+    """The one turn that is traced of a kernel loop. `names` are those that its body binds, `place` gives the line
+    that changes what a name stands for."""
+
+    def __init__(
+        self, frame: types.FrameType, targets: tuple[str, ...], names: tuple[str, ...], captured: frozenset[str]
+    ) -> None:
+        self.frame, self.targets, self.names, self.captured = frame, targets, names, captured
+        self.before = dict(frame.f_locals)
+        self.state = snapshot(frame)
+        self.wrapped = {
+            name: Carried(self.before[name])
+            for name in names
+            if name in self.before and name not in captured and not isinstance(held(self.before[name]), Lost)
+        }
+        self.after: dict[str, Any] = {}
+
+    def read(self, names: tuple[str, ...], span: Span) -> None:
+        """Note that these names were read where the turn begins."""
+        for name in names:
+            if name in self.wrapped:
+                self.wrapped[name].reads.append(span)
+
+    def enter(self, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """What the names stand for where the turn begins."""
+        return tuple(self.wrapped.get(name, self.before.get(name, unbound(name))) for name in names)
+
+    def finish(self, runs: bool, place: Place) -> None:
+        """Raises KernelError at the line that changes what another turn would see; `runs` is whether there is a turn
+        for sure."""
+        now = dict(self.frame.f_locals)
+        later = snapshot(self.frame)
+        known = {id(held(value)) for value in self.before.values()}
+        for name in dict.fromkeys([*self.names, *self.targets]):
+            before, value = self.before.get(name, unbound(name)), now.get(name, unbound(name))
+            if name not in self.targets and same(before, value):
+                self.after[name] = before
+                continue
+            is_new = isinstance(held(before), Lost)
+            if not is_new and name not in self.targets:
+                reads = self.wrapped[name].reads if name in self.wrapped else []
+                if reads or name in self.captured:
+                    raise carried(name, place(name), reads[0] if reads else None)
+            kept = is_new and name not in self.targets and runs and (is_plain(value) or id(value) in known)
+            self.after[name] = value if kept else after_loop(name)
+        # A frame that a name of its own leads to would keep itself.
+        del self.frame
+        name = self.state.changed(later, {*self.names, *self.targets})
+        if name is not None:
+            raise changed(name, place(name), "loop")
+
+    def leave(self, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """What the names stand for after the loop."""
+        return tuple(self.after[name] for name in names)
+
+
+def carried(name: str, span: Span, read: Span | None) -> KernelError:
+    where = f", and line {read.line} reads it" if read is not None else ", and a function reads it"
+    return KernelError(
+        f"{name} changes in Python from turn to turn of a kernel loop{where}: its body is traced once, for all turns",
+        hint="compute it from the loop's variable, keep it in T.alloc_var or a buffer, or run the loop in Python: "
+        "`for k in [*range(n)]` writes its turns out",
+        span=span,
+    )
+
+
+def changed(name: str, span: Span, where: str) -> KernelError:
+    is_loop = where == "loop"
+    why = "its body is traced once, for all turns" if is_loop else "it is decided when the kernel runs"
+    return KernelError(
+        f"what {name} stands for is changed in Python inside a {'kernel loop' if is_loop else 'branch'}: {why}",
+        hint="change it outside, keep it in T.alloc_var or a buffer, or let Python run the loop: "
+        "`for k in [*range(n)]` writes its turns out",
+        span=span,
+    )
+
+
+def after_loop(name: str) -> Lost:
+    return Lost(
+        KernelError(
+            f"{name} is read after the loop that binds it: what it is in the last turn is not known here",
+            hint="keep it in T.alloc_var or a buffer, or compute it from the loop's bounds",
+        )
+    )
+
+
+def after_branch(name: str) -> Lost:
+    return Lost(
+        KernelError(
+            f"{name} is bound in a branch that is decided when the kernel runs: which value it has is not known here",
+            hint=f"write `{name} = a if condition else b`, or keep it in T.alloc_var",
+        )
+    )
+
+
+class Branches:
+    """The names that the two sides of a branch bind; each side begins with what they were before."""
+
+    def __init__(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
+        self.names, self.state = names, snapshot(frame)
+        self.before = self._now(frame)
+        self.sides: list[dict[str, Any]] = []
+
+    def _now(self, frame: types.FrameType) -> dict[str, Any]:
+        now = frame.f_locals
+        return {name: now.get(name, unbound(name)) for name in self.names}
+
+    def side(self, frame: types.FrameType, place: Place) -> None:
+        """A side has been traced. Raises KernelError at the line where it changes what another one would see."""
+        self.sides.append(self._now(frame))
+        name = self.state.changed(snapshot(frame), set(self.names))
+        if name is not None:
+            raise changed(name, place(name), "branch")
+
+    def again(self) -> tuple[Any, ...]:
+        """What the names stand for where the other side begins."""
+        return tuple(self.before[name] for name in self.names)
+
+    def merged(self) -> tuple[Any, ...]:
+        """What the names stand for after the branch."""
+        one, other = self.sides if len(self.sides) == 2 else (self.sides[0], self.before)
+        return tuple(one[name] if same(one[name], other[name]) else after_branch(name) for name in self.names)

@@ -1,0 +1,119 @@
+"""What plain Python may ask of a value that is known only when the kernel runs: nothing that it has no answer to.
+
+TVM answers too much: to it `a == b` is true where both are one object, and an expression is a key of a dict by its
+address. In code that is not rewritten (helper functions, lambdas of other files, Python's own functions) such an answer
+would silently be the wrong one. So these questions are refused, wherever the user's Python asks them. TVM's own code
+and the passes may still ask whether two expressions are one object.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.language.names import CURRENT
+from ttexplore.record import Span
+
+# Whose questions are about objects, not about values.
+_INTERNAL = ("tvm", "tvm_ffi", "ttexplore")
+# The modules of ours that do what the user's Python asks for.
+_ASKING_FOR_THE_USER = ("ttexplore.language",)
+
+
+def no_answer(span: Span | None = None) -> KernelError:
+    """The error for Python that decides by a value that is known only when the kernel runs."""
+    return KernelError(
+        "plain Python works on a value that is known only when the kernel runs",
+        hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's, "
+        "or write T.if_then_else(condition, a, b)",
+        span=span,
+    )
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is a number that is known only when the kernel runs; blocks and tensors are none."""
+    return isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) or (
+        isinstance(value, ir.Expr)
+        and not isinstance(value, ir.TensorRegion | ir.StringImm | tirx.IntImm | tirx.FloatImm)
+        and not is_buffer(value)
+    )
+
+
+def decided(left: Any, right: Any) -> bool | None:
+    """Whether two values are equal, where that is known now; None where it is not."""
+    one, other = (_number(value) for value in (left, right))
+    if not isinstance(one, ir.Expr) and not isinstance(other, ir.Expr):
+        return bool(one == other)
+    if is_buffer(one) or is_buffer(other):
+        return isinstance(one, ir.Expr) and one.same_as(other)
+    if not all(isinstance(value, ir.Expr | bool | int | float) for value in (one, other)):
+        return False
+    if isinstance(one, ir.Expr) and one.same_as(other) and "float" not in str(one.ty):
+        return True
+    return None
+
+
+def _number(value: Any) -> Any:
+    return value.value if isinstance(value, tirx.IntImm | tirx.FloatImm) else value
+
+
+def _asked_by_user(frame: Any) -> bool:
+    module = str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] not in _INTERNAL or module.startswith(_ASKING_FOR_THE_USER)
+
+
+def _truth(equal: bool) -> Callable[[Any], bool]:
+    def truth(self: Any) -> bool:
+        if not _asked_by_user(sys._getframe(1)):
+            same = self.a.same_as(self.b)
+            return same if equal else not same
+        answer = decided(self.a, self.b)
+        if answer is None:
+            raise no_answer()
+        return answer if equal else not answer
+
+    return truth
+
+
+def _hash(self: Any) -> int:
+    if CURRENT.get() is not None and _asked_by_user(sys._getframe(1)):
+        if isinstance(self, tirx.IntImm | tirx.FloatImm):
+            return hash(self.value)
+        if is_symbolic(self):
+            raise KernelError(
+                "plain Python looks up a value that is known only when the kernel runs",
+                hint="a dict or a set would find it by what it is called, not by its number: choose with "
+                "T.if_then_else(x == 0, a, b), or look up by a number that is known now",
+            )
+    return _address(self)
+
+
+_address = ir.expr.ExprWithOp.__hash__
+
+
+def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
+    """Let symbolic values refuse, for the whole process: it is how Python meets them, in every thread.
+
+    `subscript` gives the element or region of a kernel's buffer.
+    """
+    tirx.expr.EqualOp.__bool__ = _truth(True)
+    tirx.expr.NotEqualOp.__bool__ = _truth(False)
+    ir.expr.ExprWithOp.__hash__ = tirx.IntImm.__hash__ = _hash
+    # Without these a block of no known end would be taken apart element by element.
+    ir.Var.__iter__ = ir.TensorLoad.__iter__ = None
+
+    def element(self: Any, indices: Any) -> Any:
+        builder = CURRENT.get()
+        if builder is not None and is_buffer(self) and _asked_by_user(sys._getframe(1)):
+            return subscript(builder, self, indices)
+        return _element(self, indices)
+
+    ir.Var.__getitem__ = element
+
+
+_element = ir.Expr.__getitem__
