@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import ir, tirx
 
 from ttexplore.ir.build import bind, constant, sequence, statements
-from ttexplore.ir.index import Expression, Range, Variable, convert, decided, placed, value_range, variables
+from ttexplore.ir.index import Expression, Range, Variable, always, convert, placed, value_range
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
 
@@ -19,8 +17,6 @@ BLOCK_RANGES = "tt.block_ranges"
 _MAY_BE_EMPTY = "tt.may_be_empty"
 # Indices are computed in 32 bits: a T.dynamic size is less than this.
 MAX_SIZE = 1 << 24
-# A condition on so many values of its variables is tried with each.
-_TRIED = 1 << 13
 
 
 class Bounds:
@@ -123,17 +119,7 @@ class _Values:
 
     def fulfil(self, condition: Any) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
-        e = placed(convert(condition, self.number), self.bound)
-        used = variables(e)
-        if not used <= self.ranges.keys():
-            return False
-        if decided(e, self.ranges):
-            return True
-        ranges = [self.ranges[one] for one in used]
-        if prod(high - low + 1 for low, high in ranges) > _TRIED:
-            return False
-        axes = np.ix_(*(np.arange(low, high + 1) for low, high in ranges))
-        return bool(decided(e, {one: (values, values) for one, values in zip(used, axes, strict=True)}))
+        return always(placed(convert(condition, self.number), self.bound), self.ranges)
 
 
 def empty_loops(function: Any) -> frozenset[Any]:

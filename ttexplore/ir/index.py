@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -297,6 +298,25 @@ def decided(e: Expression, known: Mapping[Any, Range]) -> bool | None:
     if np.all(surely):
         return True
     return None if np.any(possibly) else False
+
+
+# A condition on so many values of its variables is tried with each.
+_TRIED = 1 << 13
+
+
+def always(e: Expression, known: Mapping[Any, Range]) -> bool:
+    """Whether a condition holds for all values that its variables can have, each for itself; False where that is not
+    known."""
+    used = variables(e)
+    if not used <= known.keys():
+        return False
+    if decided(e, known):
+        return True
+    ranges = {one: (int(np.min(known[one][0])), int(np.max(known[one][1]))) for one in used}
+    if prod(high - low + 1 for low, high in ranges.values()) > _TRIED:
+        return False
+    axes = np.ix_(*(np.arange(low, high + 1) for low, high in ranges.values()))
+    return bool(decided(e, {one: (values, values) for one, values in zip(ranges, axes, strict=True)}))
 
 
 def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Range, decided, show, value_range, variables
+from ttexplore.ir.index import Expression, Range, always, decided, show, value_range, variables
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls, core_ranges
 from ttexplore.plan import ComputeConfig, Plan
 
@@ -73,7 +73,7 @@ class _Dst(Walk):
                     hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
-        if extent is None or extent[0] < 1:
+        if not always((">=", loop.extent, 1), self.known):
             # Without a turn nothing is written.
             self.written &= written
 
