@@ -37,7 +37,7 @@ _OF_INTEGERS = {
 }  # fmt: skip
 _DIRECT = {f"__{kind}__": kind for kind in _NODES}
 _REFLECTED = {f"__r{kind}__": kind for kind in _NODES}
-# The dtypes whose operators of TVM compute constants as the chip does.
+# The dtypes whose operators of TVM simplify nothing that the chip computes otherwise.
 _EXACT = ("int32", "int64", "bool")
 
 
@@ -70,7 +70,7 @@ def binary(kind: str, a: Any, b: Any, usual: Callable[[Any, Any], Any]) -> Any:
     dtype = _result(a, b)
     _check(kind, dtype, a, b)
     fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
-    if dtype in _EXACT or not any(fixed):
+    if dtype == "bool" or not any(fixed) or (dtype in _EXACT and not all(fixed)):
         return usual(a, b)
     left, right = (_as(one, dtype) for one in (a, b))
     if all(fixed):

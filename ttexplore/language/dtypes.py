@@ -81,6 +81,8 @@ class dtype(str):
             value = value.item() if value.dtype.kind in "biu" else float(value)
         if isinstance(value, int | float):
             return tirx.const(_cast(value, self), str(self))
+        if isinstance(value, tirx.IntImm | tirx.FloatImm):
+            return tirx.const(_cast(value.value, self), str(self))
         if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
             raise KernelError(f"{value!r} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
         return tirx.Cast(ir.PrimType(str(self)), value)

@@ -53,6 +53,10 @@ def _function(
         if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
             values = [tirx.Cast(ir.PrimType("float32"), value) for value in values]
         dtypes = {str(value.ty.dtype) for value in values}
+        if name == "pow" and dtypes & {"bfloat16", "float16"}:
+            # TVM has no power of these.
+            values = [cast(value, "float32") for value in values]
+        dtypes = {str(value.ty.dtype) for value in values}
         if all(map(is_constant, values)) and len(dtypes) == 1 and (is_float(*dtypes) or of_integers is not None):
             return folded(meaning, *dtypes, *(value.value for value in values))
         return getattr(tirx, name)(*values)
