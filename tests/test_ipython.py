@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -229,7 +230,7 @@ def answers(widget: Any, monkeypatch: pytest.MonkeyPatch, **question: Any) -> di
     """What the explorer answers in the end, in this thread."""
     told: list[dict[str, Any]] = []
     monkeypatch.setattr(widget, "send", lambda message, buffers=None: told.append(message))
-    widget._answer({"id": "1", "seed": 0, "inputs": "yours", "names": "", **question})
+    widget._answer({"id": "1", "seed": 0, "inputs": "yours", "names": "", **question}, threading.Event())
     return told[-1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,7 +18,7 @@ from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution
 from ttexplore.backends.compare import compare
 from ttexplore.emit import emit
-from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.errors import Cancelled, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.given import dictionary, wrong
 from ttexplore.inputs import Inputs, Tensor, given_inputs
@@ -235,13 +236,15 @@ class Exploration(Explored):
         sized = self._sized(inputs, sizes)
         return sized._reference(sized._inputs(inputs, seed))
 
-    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        return self._run(self._steps[0].before, arrays).outputs
+    def _reference(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> tuple[Array, ...]:
+        return self._run(self._steps[0].before, arrays, cancel).outputs
 
-    def _run(self, program: Program, arrays: tuple[Array, ...]) -> Interpretation:
+    def _run(
+        self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None
+    ) -> Interpretation:  # fmt: skip
         """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
-        return interpret(program.functions, plan, arrays, self._roles)
+        return interpret(program.functions, plan, arrays, self._roles, cancel=cancel)
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -252,29 +255,34 @@ class Exploration(Explored):
         arrays = self._inputs(None, 0)
         return Kept(arrays, self._reference(arrays))
 
-    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
-        result = self._run(self._steps[0].before if name == "reference" else self._final(), arrays)
+    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
+        result = self._run(self._steps[0].before if name == "reference" else self._final(), arrays, cancel)
         return Execution(result.outputs, result.seconds, None, "")
 
-    def check(self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None) -> Check:
-        """Execute the program after every step and compare it with the reference. `inputs` are those of :meth:`run`.
-        Raises the lowering's error.
+    def check(
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Check:  # fmt: skip
+        """Execute the program after every step and compare it with the reference. `inputs` and `cancel` are those of
+        :meth:`run`. Raises the lowering's error.
 
         A step that leaves all as it is that the interpreter looks at has the result of the step before it.
         """
         self._final()
         sized = self._sized(inputs, sizes)
         if sized is not self:
-            return sized.check(inputs, seed)
+            return sized.check(inputs, seed, cancel=cancel)
         arrays = self._inputs(inputs, seed)
-        reference = self._reference(arrays)
+        reference = self._reference(arrays, cancel)
         results: list[StepCheck] = []
         for step in self._steps:
             if results and runs_alike(step.before, step.after):
                 results.append(dataclasses.replace(results[-1], step=step.name, letter=step.letter))
                 continue
             try:
-                result = self._run(step.after, arrays)
+                result = self._run(step.after, arrays, cancel)
+            except Cancelled:
+                raise
             except TTExploreError as error:
                 results.append(StepCheck(step.name, step.letter, False, float("nan"), float("nan"), str(error)))
                 continue

@@ -197,11 +197,13 @@ class Explored(ABC):
         """How each option of the passes is given, where that is known."""
 
     @abstractmethod
-    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    def _reference(
+        self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
+    ) -> tuple[Array, ...] | None:  # fmt: skip
         """The outputs of the traced kernel for these inputs; None where they cannot be known."""
 
     @abstractmethod
-    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
+    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
         """A run on the backend `name` that executes the kernel or its IR."""
 
     @abstractmethod
@@ -209,7 +211,7 @@ class Explored(ABC):
         """Lower again with other options, those of step `at`, or with another target."""
 
     @abstractmethod
-    def check(self, inputs: Inputs = None, seed: int = 0) -> Check:
+    def check(self, inputs: Inputs = None, seed: int = 0, *, cancel: threading.Event | None = None) -> Check:
         """Execute the program after every step and compare it with the reference."""
 
     @abstractmethod
@@ -353,10 +355,12 @@ class Explored(ABC):
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
         sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
 
+        Setting `cancel`, in another thread, ends the run and its processes. The emulator's time limit is 60 s, a
+        device's 300 s; the other backends have none.
+
         Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
-        `environment` folder of ``ttexplore setup device``; `progress`, which is told what goes on; and `cancel`, which
-        ends the run when it is set. Its run is compared with the emulator's as well. The time limit is 60 s, of a
-        device 300 s.
+        `environment` folder of ``ttexplore setup device``; and `progress`, which is told what goes on. Its run is
+        compared with the emulator's as well.
 
         `code` are texts of C++ to run instead of those that were emitted, by ``reader``, ``compute`` and ``writer``: to
         break a kernel and see what happens, or to try another form. Only ``emulator`` and ``ttnn`` run texts.
@@ -365,7 +369,7 @@ class Explored(ABC):
         it runs on ``emulator`` and ``ttnn`` only.
 
         Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
-        that faults (Deadlock where its kernels wait for each other), VerifyError for a protocol fault in the
+        that faults (Deadlock where its kernels wait for each other), Cancelled, VerifyError for a protocol fault in the
         interpreter.
         """
         named("backend", backend, BACKENDS)
@@ -375,11 +379,12 @@ class Explored(ABC):
         environment = None if environment is None else path("environment", environment)
         if progress is not None and not callable(progress):
             raise wrong("progress", progress, "a function that takes a text")
+        _check_cancel(cancel)
         if code is not None:
             code = dictionary("code", code, "kernels", '{"compute": text}')
         if code and backend not in ("emulator", "ttnn"):
             raise UsageError(f"the backend {backend} does not run texts of C++", hint="choose backend='emulator'")
-        if backend != "ttnn" and not (device is None and environment is None and progress is None and cancel is None):
+        if backend != "ttnn" and not (device is None and environment is None and progress is None):
             raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
         sized = self._sized(inputs, sizes)
         if sized is not self:
@@ -395,17 +400,17 @@ class Explored(ABC):
         try:
             execution = execute(arrays)
         except Deadlock as deadlock:
-            raise self._explained(deadlock, listings, arrays) from None
+            raise self._explained(deadlock, listings, arrays, cancel) from None
         except KernelFault as fault:
             raise fault.at(kernel_line(fault, listings)) from None
-        reference = self._reference(arrays)
+        reference = self._reference(arrays, cancel)
         precisions = self.plan.precisions
         sides: list[Side] = []
         if reference is not None:
             name = f"{backend} against reference"
             sides.append(Side.of(name, execution.outputs, reference, precisions))
         if backend == "ttnn" and emulator.missing() is None:
-            emulated = emulator.run(self._emitted(listings), arrays).outputs
+            emulated = emulator.run(self._emitted(listings), arrays, cancel=cancel).outputs
             sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
             if reference is not None:
                 sides.append(Side.of("emulator against reference", emulated, reference, precisions))
@@ -419,12 +424,13 @@ class Explored(ABC):
         )  # fmt: skip
 
     def _explained(
-        self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...]
+        self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...],
+        cancel: threading.Event | None,
     ) -> Deadlock:  # fmt: skip
         """The deadlock with its kernel line, and with what was found to resolve it."""
         plan = self.plan
         lines = {wait.kernel: kernel_line(wait, listings) for wait in deadlock.waits}
-        found = remedy(deadlock, self._emitted(listings), arrays)
+        found = remedy(deadlock, self._emitted(listings), arrays, cancel)
         drawn = deadlock_svg(deadlock.waits, plan, listings, lines)
         explained = Deadlock(
             deadlock.message, hint=found or deadlock.hint, core=deadlock.core, waits=deadlock.waits,
@@ -450,6 +456,7 @@ class Explored(ABC):
     def timeline(
         self, core: tuple[int, int] | None = None, *, inputs: Inputs = None, seed: int = 0,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+        cancel: threading.Event | None = None,
     ) -> Timeline:  # fmt: skip
         """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and who
         waits for whom.
@@ -462,12 +469,12 @@ class Explored(ABC):
         core = None if core is None else cast("tuple[int, int]", wholes("core", core, 2, least=0))
         sized = self._sized(inputs, sizes)
         if sized is not self:
-            return sized.timeline(core, inputs=inputs, seed=seed, code=code)
+            return sized.timeline(core, inputs=inputs, seed=seed, code=code, cancel=cancel)
         if self.error is not None:
             raise self.error
         plan, listings = self.plan, self._kernel_listings(code or {})
         try:
-            execution = Emulator().run(self._emitted(listings), self._inputs(inputs, seed))
+            execution = Emulator().run(self._emitted(listings), self._inputs(inputs, seed), cancel=cancel)
         except Deadlock as deadlock:
             if deadlock.events is None:
                 raise
@@ -498,13 +505,13 @@ class Explored(ABC):
             raise self.error
         if name == "emulator":
             limit = 60.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: emulator.run(self._emitted(listings), arrays, time_limit_seconds=limit)
+            return lambda arrays: emulator.run(self._emitted(listings), arrays, time_limit_seconds=limit, cancel=cancel)
         if name == "ttnn":
             limit = 300.0 if time_limit_seconds is None else time_limit_seconds
             return lambda arrays: on_device.run(
                 self._emitted(listings), arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
             )
-        return functools.partial(self._interpreted, name)
+        return lambda arrays: self._interpreted(name, arrays, cancel)
 
     # Showing
 
@@ -557,6 +564,11 @@ class Explored(ABC):
         still = still_html(self._repr_html_())
         publish_display_data({**self.widget().view(), "text/html": PLACE, "text/plain": repr(self)})
         publish_display_data({"text/html": still})
+
+
+def _check_cancel(cancel: object) -> None:
+    if cancel is not None and not isinstance(cancel, threading.Event):
+        raise wrong("cancel", cancel, "a threading.Event")
 
 
 _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)

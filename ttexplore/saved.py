@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,15 +152,18 @@ class SavedExploration(Explored):
     def _kept(self) -> Kept | None:
         return self._archive.kept
 
-    def _reference(self, arrays: tuple[Array, ...]) -> tuple[Array, ...] | None:
+    def _reference(
+        self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
+    ) -> tuple[Array, ...] | None:  # fmt: skip
+        del cancel
         kept = self._archive.kept
         if kept is None or not all(map(np.array_equal, arrays, kept.inputs)):
             return None
         layouts = tensors(self.plan, ("output", "inout"))
         return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
 
-    def _interpreted(self, name: str, arrays: tuple[Array, ...]) -> Execution:
-        del arrays
+    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
+        del arrays, cancel
         raise _needs_kernel(f"the backend {name}")
 
     @property
@@ -184,7 +188,7 @@ class SavedExploration(Explored):
         """Raises UsageError: lowering again needs the kernel."""
         raise _needs_kernel("lowering again")
 
-    def check(self, inputs: Inputs = None, seed: int = 0) -> Check:
+    def check(self, inputs: Inputs = None, seed: int = 0, *, cancel: threading.Event | None = None) -> Check:
         """Raises UsageError: executing each step needs the kernel."""
         raise _needs_kernel("executing each step")
 

@@ -7,6 +7,7 @@ again; each question is answered in a thread of its own, so the notebook's kerne
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 import textwrap
 import threading
@@ -57,7 +58,9 @@ class ExplorerWidget(anywidget.AnyWidget):
             missing=exploration.missing,
         )  # fmt: skip
         self._explorations: dict[str, Explored] = {"": exploration}
-        self._cancel = threading.Event()
+        self._numbers = itertools.count(1)
+        # Of the questions that are being answered.
+        self._running: set[threading.Event] = set()
         self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
 
     def __repr__(self) -> str:
@@ -89,12 +92,14 @@ class ExplorerWidget(anywidget.AnyWidget):
     def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
         del buffers
         if question.get("do") == "cancel":
-            self._cancel.set()
+            for one in tuple(self._running):
+                one.set()
             return
-        self._cancel.clear()
-        threading.Thread(target=self._answer, args=(question,), daemon=True).start()
+        cancel = threading.Event()
+        self._running.add(cancel)
+        threading.Thread(target=self._answer, args=(question, cancel), daemon=True).start()
 
-    def _answer(self, question: dict[str, Any]) -> None:
+    def _answer(self, question: dict[str, Any], cancel: threading.Event) -> None:
         identifier = question.get("id")
 
         def progress(text: str) -> None:
@@ -104,13 +109,13 @@ class ExplorerWidget(anywidget.AnyWidget):
             exploration = self._explorations[question.get("variant") or ""]
             match question.get("do"):
                 case "run":
-                    answer = self._run(exploration, question, progress)
+                    answer = _run(exploration, question, progress, cancel)
                 case "check":
-                    answer = _check(exploration, question)
+                    answer = _check(exploration, question, cancel)
                 case "fork":
                     answer = self._fork(exploration, question)
                 case "record":
-                    answer = _record(exploration, question)
+                    answer = _record(exploration, question, cancel)
                 case other:
                     raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
@@ -130,25 +135,16 @@ class ExplorerWidget(anywidget.AnyWidget):
             self._tell({"id": identifier, "state": "failed", "error": error_data(record)})
         else:
             self._tell({"id": identifier, "state": "done", **answer[0]}, answer[1])
+        finally:
+            self._running.discard(cancel)
 
     def _tell(self, message: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
-    def _run(self, exploration: Explored, question: dict[str, Any], progress: Callable[[str], None]) -> Answer:
-        backend = str(question["backend"])
-        progress(f"running on {backend} ...")
-        on_device = backend == "ttnn"
-        run = exploration.run(
-            _inputs(question), backend, int(question["seed"]), code=question.get("code") or None,
-            arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
-            progress=progress if on_device else None, cancel=self._cancel if on_device else None,
-        )  # fmt: skip
-        return {"html": run.card(), "passed": bool(run.passed)}, []
-
     def _fork(self, exploration: Explored, question: dict[str, Any]) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.fork(target=target, **question["options"])
-        name = str(len(self._explorations))
+        name = str(next(self._numbers))
         self._explorations[name] = other
         return {"variant": name}, [packed(other.data)]
 
@@ -167,15 +163,29 @@ def _inputs(question: dict[str, Any]) -> Inputs:
     return named_inputs(str(question["names"]), variables)
 
 
-def _record(exploration: Explored, question: dict[str, Any]) -> Answer:
+def _run(
+    exploration: Explored, question: dict[str, Any], progress: Callable[[str], None], cancel: threading.Event
+) -> Answer:
+    backend = str(question["backend"])
+    progress(f"running on {backend} ...")
+    run = exploration.run(
+        _inputs(question), backend, int(question["seed"]), code=question.get("code") or None,
+        arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
+        progress=progress if backend == "ttnn" else None, cancel=cancel,
+    )  # fmt: skip
+    return {"html": run.card(), "passed": bool(run.passed)}, []
+
+
+def _record(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
     x, y = map(int, question["core"].split(","))
-    code = question.get("code") or None
-    record = exploration.timeline((x, y), inputs=_inputs(question), seed=int(question["seed"]), code=code)
+    record = exploration.timeline(
+        (x, y), inputs=_inputs(question), seed=int(question["seed"]), code=question.get("code") or None, cancel=cancel
+    )
     return {}, [packed(record.data)]
 
 
-def _check(exploration: Explored, question: dict[str, Any]) -> Answer:
-    check = exploration.check(_inputs(question), int(question["seed"]))
+def _check(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
+    check = exploration.check(_inputs(question), int(question["seed"]), cancel=cancel)
     results = [
         {
             "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",

@@ -8,6 +8,7 @@ are Python's integers; from where circular buffers are queues on they are words,
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported, VerifyError
+from ttexplore.errors import KernelError, Unsupported, VerifyError, refuse_cancelled
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
@@ -77,12 +78,13 @@ def _unwritten(shape: Sequence[int], dtype: str) -> Array:
 
 def interpret(
     functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
-    turn_limit: int | None = None,
+    turn_limit: int | None = None, cancel: threading.Event | None = None,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
-    `turn_limit` bounds the turns that the kernels of one core get. Raises KernelError for reads and writes outside of
-    buffers, VerifyError for protocol faults and deadlocks, with the kernel's line.
+    `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run. Raises KernelError
+    for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the kernel's line, and
+    Cancelled.
     """
     start = time.perf_counter()
     tensors = _tensors(functions, plan)
@@ -119,7 +121,7 @@ def interpret(
     )
     for core in cores:
         machine = _Machine(
-            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled
+            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled, cancel
         )
         # Infinities and NaN are results like any other.
         with np.errstate(all="ignore"):
@@ -382,6 +384,7 @@ class _Writer:
             case tirx.For():
                 low, end = self.bounds(s)
                 self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
+                self.emit(depth + 1, "if m.cancel is not None: refuse_cancelled(m.cancel)")
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():
                 self.store(s, depth)
@@ -472,6 +475,7 @@ def _translate(role: str, function: Any, words: Words | None) -> _Translated:
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded, "shifted_left": shifted_left, "shifted_right": shifted_right,
+        "refuse_cancelled": refuse_cancelled,
         **{f"{_FUNCTION}{name}": meaning for name, meaning in FUNCTIONS.items()}, **PYTHON_FUNCTIONS,
     }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
@@ -505,11 +509,12 @@ class _Machine:
 
     def __init__(
         self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
-        turn_limit: int | None, managed: bool, tiled: bool,
+        turn_limit: int | None, managed: bool, tiled: bool, cancel: threading.Event | None,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
         self.formats = {buffer.name: buffer.data_format for buffer in plan.buffers}
         self.turn_limit = turn_limit
+        self.cancel = cancel
         self.arrays: dict[str, Array] = {}
         # What tiles of DST hold, by array and index: nothing is known of those that were not touched.
         self.kinds: dict[tuple[str, int], TileKind] = {}
@@ -533,6 +538,7 @@ class _Machine:
         alive = {role: one.start(self) for role, one in programs.items()}
         turns = 0
         while alive:
+            refuse_cancelled(self.cancel)
             progress = False
             for role in list(alive):
                 self.role = role
