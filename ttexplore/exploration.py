@@ -22,6 +22,7 @@ from ttexplore.errors import Cancelled, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.given import dictionary, wrong
 from ttexplore.inputs import Inputs, Tensor, given_inputs
+from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
@@ -55,7 +56,7 @@ def explore(
     Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
     """
     chip, asked = get_target(target), parse_options(options)
-    with machine(chip):
+    with machine(chip), errors_of_ours("reading the kernel"):
         traced = (
             load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
         )
@@ -166,7 +167,8 @@ class Exploration(Explored):
     def files(self) -> dict[str, Listing]:
         """Every file that export writes, by name. Raises the lowering's error, if it has one."""
         final = self._final()
-        return emit(final.functions, final.plan)
+        with errors_of_ours("writing the C++"):
+            return emit(final.functions, final.plan)
 
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
         """Lower again with other options, those of step `at`, or with another target.
@@ -198,7 +200,8 @@ class Exploration(Explored):
         wanted = sizes_of(self.kernel.function, {**known, **sizes} if sizes else known)
         if wanted == self.plan.sizes:
             return self
-        steps = bind_sizes((step.applied for step in self._steps), self.target, wanted)
+        with errors_of_ours("binding the sizes"):
+            steps = bind_sizes((step.applied for step in self._steps), self.target, wanted)
         return dataclasses.replace(self, _steps=tuple(Step(index, one) for index, one in enumerate(steps)))
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
@@ -244,7 +247,8 @@ class Exploration(Explored):
     ) -> Interpretation:  # fmt: skip
         """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
-        return interpret(program.functions, plan, arrays, self._roles, cancel=cancel)
+        with errors_of_ours("interpreting the kernel"):
+            return interpret(program.functions, plan, arrays, self._roles, cancel=cancel)
 
     def _kept(self) -> Kept | None:
         elements = sum(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.faults.kernels import difference, product
@@ -59,3 +61,13 @@ def r005() -> Any:
 
 def r006() -> Any:
     return ttx.explore(difference(), options={"layouts": {"A": {"shard": "height", "grid": [2]}}, "cores": (1, 1)})
+
+
+def r010(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A check where NumPy gets no memory for the tensors."""
+
+    def exhausted(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("ttexplore.exploration.interpret", exhausted)
+    return ttx.explore(difference()).check()

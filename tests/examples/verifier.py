@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+import ttexplore as ttx
 from tests.corpus.dtypes import conversions
 from tests.faults.kernels import difference
 from tests.faults.test_faults import sound
@@ -15,6 +18,16 @@ from ttexplore.passes.split_device_kernel import _check_complete
 def v045() -> Any:
     """The interpreter runs a kernel from which a typecast was taken."""
     return run_changed(conversions(), "compute", dropped("typecast_fp32_to_int32_tile"))
+
+
+def v060(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A pass asks TVM for something that it does not do."""
+
+    def bare(statement: Any, *_: Any) -> Any:
+        raise ValueError("Check failed: (small.has_value()) is false")
+
+    monkeypatch.setattr("ttexplore.passes.split_device_kernel._check_complete", bare)
+    return ttx.explore(difference())
 
 
 def v051() -> Any:

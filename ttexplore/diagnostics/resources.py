@@ -50,4 +50,10 @@ RESOURCES = (
         "{} has {} x {} shards, which the cores {} to {} do not hold: {} is outside",
         "{} has {} shards; {} has {} banks of DRAM", "{} has {} shards for {} cores",
     ),
+    diagnostic(
+        "R010", "not enough memory on this machine",
+        "Kernels are lowered, interpreted and emulated in this machine's memory.",
+        "Use smaller tensors; T.dynamic sizes can be bound to smaller ones for a check.",
+        "{} needs more memory than this machine has",
+    ),
 )  # fmt: skip

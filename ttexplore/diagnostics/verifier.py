@@ -282,4 +282,10 @@ VERIFIER = (
         "This is a fault of the compiler: please report the kernel.",
         "the split changed the operations from {} to {}",
     ),
+    diagnostic(
+        "V060", "a mistake of ttexplore itself",
+        "A library that it builds on, or its own code, raised an exception that no rule expects.",
+        "Please report it with the kernel. Another form of the line that is named may work.",
+        "{} failed inside of ttexplore: {}: {}",
+    ),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
 from ttexplore.language.annotations import Annotation
 from ttexplore.layout_request import LayoutRequest, layout_request
@@ -121,8 +122,9 @@ def lower(
         own = {name: used[name] for name in step.options}
         start = time.perf_counter()
         try:
-            after = step.function(program, target, **own)
-            verifier.check(after)
+            with errors_of_ours(f"the step {step.letter} {step.name}"):
+                after = step.function(program, target, **own)
+                verifier.check(after)
         except TTExploreError as error:
             error.at(_annotation_line(program, own))
             yield Applied(step, program, program, own, time.perf_counter() - start, error)

@@ -1,0 +1,62 @@
+"""Where exceptions of TVM, NumPy and this project's own mistakes end: outside of it there are errors of ours alone."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Generator
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.errors import ResourceError, TTExploreError, VerifyError
+from ttexplore.ir.adapter import span_of
+from ttexplore.record import Span
+
+# Of what an exception says: TVM adds a trace of its own.
+_LONGEST = 300
+
+
+@contextlib.contextmanager
+def errors_of_ours(doing: str) -> Generator[None]:
+    """Whatever is raised inside leaves as an error of ours, with the kernel's line where one is known.
+
+    `doing` says what goes on there. Raises VerifyError for a mistake of the project, ResourceError where memory does
+    not suffice, and errors of ours as they are.
+    """
+    try:
+        yield
+    except TTExploreError:
+        raise
+    except Exception as error:
+        raise internal_error(error, doing) from error
+
+
+def internal_error(error: Exception, doing: str) -> TTExploreError:
+    """The error of ours for an exception that came out of `doing` something."""
+    span = _line(error)
+    if isinstance(error, MemoryError):
+        return ResourceError(
+            f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
+        )
+    said = str(error).strip().partition("\n")[0][:_LONGEST]
+    return VerifyError(
+        f"{doing} failed inside of ttexplore: {type(error).__name__}: {said}",
+        hint="this is an error of ttexplore itself: please report it with the kernel; another form of its line may do",
+        span=span,
+    )
+
+
+def _line(error: Exception) -> Span | None:
+    """The kernel's line of what was at work: the last variable of the innermost function that holds a node with one."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for frame in reversed(frames):
+        for value in reversed(list(frame.f_locals.values())):
+            found = _span(value)
+            if found is not None:
+                return found
+    return None
+
+
+def _span(value: Any) -> Span | None:
+    return span_of(value) if isinstance(value, ir.Expr | tirx.Stmt) else None
