@@ -61,7 +61,16 @@ class Bounds:
 
     def proves(self, condition: Any) -> bool:
         """Whether a condition always holds."""
-        return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition)
+        return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition) or self._proves_apart(condition)
+
+    def _proves_apart(self, condition: Any) -> bool:
+        """TVM knows that a block index is less than the number of blocks, and not what that leaves of the number."""
+        found = self.proofs.simplify(condition)
+        least = constant(found.a) if isinstance(found, tirx.LE | tirx.LT) else None
+        if least is None or not isinstance(found.b, tirx.Sub):
+            return False
+        less = found.b.b + (least - 1 if isinstance(found, tirx.LE) else least)
+        return bool(self.proofs.can_prove(less < found.b.a))
 
     def may_be_empty(self, loop: Any) -> bool:
         """Whether a loop that comes next can make no turn at all."""

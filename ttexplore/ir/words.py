@@ -10,7 +10,7 @@ choice of a type gives another result in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -222,6 +222,8 @@ def no_divisor(text: str, divisor: str, span: Span | None) -> Unsupported:
 def _truth(word: Word) -> Word:
     if word.type == "bool":
         return word
+    if word.symbol == "constant":
+        return _constant(int(word.low != 0), "bool")
     return Word("!=", "bool", (word, _constant(0)), 0, 1)
 
 
@@ -240,6 +242,8 @@ def _operation(symbol: str, parts: list[Word], known: Range) -> Word:
         return Word(symbol, "bool", tuple(map(_truth, parts)), low, high)
     if symbol == "select":
         test, (chosen, other) = _truth(parts[0]), _alike(*map(_as_number, parts[1:]))
+        if test.symbol == "constant":
+            return chosen if test.low else other
         return Word(symbol, chosen.type, (test, chosen, other), low, high)
     numbers = [_as_number(part) for part in parts]
     if symbol == "~":
@@ -264,6 +268,9 @@ def _operation(symbol: str, parts: list[Word], known: Range) -> Word:
             return _divided(symbol, left, right, known)
         case _:
             assert symbol in COMPARISONS, symbol
+            if low == high:
+                # Compilers warn of some comparisons that are always false.
+                return _constant(low, "bool")
             return Word(symbol, "bool", _comparable(left, right), low, high)
 
 
@@ -326,11 +333,13 @@ CALLED = {"floor_div": "floor_div", "floor_mod": "floor_mod", "min": "lesser", "
 _STRICT = frozenset({"|", "^", "&", "<<", ">>"})
 
 
-def functions_of(word: Word) -> set[str]:
+def functions_of(word: Word) -> Iterator[str]:
     """The functions of our own that the C++ text of a word calls."""
-    inner = [part for part in word.parts if isinstance(part, Word)]
-    found = set[str]().union(*map(functions_of, inner))
-    return found | {CALLED[word.symbol]} if _calls(word) else found
+    if _calls(word):
+        yield CALLED[word.symbol]
+    for part in word.parts:
+        if isinstance(part, Word) and part.parts:
+            yield from functions_of(part)
 
 
 def _calls(word: Word) -> bool:
@@ -377,6 +386,8 @@ def _same(symbol: str, part: Word) -> int:
 
 
 def _literal(value: int, type: Type) -> str:
+    if type == "bool":
+        return "true" if value else "false"
     if value == INT32_LEAST:
         return "INT32_MIN"
     return f"{value}u" if type == "uint32" else str(value)

@@ -23,8 +23,11 @@ from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift
 
 def check_integers(function: Any, sizes: Mapping[str, int]) -> None:
     """Check a traced kernel whose T.dynamic sizes have these values. Raises Unsupported with the kernel's line."""
-    known = {size: (sizes[str(size.name)],) * 2 for size in size_variables(function) if str(size.name) in sizes}
-    _Check(dict(known)).body(function.body)
+    known: dict[Any, Range] = {}
+    for size in size_variables(function):
+        value = sizes[str(size.name)]
+        known[size] = (value, value)
+    _Check(known).body(function.body)
 
 
 class _Check:

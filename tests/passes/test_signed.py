@@ -1,0 +1,177 @@
+"""Indices and bounds that are negative on the way: pages, turns and values are what Python makes of the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from ttexplore.errors import TTExploreError, Unsupported
+
+BLOCKS = 4
+PAGES = np.repeat(np.arange(BLOCKS, dtype=np.float32), 32)[:, None] * np.ones((1, 32), np.float32)
+
+
+def page(index: Callable[[Any], Any]) -> Any:
+    """Each block copies the page that `index` gives for it."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[index(bx) * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return kernel
+
+
+def total(bounds: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """Each block adds up 10 more than the number of a page, over the pages of its turns modulo 4."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.serial(*bounds(bx)):
+                T.copy(A[k % 4 * 32, 0], a)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j] + 10.0
+            T.copy(c, B[bx * 32, 0])
+
+    return kernel
+
+
+def gives(kernel: Any, wanted: list[float], sizes: dict[str, int] | None = None) -> None:
+    exploration = ttx.explore(kernel, sizes=sizes)
+    assert exploration.error is None, str(exploration.error)
+    result = exploration.check(inputs=[PAGES])
+    assert result, str(result)
+    run = exploration.run(inputs=[PAGES])
+    assert run.outputs[0][::32, 0].tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("index", "wanted"),
+    [
+        (lambda bx: T.max(bx - 2, 0), [0, 0, 0, 1]),
+        (lambda bx: T.clamp(bx - 2, 0, 3), [0, 0, 0, 1]),
+        (lambda bx: T.min(T.max(T.max(bx - 2, -1), 2 - bx), 3), [2, 1, 0, 1]),
+        (lambda bx: (bx - 3) // 2 + 2, [0, 1, 1, 2]),
+        (lambda bx: ((bx - 3) // 2 + 4) % 3, [2, 0, 0, 1]),
+        (lambda bx: (bx - 3) % 4, [1, 2, 3, 0]),
+        (lambda bx: T.truncmod(bx - 3, 2) + 1, [0, 1, 0, 1]),
+        (lambda bx: T.truncdiv(bx - 3, 2) + 1, [0, 0, 1, 1]),
+        (lambda bx: T.ceildiv(bx - 3, 2) + 1, [0, 0, 1, 1]),
+        (lambda bx: (bx - 3) // (-2) % 4, [1, 1, 0, 0]),
+        (lambda bx: ((bx - 2) >> 1) + 1, [0, 0, 1, 1]),
+        (lambda bx: ((bx - 2) << 1) % 4, [0, 2, 0, 2]),
+        (lambda bx: bx & 2, [0, 0, 2, 2]),
+        (lambda bx: (bx - 1) & 3, [3, 0, 1, 2]),
+        (lambda bx: (bx ^ -1) + 4, [3, 2, 1, 0]),
+        (lambda bx: ~bx + 4, [3, 2, 1, 0]),
+        (lambda bx: T.abs(bx - 2), [2, 1, 0, 1]),
+        (lambda bx: T.if_then_else(bx > 1, bx - 2, 3), [3, 3, 0, 1]),
+        (lambda bx: T.if_then_else(bx - 2 < 0, T.max(bx - 1, 0), 3 - bx), [0, 0, 1, 0]),
+        (lambda bx: T.cast(bx - 1, "uint8") % 3, [0, 0, 1, 2]),
+        (lambda bx: T.cast(bx > 1, "int32") * 3, [0, 0, 3, 3]),
+    ],
+)
+def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
+    gives(page(index), wanted)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "wanted"),
+    [
+        (lambda bx: (T.max(bx - 1, 0), bx + 1), [10, 21, 23, 25]),
+        (lambda bx: (0, bx - 2), [0, 0, 0, 10]),
+        (lambda bx: (bx - 2, bx), [25, 23, 21, 23]),
+        (lambda bx: (-1, bx - 1), [0, 13, 23, 34]),
+        (lambda bx: (2, 2 - bx), [0, 0, 0, 0]),
+        (lambda bx: (T.min(bx + 1, 3), None), [10, 21, 33, 33]),
+        (lambda bx: (T.if_then_else(bx > 1, 3, 1), None), [10, 10, 33, 33]),
+        (lambda bx: (T.ceildiv(bx * 32 - 32, 32), None), [0, 0, 10, 21]),
+        (lambda bx: (bx, bx + 1), [10, 11, 12, 13]),
+        (lambda bx: (T.max(0, bx - 2), T.min(bx + 1, 3)), [10, 21, 33, 23]),
+    ],
+)
+def test_turns(bounds: Callable[[Any], tuple[Any, Any]], wanted: list[float]) -> None:
+    gives(total(bounds), wanted)
+
+
+def test_sizes_less_something() -> None:
+    """The blocks in opposite order, and the one before each: one lowering, two sizes."""
+    m = T.dynamic("m")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((m, 32), "float32"), B: T.Tensor((m, 64), "float32")):
+        with T.Kernel(T.ceildiv(m, 32)) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[(T.ceildiv(m, 32) - 1 - bx) * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+            T.copy(A[T.max(bx - 1, 0) * 32, 0], a)
+            T.copy(a, B[bx * 32, 32])
+
+    exploration = ttx.explore(kernel, sizes={"m": 128})
+    for size in (128, 96):
+        sized = exploration.with_sizes(m=size)
+        assert sized.check(inputs=[PAGES[:size]])
+        found = sized.run(inputs=[PAGES[:size]]).outputs[0]
+        blocks = size // 32
+        assert found[::32, 0].tolist() == [*range(blocks)][::-1]
+        assert found[::32, 32].tolist() == [0, *range(blocks - 1)]
+
+
+def refused(kernel: Any) -> TTExploreError:
+    error = ttx.explore(kernel).error
+    assert error is not None
+    assert error.span is not None
+    assert error.hint
+    return error
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (lambda bx: (bx + 3) * 1000003 * 1021 % 4, "is between 3063009189 and 6126018378, which int32 does not hold"),
+        (lambda bx: (bx + 1) * 65536 * 65536 % 4, "is between 4294967296 and 17179869184"),
+        (lambda bx: bx * 3000000000 % 4, "int32 does not hold the number 3000000000"),
+        (lambda bx: (bx << 31) % 4, "is between 0 and 6442450944"),
+        (lambda bx: T.int64(bx + 3) * 1000003 * 1021 % 4, "which int32 does not hold"),
+        (lambda bx: 7 // bx % 4, r"7 // bx divides by bx, which can be 0"),
+        (lambda bx: 7 % (bx - 1) % 4, r"divides by bx - 1, which can be 0"),
+        (lambda bx: T.if_then_else(bx > 0, 7 // bx, 0) % 4, "divides by bx, which can be 0"),
+        (lambda bx: (1 << bx - 1) % 4, "shifts by -1 to 2 bits"),
+    ],
+)
+def test_numbers_that_int32_does_not_hold(index: Callable[[Any], Any], message: str) -> None:
+    error = refused(page(index))
+    assert isinstance(error, Unsupported)
+    assert message in error.message
+    assert error.code == "TTX-L015"
+
+
+def test_an_offset_that_is_taken_apart_leaves_int32() -> None:
+    """It is within int32 itself, but what TVM makes of it on the way is not."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            for k in T.serial(100, 102):
+                T.copy(A[(k - 100) * 30000000 % 4 * 32, 0], a)
+                T.copy(a, B[(k - 100) * 32, 0])
+
+    assert "which int32 does not hold" in refused(kernel).message
+
+
+def test_a_block_before_the_tensor() -> None:
+    error = refused(page(lambda bx: bx - 1))
+    assert "which can lie before the tensor" in error.message
+    assert "start at 0 or behind" in error.hint
