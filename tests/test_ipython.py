@@ -19,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from traitlets.config import Config
 
 import ttexplore as ttx
+from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
 from ttexplore.explored import edited_listing
 from ttexplore.freezing import WIDGET_VIEW
@@ -256,6 +257,22 @@ def test_the_explorer_runs_on_arrays_of_the_notebook(shell: Any, monkeypatch: py
     shell.user_ns["ones"] = "another"
     assert answers(widget, monkeypatch, do="run", backend="interpreter", inputs="ones")["passed"]
     assert [kind[0] for kind in widget.inputs][:3] == ["random", "uniform", "ones"]
+
+
+def test_wrong_words_in_the_explorer_are_answered_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    exploration = ttx.explore("notebooks/kernels/gemm.py::matmul", M=64, N=64, K=64)
+    widget, target = exploration.widget(), exploration.target.name
+    for options in ({"cores": "banana"}, {"stages": "1.5"}, {"work_lists": "5"}, {"math_fidelity": "hifi"}):
+        with pytest.raises(UsageError) as caught:
+            exploration.fork(**options)
+        answer = answers(widget, monkeypatch, do="fork", options=options, target=target)
+        assert answer["error"]["kind"] == "UsageError"
+        assert answer["error"]["message"] == [caught.value.message]
+    asked: dict[str, Any] = {"cores": "8x4", "stages": "", "policy": "strided"}
+    assert answers(widget, monkeypatch, do="fork", options=asked, target=target)["state"] == "done"
+    for seed in (None, -1, 1.5, "x"):
+        answer = answers(widget, monkeypatch, do="run", backend="interpreter", inputs="random", seed=seed)
+        assert answer["error"]["message"] == [f"seed is {seed!r}"]
 
 
 def test_an_edited_kernel_runs_and_its_deadlock_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

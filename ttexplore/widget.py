@@ -169,7 +169,7 @@ def _run(
     backend = str(question["backend"])
     progress(f"running on {backend} ...")
     run = exploration.run(
-        _inputs(question), backend, int(question["seed"]), code=question.get("code") or None,
+        _inputs(question), backend, question["seed"], code=question.get("code") or None,
         arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
         progress=progress if backend == "ttnn" else None, cancel=cancel,
     )  # fmt: skip
@@ -179,13 +179,13 @@ def _run(
 def _record(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
     x, y = map(int, question["core"].split(","))
     record = exploration.timeline(
-        (x, y), inputs=_inputs(question), seed=int(question["seed"]), code=question.get("code") or None, cancel=cancel
+        (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None, cancel=cancel
     )
     return {}, [packed(record.data)]
 
 
 def _check(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
-    check = exploration.check(_inputs(question), int(question["seed"]), cancel=cancel)
+    check = exploration.check(_inputs(question), question["seed"], cancel=cancel)
     results = [
         {
             "letter": one.letter, "step": one.step, "passed": one.passed, "pcc": f"{one.pcc:.7f}",

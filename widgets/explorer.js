@@ -25,11 +25,20 @@ const KEYS = [
   ["Esc", "unpin, close; then leave the explorer"],
 ];
 
-/** Questions to Python and their answers. `live` is false where there is no Python. */
+const NO_PYTHON = "no Python behind this page: explore the kernel in a notebook";
+const RESTARTED = "the notebook's kernel was restarted: run the cell again";
+
+/** Questions to Python and their answers. `live` is false where there is no Python, or no longer. */
 class Kernel {
   constructor(model) {
     this.model = model;
     this.live = typeof model.send === "function" && model.get("live") !== false;
+    this.reason = NO_PYTHON;
+    // Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself.
+    this.cut = (_, status = "dead") => /restart|dead/.test(status) && this.lose();
+    model.on?.("comm_live_update", this.cut);
+    this.status = model.widget_manager?.kernel?.statusChanged;
+    this.status?.connect(this.cut);
     this.waiting = new Map();
     this.count = 0;
     // Which lowering is asked about: the first one, or one that what-if has made.
@@ -40,7 +49,7 @@ class Kernel {
 
   /** Why `what` cannot be asked for; empty where it can. */
   missing(what) {
-    return this.live ? this.model.get("missing")?.[what] || "" : "no Python behind this page: explore the kernel in a notebook";
+    return this.live ? this.model.get("missing")?.[what] || "" : this.reason;
   }
 
   /** Asks; `progress` is called with each word on the way. The promise gives the answer or throws the error. */
@@ -48,8 +57,18 @@ class Kernel {
     const id = `${this.model.model_id || ""}${Date.now()}-${++this.count}`;
     return new Promise((done, failed) => {
       this.waiting.set(id, { done, failed, progress });
-      this.model.send({ variant: this.variant(), ...question, id });
+      if (this.live) this.model.send({ variant: this.variant(), ...question, id });
+      else this.lose();
     });
+  }
+
+  /** The Python that made this is gone: nothing that waits for it will be answered. */
+  lose() {
+    this.live = false;
+    this.reason = RESTARTED;
+    for (const { failed } of this.waiting.values()) failed({ kind: "Restarted", message: [RESTARTED], hint: [], where: "", code: "" });
+    this.waiting.clear();
+    this.lost?.(RESTARTED);
   }
 
   hear(message, buffers) {
@@ -63,6 +82,8 @@ class Kernel {
 
   close() {
     this.model.off?.("msg:custom", this.heard);
+    this.model.off?.("comm_live_update", this.cut);
+    this.status?.disconnect(this.cut);
   }
 }
 
@@ -82,6 +103,7 @@ async function render({ model, el }) {
     edits: {}, recordedRun: model.get("recorded_run") || "", backends: model.get("backends") || [], kinds: model.get("inputs") || [], inputs: { inputs: "random", seed: 0, names: "" }, targets: model.get("targets") || [lowering.data.target], stale: model.get("stale") || "",
   });
   kernel.variant = () => store.state.variant;
+  kernel.lost = (stale) => store.set({ stale, say: stale });
   const failed = lowering.steps.findIndex((step) => step.error);
   if (failed >= 0) store.set({ pinned: lowering.lineAsActive(lowering.steps[failed].error.line) });
   select(store, failed >= 0 ? failed : Math.max(0, lowering.steps.findIndex((step) => step.ir.counts.some(Boolean))));

@@ -20,7 +20,7 @@ export function runView(store, kernel) {
     h("div.tools", h("label", "on ", backend), inputsControl(store, kernel), sums, start, cancel, check, why),
     result, steps, logFold);
 
-  store.on(["backends", "lowering", "busy", "edits"], drawState);
+  store.on(["backends", "lowering", "busy", "edits", "stale"], drawState);
 
   function drawState() {
     const { backends, busy, lowering } = store.state;

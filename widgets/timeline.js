@@ -25,7 +25,7 @@ export function timelineView(store, kernel, recorded, graph) {
     h("div.tools", h("b", "time travel"), h("label", "core ", chooser), inputsControl(store, kernel), record, why), problem, stage);
   let data, timer;
   stage.hidden = true;
-  store.on(["lowering", "busy", "edits"], () => {
+  store.on(["lowering", "busy", "edits", "stale"], () => {
     const { lowering, busy } = store.state;
     const cores = (lowering.data.cores?.cores || []).filter((core) => core.items);
     if (chooser.options.length !== cores.length) put(chooser, cores.map((core) => h("option", { value: `${core.x},${core.y}` }, `(${core.x}, ${core.y})`)));

@@ -11,24 +11,26 @@ export function whatIfView(store, kernel) {
   const controls = new Map();
   const go = h("button", { type: "submit", class: "primary" }, "Lower and compare");
   const target = h("select", { "aria-label": "target" });
+  const why = h("p.q");
   const element = h("div.whatifview", form, result);
   store.on(["lowering", "targets"], () => {
     const { lowering, targets } = store.state;
     controls.clear();
-    const reason = kernel.missing("fork");
-    const group = (title, ...fields) => h("fieldset", { disabled: reason }, h("legend", title), fields);
+    const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.data.target }, name)));
-    put(form, 
-      h("p.q", reason && `Lowering again: ${reason}.`),
+    put(form, why,
       group("chip", h("label", h("span", "target"), target)),
       ...lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, h("span.q", step.name)],
         step.options.map(control))), go);
     arrange();
     put(result);
   });
-  store.on(["lowering", "busy"], () => {
+  store.on(["lowering", "busy", "stale"], () => {
     const { busy } = store.state;
-    go.disabled = Boolean(busy || kernel.missing("fork"));
+    const reason = kernel.missing("fork");
+    put(why, reason && `Lowering again: ${reason}.`);
+    for (const one of form.querySelectorAll("fieldset")) one.disabled = reason;
+    go.disabled = Boolean(busy || reason);
     go.textContent = busy === "compare" ? "Lowering …" : "Lower and compare";
   });
 

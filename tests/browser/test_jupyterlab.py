@@ -264,3 +264,65 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     open_notebook(page, lab)
     wait_until_seen(page, ["", "still"] * 3)
     page.screenshot(path=tmp_path / "untrusted_dark.png")
+
+
+RESTARTED = "the notebook's kernel was restarted: run the cell again"
+
+
+def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_path: Path) -> None:
+    """While a run waits for an answer: the explorer gives up, says what to do, and is there again with the cell."""
+    first, second = explorer(notebook), explorer(notebook, 1)
+    second.tab("What if")
+    first.tab("Run")
+    first.find("select[aria-label=backend]").select_option("interpreter")
+    # The kernel is kept busy, so that the question stays with it.
+    notebook.evaluate(
+        "jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code: 'while True: pass'}); 0"
+    )
+    first.root.get_by_role("button", name="Run", exact=True).click()
+    first.root.get_by_role("button", name="Running …").wait_for()
+    start = time.monotonic()
+    notebook.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); 0")
+    first.find(".banner").filter(has_text=RESTARTED).wait_for()
+    second.find(".banner").filter(has_text=RESTARTED).wait_for()
+    assert time.monotonic() - start < 2
+    assert RESTARTED in first.find(".result .card.fault").inner_text()
+    for name in ("Run", "Check every step"):
+        assert first.root.get_by_role("button", name=name, exact=True).is_disabled()
+    assert first.root.get_by_role("button", name="Cancel").is_hidden()
+    assert second.button("Lower and compare").is_disabled()
+    assert second.find(".whatifview [aria-label=target]").is_disabled()
+    assert f"Lowering again: {RESTARTED}." in second.find(".whatifview form").inner_text()
+    first.tab("Buffers")
+    assert first.button("Record a run").is_disabled()
+    for theme in ("Dark", "Light"):
+        change_theme(notebook, theme)
+        for tab in ("Buffers", "Run"):
+            first.tab(tab)
+            first.root.screenshot(path=tmp_path / f"restarted_{tab.lower()}_{theme.lower()}.png")
+        second.root.screenshot(path=tmp_path / f"restarted_whatif_{theme.lower()}.png")
+    # What needs no Python is there all the same.
+    first.tab("Steps")
+    first.press("j")
+    assert first.lit(".diff") is not None
+    # Run again, a new explorer is in its place.
+    run(notebook, "notebook:run-all-cells")
+    notebook.wait_for_function("() => !document.querySelector('.ttx-explorer .banner:not([hidden])')")
+    wait_until_seen(notebook, LIVE)
+    again = explorer(notebook)
+    again.tab("Run")
+    again.find("select[aria-label=backend]").select_option("interpreter")
+    again.root.get_by_role("button", name="Run", exact=True).click()
+    again.find(".result > div").wait_for()
+
+
+def test_a_kernel_that_ends_by_itself_is_told(notebook: Page) -> None:
+    first = explorer(notebook)
+    notebook.evaluate(
+        "jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute("
+        "{code: 'import os, signal; os.kill(os.getpid(), signal.SIGKILL)'}); 0"
+    )
+    first.find(".banner").filter(has_text=RESTARTED).wait_for()
+    notebook.locator(".jp-Dialog .jp-mod-accept").click()
+    first.tab("Run")
+    assert first.root.get_by_role("button", name="Run", exact=True).is_disabled()

@@ -393,3 +393,34 @@ def test_what_if_shows_the_refusal_of_an_option(explorer: ExplorerPage) -> None:
     explorer.find(".compared .card").wait_for()
     assert "no such policy" in explorer.find(".compared").inner_text()
     assert not explorer.button("Lower and compare").is_disabled()
+
+
+def test_a_kernel_that_is_gone(explorer: ExplorerPage) -> None:
+    """What waits for it gives up; what needs it is off and says why; what needs no Python goes on."""
+    why = "the notebook's kernel was restarted: run the cell again"
+    explorer.tab("What if")
+    explorer.button("Lower and compare").click()
+    explorer.answer({"state": "done", "variant": "1"}, explorer.data)
+    explorer.find(".compared table").first.wait_for()
+    explorer.tab("Run")
+    explorer.root.get_by_role("button", name="Run", exact=True).click()
+    asked = len(explorer.sent())
+    explorer.page.evaluate("models[0].emit('comm_live_update')")
+    assert explorer.find(".banner").inner_text() == f"⟳ {why}"
+    explorer.spoken(why)
+    assert why in explorer.find(".result .card.fault").inner_text()
+    assert explorer.root.get_by_role("button", name="Run", exact=True).is_disabled()
+    assert explorer.root.get_by_role("button", name="Check every step").is_disabled()
+    explorer.press("r")
+    explorer.tab("What if")
+    assert explorer.find(".compared table").first.is_visible()
+    explorer.button("Run both").click()
+    explorer.find(".compared .card.fault").nth(1).wait_for()
+    assert explorer.button("Lower and compare").is_disabled()
+    explorer.tab("Buffers")
+    assert explorer.button("Record a run").is_disabled()
+    assert why in explorer.find(".timeline").inner_text()
+    assert len(explorer.sent()) == asked
+    explorer.tab("Steps")
+    explorer.press("j")
+    assert explorer.find(".diff .l").count() > 0
