@@ -28,7 +28,9 @@ KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
 EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.plan.json", "run_ttnn.py")
 
 
-Precision = Literal["full", "block_float", "low_fidelity"]
+# What may be asked of an output's numbers: that they are the reference's (`exact`), as close as its dtype (`full`) or
+# what they passed through on their way lets them be, or less than bfloat16.
+Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity"]
 Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
 Mode = Literal["global", "local_shard"]
 
@@ -429,13 +431,26 @@ class Plan:
     @property
     def precisions(self) -> tuple[Precision, ...]:
         """What may be asked of each output, in parameter order: less than bfloat16 has where options or its format say
-        so."""
+        so, all where tiles are only moved. Of float32 it is what has passed a compute kernel in fewer bits."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
         low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
+        stored = [one for one in self.buffers if one.consumer == "writer"]
+        moved = bool(stored) and all(one.producer == "reader" for one in stored)
+        narrow: Precision = "full"
+        for one in self.buffers:
+            if one.consumer == "compute" and one.data_format != "Float32" and one.producer == "compute":
+                narrow = "bfloat16"
+            elif one.consumer == "compute" and one.data_format == "Float32" and not one.unpack_to_dest:
+                narrow = "tf32" if narrow == "full" else narrow
         outputs = [one for one in sorted(self.layouts, key=lambda one: one.position) if one.role != "input"]
         return tuple(
-            "low_fidelity" if low else "block_float" if one.data_format == BLOCK_FLOAT else "full" for one in outputs
-        )
+            "block_float" if one.data_format == BLOCK_FLOAT and not low
+            else "exact" if moved
+            else "low_fidelity" if low
+            else narrow if one.data_format == "Float32"
+            else "full"
+            for one in outputs
+        )  # fmt: skip
 
     def replace(self, **changes: Any) -> Plan:
         """This plan with some fields changed."""

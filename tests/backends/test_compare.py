@@ -92,6 +92,91 @@ def test_a_constant_that_is_rounded_in_different_ways_passes() -> None:
     assert not compare([wider[0]], [wider[1]]).passed
 
 
+def alike(spread: float, dtype: Any = BF16) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that differ by a share of their size, unrounded, and as a chip that cuts instead of rounding has them."""
+    values = 1500.0 * (1 + spread * np.random.default_rng(4).standard_normal((96, 128)))
+    cut = values.astype(np.float32)
+    if dtype is BF16:
+        cut = (cut.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return values.astype(dtype), cut.astype(dtype)
+
+
+@pytest.mark.parametrize("spread", [0.03, 0.01, 0.006])
+def test_right_results_that_differ_little_pass(spread: float) -> None:
+    """Rounding leaves no correlation of them; then each element is judged, and the message says so."""
+    want, got = alike(spread)
+    result = compare([got], [want])
+    assert result.passed, result.message
+    assert result.pcc < 0.9999
+    assert re.search(
+        r"; the values differ too little for a correlation, so each was judged: the largest error is 1.00 last places "
+        r"\(bound 2\), the mean of a row or column of a tile 0.\d\d \(bound 1.25\)$", result.message
+    )  # fmt: skip
+    for little in (0.003, 0.001, 0.0001):
+        want, got = alike(little)
+        assert compare([got], [want]).passed
+
+
+def shifted_row(values: np.ndarray) -> None:
+    values[40] = values[41].copy()
+
+
+def shifted_column(values: np.ndarray) -> None:
+    values[:32, 70] = values[:32, 71].copy()
+
+
+def swapped_tiles(values: np.ndarray) -> None:
+    first = values[:32, :32].copy()
+    values[:32, :32] = values[32:64, 32:64]
+    values[32:64, 32:64] = first
+
+
+def transposed_tile(values: np.ndarray) -> None:
+    values[64:, 96:] = values[64:, 96:].T.copy()
+
+
+def scaled_tile(values: np.ndarray) -> None:
+    values[:32, 32:64] = (values[:32, 32:64].astype(np.float32) * 1.008).astype(values.dtype)
+
+
+def one_element(values: np.ndarray) -> None:
+    values[3, 5] = values[3, 5].astype(np.float32) * 1.025
+
+
+@pytest.mark.parametrize("spread", [0.004, 0.005, 0.01])
+@pytest.mark.parametrize(
+    "fault", [shifted_row, shifted_column, swapped_tiles, transposed_tile, scaled_tile, one_element]
+)
+def test_small_faults_among_numbers_that_differ_little_are_found(fault: Any, spread: float) -> None:
+    """Though the error is within the bound for the whole output, and a correlation says nothing."""
+    want, got = alike(spread)
+    fault(got)
+    result = compare([got], [want])
+    assert not result.passed
+    assert result.message.startswith("output 0 differs: PCC 0.")
+    assert "no rounding explains it" in result.message or result.max_rel_error > 0.02
+
+
+def test_what_float32_passed_through_is_what_it_may_lose() -> None:
+    want, _ = alike(1e-4, np.float32)
+    cut = (want.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    assert compare([cut], [want], ["tf32"]).passed
+    assert compare([cut], [want], ["bfloat16"]).passed
+    assert not compare([cut], [want], ["full"]).passed
+    assert not compare([want.astype(BF16).astype(np.float32)], [want], ["tf32"]).passed
+
+
+def test_what_is_only_moved_is_exact() -> None:
+    want = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    got = want.copy()
+    assert compare([got], [want], ["exact"]).passed
+    got[40, 3] = np.nextafter(got[40, 3], np.float32(9))
+    result = compare([got], [want], ["exact"])
+    assert not result.passed
+    assert "(wanted PCC >= 0.9999, max error <= 0)" in result.message
+    assert compare([got], [want]).passed
+
+
 def test_a_proportional_result_fails_although_its_pcc_is_1() -> None:
     want = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
     result = compare([want * 1.1], [want])

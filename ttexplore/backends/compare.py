@@ -28,7 +28,15 @@ MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint
 # time, on top of what bfloat16 does.
 COARSE_BOUNDS: dict[Precision, tuple[float, float]] = {"low_fidelity": (0.999, 0.08), "block_float": (0.9998, 0.03)}
 
-# A reference whose numbers differ by no more last places than these is a constant, rounded in different ways.
+# Numbers that differ little among each other have no correlation left once they are rounded: then each element is
+# judged. What rounding explains of one is this unit, relative to the power of two below it: the last place of bfloat16,
+# eight of float32 for its functions, two operands that were cut to TF32, a product of LoFi, a group of Bfp8_b.
+_UNITS: dict[Precision, float] = {"tf32": 2**-9, "bfloat16": 2**-7, "low_fidelity": 2**-4, "block_float": 2**-6}
+# Each element may be wrong by so many units, and the root of the mean square of the errors in the 32 elements of a row
+# or a column of a tile may be so many: where one side cuts and the other rounds, about half of them are wrong by one.
+_ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25
+
+# Two sides whose numbers differ by no more last places than these are constants, rounded in different ways.
 _CONSTANT_ULP = 4
 
 # The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
@@ -50,8 +58,8 @@ class TileError:
 class Comparison:
     """How close outputs are to their references; of several outputs the worst of each measure.
 
-    `pcc` is Pearson's correlation coefficient of the elements; where one side is constant, or the reference but for its
-    last places, it is 1 if all elements are within the bound, else 0. `max_rel_error` is the largest absolute error
+    `pcc` is Pearson's correlation coefficient of the elements; where one side is constant, or both but for their last
+    places, it is 1 if all elements are within the bound, else 0. `max_rel_error` is the largest absolute error
     divided by the largest absolute reference value (by 1 where the reference is all zero), infinite where an element is
     not finite and its reference is. `max_ulp` is the largest error in units of the output dtype's last place at the
     reference value, taken no finer than at 1/256 of the largest reference value, so that cancellation near zero does
@@ -126,10 +134,10 @@ def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
 def compare(outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = ()) -> Comparison:
     """Compares each output with its reference (any float dtype or integers, same shapes).
 
-    Passed: every output is finite where its reference is (and infinite or NaN where that is), its PCC is at least
-    0.9999, and its largest error relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or
-    0 (integers); numbers of less precision, as `precisions` says for each output, have COARSE_BOUNDS. Raises ValueError
-    for differing shapes.
+    Passed: every output is finite where its reference is (and infinite or NaN where that is), its largest error
+    relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or 0 (integers, and what was only
+    moved), and its PCC is at least 0.9999, or each of its elements is within what rounding explains; numbers of less
+    precision, as `precisions` says for each output, have COARSE_BOUNDS. Raises ValueError for differing shapes.
     """
     if len(outputs) != len(references):
         raise ValueError(f"{len(outputs)} outputs to compare with {len(references)} references")
@@ -176,6 +184,8 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     least_pcc = MINIMUM_PCC
     if precision in COARSE_BOUNDS and bound:
         least_pcc, bound = COARSE_BOUNDS[precision]
+    if precision == "exact":
+        bound = 0.0
     if want.size == 0:
         return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
     error = _errors(got, want)
@@ -194,17 +204,48 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     pcc = _pcc(got.ravel(), want.ravel(), output.dtype, within=relative <= bound)
     place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
     tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()))
-    passed = not broken and pcc >= least_pcc and relative <= bound
+    passed = not broken and relative <= bound
+    judged = ""
+    if passed and pcc < least_pcc:
+        passed, judged = _explained(ulps, _unit(precision, output.dtype))
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
         told = ", ".join(f"{count:,} of {error.size:,} elements are {what}" for count, what in faults if count)
         message = f"output {number} differs: {told}; {message}"
     elif not passed:
-        message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g})"
+        message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g}){judged}"
+    elif judged:
+        message += judged
     if not passed:
         message += f"; worst tile {tile.index}"
     return Comparison(passed, pcc, relative, ulp, tile, message, _histogram(ulps))
+
+
+def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
+    """What rounding explains of an error, in last places."""
+    own = 1.0 if dtype == np.dtype(ml_dtypes.bfloat16) else 8.0
+    return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
+
+
+def _explained(ulps: NDArray[np.float64], unit: float) -> tuple[bool, str]:
+    """Whether rounding explains the errors of all elements, given in last places, and how this was judged."""
+    squares = np.square(ulps / unit)
+    squares = squares.reshape((*squares.shape[:-2], *(1, 1, *squares.shape)[-2:]))
+    strips = [0.0]
+    for axis, size in ((-1, TILE_COLUMNS), (-2, TILE_ROWS)):
+        starts = np.arange(0, squares.shape[axis], size)
+        lengths = np.minimum(starts + size, squares.shape[axis]) - starts
+        lengths = lengths if axis == -1 else lengths[:, None]
+        strips.append(float(np.sqrt((np.add.reduceat(squares, starts, axis=axis) / lengths).max())))
+    worst, strip = float(np.sqrt(squares.max())), max(strips)
+    places = f"{unit:g} last places" if unit != 1 else "last places"
+    right = worst <= _ELEMENT_UNITS and strip <= _STRIP_UNITS
+    why = "the values differ too little for a correlation, so each was judged" if right else "no rounding explains it"
+    return right, (
+        f"; {why}: the largest error is {worst:.2f} {places} (bound {_ELEMENT_UNITS:g}), the mean of a row or column "
+        f"of a tile {strip:.2f} (bound {_STRIP_UNITS:g})"
+    )
 
 
 def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], dtype: np.dtype[Any], *, within: bool) -> float:
@@ -218,7 +259,8 @@ def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], dtype: np.dtype[An
     norm = float(np.sqrt(np.dot(got, got) * np.dot(want, want)))
     tiny = np.finfo(np.float64).eps * largest**2 * got.size
     last_places = _CONSTANT_ULP * 2.0 ** -_mantissa_bits(dtype) * max(-lowest, highest)
-    if norm <= tiny or (within and highest - lowest <= last_places):  # a constant has no correlation
+    constant = within and highest - lowest <= last_places and float(got.max() - got.min()) <= last_places
+    if norm <= tiny or constant:  # a constant has no correlation
         return 1.0 if within else 0.0
     return float(np.clip(np.dot(got, want) / norm, -1.0, 1.0))
 
