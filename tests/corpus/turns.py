@@ -115,6 +115,21 @@ def turns_in_turns(columns: int = 64) -> Any:
     return kernel
 
 
+def window(length: tuple[Length, Length]) -> Any:
+    """The last block of a window whose ends are minima, maxima, choices and bits of the block index."""
+    start, end = length
+
+    @T.prim_func
+    def kernel(A: T.Tensor((160, 64), "float32"), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            for k in T.serial(start(bx), end(bx)):
+                T.copy(A[k * 32, 0], a)
+            T.copy(a, C[bx * 32, 0])
+
+    return kernel
+
+
 UP_TO = (lambda bx: 0, lambda bx: bx)
 UP_TO_AND_WITH = (lambda bx: 0, lambda bx: bx + 1)
 FROM = (lambda bx: bx, lambda bx: 3)
@@ -130,6 +145,8 @@ TURNS = (
     Case("turns_from", lambda: triangle(FROM, 256, factor=True, after=True), {"cores": (1, 1)}),
     Case("turns_last_load", lambda: last_load(lambda bx: 3)),
     Case("turns_last_load_none", lambda: last_load(lambda bx: bx, 256, changed=True, first=7.0), on_chip=False),
+    Case("turns_of_window", lambda: window((lambda bx: T.max(bx - 2, 0), lambda bx: bx + 1)), {"cores": (1, 1)}),
+    Case("turns_chosen", lambda: window((lambda bx: 0, lambda bx: T.if_then_else(bx > 1, 3, 1))), on_chip=False),
     Case("turns_stored", stored_in_turns, {"cores": (1, 1)}),
     Case("turns_in_turns", turns_in_turns, {"cores": (1, 1)}),
     Case("turns_in_turns_wide", lambda: turns_in_turns(256), on_chip=False),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
-from tests.corpus.turns import FROM, UP_TO, UP_TO_AND_WITH, last_load, stored_in_turns, triangle, turns_in_turns
+import ttexplore.language as T
+from tests.corpus.turns import FROM, UP_TO, UP_TO_AND_WITH, last_load, stored_in_turns, triangle, turns_in_turns, window
 from ttexplore.errors import KernelError
 
 Numbers = np.ndarray[Any, Any]
@@ -79,6 +80,26 @@ def test_turns_in_turns(columns: int) -> None:
         return np.concatenate(blocks)
 
     held(turns_in_turns(columns), expected)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "last"),
+    [
+        (lambda bx: T.max(bx - 2, 0), lambda bx: bx + 1, lambda bx: bx),
+        (lambda bx: T.max(bx - 1, 0), lambda bx: T.min(bx + 2, 4), lambda bx: min(bx + 1, 3)),
+        (lambda bx: 0, lambda bx: T.if_then_else(bx > 1, 3, 1), lambda bx: 2 if bx > 1 else 0),
+        (lambda bx: 0, lambda bx: T.clamp(bx, 1, 2), lambda bx: min(max(bx, 1), 2) - 1),
+        (lambda bx: 0, lambda bx: (bx & 1) + 1, lambda bx: bx & 1),
+        (lambda bx: 0, lambda bx: (bx ^ 1) + 1, lambda bx: bx ^ 1),
+        (lambda bx: bx // 2, lambda bx: bx // 2 + 2, lambda bx: bx // 2 + 1),
+        (lambda bx: 0, lambda bx: T.ceildiv(bx * 48 + 32, 64), lambda bx: -(-(bx * 48 + 32) // 64) - 1),
+    ],
+)
+def test_loops_that_surely_come_to_a_turn(start: Any, end: Any, last: Callable[[int], int]) -> None:
+    def expected(a: Numbers) -> Numbers:
+        return np.concatenate([a[last(block) * 32 : last(block) * 32 + 32] for block in range(4)])
+
+    held(window((start, end)), expected)
 
 
 def test_what_no_turn_writes_is_not_read() -> None:

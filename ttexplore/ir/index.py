@@ -310,13 +310,22 @@ def always(e: Expression, known: Mapping[Any, Range]) -> bool:
     used = variables(e)
     if not used <= known.keys():
         return False
-    if decided(e, known):
+    if decided(e, known) or _always_by_sides(e, known):
         return True
     ranges = {one: (int(np.min(known[one][0])), int(np.max(known[one][1]))) for one in used}
     if prod(high - low + 1 for low, high in ranges.values()) > _TRIED:
         return False
     axes = np.ix_(*(np.arange(low, high + 1) for low, high in ranges.values()))
     return bool(decided(e, {one: (values, values) for one, values in zip(ranges, axes, strict=True)}))
+
+
+def _always_by_sides(e: Expression, known: Mapping[Any, Range]) -> bool:
+    match e:
+        case (">=" | ">" as symbol, a, b) | ("<=" | "<" as symbol, b, a):
+            found = close_range(("-", a, b), known)
+            return found is not None and bool(np.all(found[0] >= (1 if symbol in "<>" else 0)))
+        case _:
+            return False
 
 
 def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
@@ -344,6 +353,64 @@ def affine(e: Expression) -> dict[Variable | None, int] | None:
         return {one: factor * scale.get(None, 0) for one, factor in terms.items()} if scale.keys() <= {None} else None
     sign = 1 if e[0] == "+" else -1
     return {one: left.get(one, 0) + sign * right.get(one, 0) for one in left.keys() | right.keys()}
+
+
+def canonical(e: Expression) -> Expression:
+    """A sum in one of the ways to write it: functions simplify what they have in common apart."""
+    terms = {part: factor for part, factor in _terms(e).items() if factor}
+    made: Expression = terms.pop(1, 0)
+    for part in sorted(terms, key=str):
+        one = part if terms[part] == 1 else ("*", part, terms[part])
+        made = one if made == 0 else ("+", made, one)
+    return made
+
+
+def _terms(e: Expression) -> dict[Expression, int]:
+    """The factor of each part of a sum, that of 1 for its constant."""
+    if isinstance(e, int):
+        return {1: e}
+    if isinstance(e, tuple) and e[0] in ("+", "-"):
+        left, right = _terms(e[1]), _terms(e[2])
+        sign = 1 if e[0] == "+" else -1
+        return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+    if isinstance(e, tuple) and e[0] == "*" and any(isinstance(part, int) for part in e[1:]):
+        scale, rest = (e[1], e[2]) if isinstance(e[1], int) else (e[2], e[1])
+        return {part: factor * scale for part, factor in _terms(rest).items()}
+    return {e: 1}
+
+
+def close_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
+    """As :func:`value_range`, closer for sums with a minimum, a maximum or a choice in them: each of its sides is
+    looked at alone, so that what the sum takes away elsewhere cancels: n - max(n - 2, 0) is at least min(2, n)."""
+    found = value_range(e, known)
+    sides = _sides(e)
+    if found is None or len(sides) == 1:
+        return found
+    ranges = [value_range(canonical(side), known) for side in sides]
+    if any(one is None for one in ranges):
+        return found
+    low = _least(*(one[0] for one in ranges if one is not None))
+    high = _most(*(one[1] for one in ranges if one is not None))
+    return _most(found[0], low), _least(found[1], high)
+
+
+# An expression has more sides than this only where nobody reads it any more.
+_MOST_SIDES = 16
+
+
+def _sides(e: Expression) -> list[Expression]:
+    """Sums without minima, maxima and choices, of which an expression is one or the other; itself where they are too
+    many, or where it is no sum."""
+    if not isinstance(e, tuple):
+        return [e]
+    match e:
+        case ("min" | "max", a, b) | ("select", _, a, b):
+            made = [*_sides(a), *_sides(b)]
+        case ("+" | "-" | "*" as symbol, a, b):
+            made = [(symbol, one, other) for one in _sides(a) for other in _sides(b)]
+        case _:
+            return [e]
+    return made if len(made) <= _MOST_SIDES else [e]
 
 
 def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> dict[Any, Range]:

@@ -18,6 +18,7 @@ from ttexplore.ir.index import (
     Range,
     Variable,
     affine,
+    canonical,
     decided,
     narrowed,
     placed,
@@ -39,6 +40,7 @@ from ttexplore.passes.verify.skeleton import (
     calls,
     core_ranges,
     kernel_name,
+    may_be_empty,
 )  # fmt: skip
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
@@ -195,37 +197,13 @@ def _times(
     factors: list[Factor] = []
     for loop in loops:
         if loop.turns is None:
-            factors.append(("turns", _canonical(placed(loop.extent, bound))))
+            factors.append(("turns", canonical(placed(loop.extent, bound))))
         else:
             number *= loop.turns
     if decidable:
         involved = sorted(set[Variable]().union(*map(variables, decidable)), key=lambda v: v.number)
         number *= _share(decidable, [(one, constant[one]) for one in involved])
     return tuple(sorted([*factors, *open_tests], key=str)), number
-
-
-def _canonical(e: Expression) -> Expression:
-    """A sum in one of the ways to write it: kernels simplify the lengths of their loops apart."""
-    terms = {part: factor for part, factor in _terms(e).items() if factor}
-    made: Expression = terms.pop(1, 0)
-    for part in sorted(terms, key=str):
-        one = part if terms[part] == 1 else ("*", part, terms[part])
-        made = one if made == 0 else ("+", made, one)
-    return made
-
-
-def _terms(e: Expression) -> dict[Expression, int]:
-    """The factor of each part of a sum, that of 1 for its constant."""
-    if isinstance(e, int):
-        return {1: e}
-    if isinstance(e, tuple) and e[0] in ("+", "-"):
-        left, right = _terms(e[1]), _terms(e[2])
-        sign = 1 if e[0] == "+" else -1
-        return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
-    if isinstance(e, tuple) and e[0] == "*" and any(isinstance(part, int) for part in e[1:]):
-        scale, rest = (e[1], e[2]) if isinstance(e[1], int) else (e[2], e[1])
-        return {part: factor * scale for part, factor in _terms(rest).items()}
-    return {e: 1}
 
 
 def _share(tests: list[Expression], loops: list[tuple[Variable, Loop]]) -> Fraction:
@@ -380,7 +358,7 @@ class _Protocol(Walk):
     def open_loop(self, loop: Loop) -> None:
         """A loop whose length differs by core or work item: no turn, where that can be, the first, and later ones."""
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
-        turns = (0, None) if extent is None else (int(extent[0]), int(extent[1]))
+        turns = (0 if may_be_empty(loop, self.known, self.bound) else 1, None if extent is None else int(extent[1]))
         before = self.snapshot()
         if loop.variable in loop.tested and isinstance(loop.low, int):
             self.known[loop.variable] = (loop.low, loop.low)

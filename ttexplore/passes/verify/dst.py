@@ -7,8 +7,18 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Range, always, decided, show, value_range, variables
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls, core_ranges
+from ttexplore.ir.index import Expression, Range, Variable, decided, show, value_range, variables
+from ttexplore.passes.verify.skeleton import (
+    Bind,
+    Branch,
+    Call,
+    Loop,
+    Skeleton,
+    Walk,
+    calls,
+    core_ranges,
+    may_be_empty,
+)  # fmt: skip
 from ttexplore.plan import ComputeConfig, Plan
 
 _STEPS = {
@@ -48,9 +58,11 @@ class _Dst(Walk):
         self.written = frozenset[int]()
         self.touched = frozenset[int]()
         self.known = known
+        self.bound: dict[Variable, Expression] = {}
         self.indexed = {v for call in calls(skeleton.body) for name in call.dst for v in variables(call.values[name])}
 
     def bind(self, bind: Bind) -> None:
+        self.bound[bind.variable] = bind.value
         found = value_range(bind.value, self.known)
         if found is not None:
             self.known[bind.variable] = found
@@ -73,7 +85,7 @@ class _Dst(Walk):
                     hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
-        if not always((">=", loop.extent, 1), self.known):
+        if may_be_empty(loop, self.known, self.bound):
             # Without a turn nothing is written.
             self.written &= written
 

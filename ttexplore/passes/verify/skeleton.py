@@ -14,7 +14,17 @@ from tvm import tirx
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
-from ttexplore.ir.index import ANY_ITEM, Expression, Range, Variable, convert, placed, value_range, variables
+from ttexplore.ir.index import (
+    ANY_ITEM,
+    Expression,
+    Range,
+    Variable,
+    always,
+    convert,
+    placed,
+    value_range,
+    variables,
+)  # fmt: skip
 from ttexplore.ops import OPS
 from ttexplore.ops.op import Op, Operand
 from ttexplore.plan import SIZE_PREFIX, Plan
@@ -319,3 +329,9 @@ def core_ranges(plan: Plan) -> dict[Any, Range]:
     if listed := [item for core in cores for item in core.listed]:
         found[ANY_ITEM] = (min(listed), max(listed))
     return found
+
+
+def may_be_empty(loop: Loop, known: Mapping[Any, Range], bound: Mapping[Variable, Expression]) -> bool:
+    """Whether a loop may make no turn, as far as ranges and what names stand for tell."""
+    lengths = (loop.extent, placed(loop.extent, bound))
+    return not any(always((">=", one, 1), known) for one in lengths)
