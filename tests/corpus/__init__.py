@@ -10,6 +10,7 @@ from tests.corpus.case import Case
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.gemms import GEMMS
+from tests.corpus.names import NAMES
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
@@ -18,7 +19,7 @@ from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, t
 from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
-    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS, *NAMES
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

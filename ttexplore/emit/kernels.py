@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,14 +32,21 @@ _DATAFLOW_HEADERS = (
 
 # C++ keywords and names of the SDK and of our own text that a kernel's variable must not take.
 _RESERVED_WORDS = """
-    alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete do
-    double else enum explicit export extern false float for friend goto if inline int long mutable namespace new not
-    operator or private protected public register return short signed sizeof static struct switch template this throw
-    true try typedef typeid typename union unsigned using virtual void volatile while xor noc kernel_main dst
-    uint32_t uint16_t uint8_t int32_t TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK
+    alignas alignof and and_eq asm assert auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
+    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast std struct switch template
+    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq noc kernel_main dst uint64_t int64_t uint32_t uint16_t uint8_t int32_t int16_t int8_t size_t
+    TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK ALWI NULL NAN INFINITY
     APPROX CB my_x my_y main float_bits write_index_tile floor_div floor_mod lesser greater INT32_MIN
+    get_arg_val get_common_arg_val get_compile_time_arg_val next_compile_time_args_offset
 """
-_RESERVED = frozenset(_RESERVED_WORDS.split())
+_OPERATION_WORDS = " ".join(
+    text for known in OPS.values() for text in (known.name, known.cpp, known.init, known.uninit, *known.defines)
+)
+_RESERVED = frozenset([*_RESERVED_WORDS.split(), *re.findall(r"[A-Za-z_]\w*", re.sub(r"{\w*}", " ", _OPERATION_WORDS))])
 
 
 @dataclass(frozen=True)

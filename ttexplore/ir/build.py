@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, to_expr
+from ttexplore.ir.adapter import call, set_span, to_expr
 from ttexplore.ops import OPS
 
 
@@ -72,7 +72,11 @@ def when(test: Any, body: Sequence[Any], span: Any = None, *, otherwise: Sequenc
 
 def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: Any = None) -> Any:
     """The statement that allocates a new buffer; the buffer is its `.buffer`."""
-    return tirx.AllocBuffer(tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span), {}, span)
+    made = tirx.AllocBuffer(tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span), {})
+    if span is not None:
+        # The constructor takes no span of several places, as in a macro.
+        set_span(made, span)
+    return made
 
 
 def with_function_body(function: Any, body: Sequence[Any], parameters: Sequence[Any] | None = None) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
+from ttexplore.ir.build import allocation
 from ttexplore.ir.names import unused_name
 from ttexplore.language.dtypes import dtype_name, held, integer_range
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
@@ -106,8 +108,9 @@ class Allocation:
     def make(self, builder: Builder, name: str) -> Any:
         span = builder.tvm_span()
         name = builder.unused(name)
-        buffer = tirx.decl_buffer(list(self.shape), self.dtype, name=name, scope=self.scope, span=span)
-        builder.emit(tirx.AllocBuffer(buffer, {}, span))
+        statement = allocation(name, self.shape, self.dtype, self.scope, span)
+        builder.emit(statement)
+        buffer = statement.buffer
         if self.initial is not None:
             builder.store(buffer, (0,), self.initial)
         return buffer
@@ -228,6 +231,14 @@ class Builder:
         load = tirx.BufferLoad(buffer, places)
         self.reads.add(load, self.frames[-1])
         return load
+
+    def named_values(self) -> sym.Analyzer:
+        """What knows the integers that the kernel's names stand for here."""
+        known = sym.Analyzer()
+        for one in itertools.chain(*self.frames):
+            if isinstance(one, tirx.Bind) and "int" in str(one.var.ty.dtype):
+                known.bind(one.var, one.value)
+        return known
 
     @contextlib.contextmanager
     def frame(self, finish: Callable[[Any], Any]) -> Generator[None]:

@@ -89,8 +89,12 @@ def _difference(high: Any, low: Any, name: str) -> Any:
     if isinstance(high, int) and isinstance(low, int):
         return high - low
     what = f"a bound of a region of {name}"
-    length = sym.Analyzer().simplify(element(high, what) - element(low, what))
-    return int(length.value) if isinstance(length, tirx.IntImm) else length
+    length = element(high, what) - element(low, what)
+    for analyzer in (sym.Analyzer(), current(what).named_values()):
+        simple = analyzer.simplify(length)
+        if isinstance(simple, tirx.IntImm):
+            return int(simple.value)
+    return simple
 
 
 def extents(value: Any) -> list[int]:

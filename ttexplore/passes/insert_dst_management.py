@@ -124,7 +124,7 @@ class _Management:
         self.plan, self.target, self.compute = plan, target, plan.compute
         self.epilogue, self.subblock = epilogue, subblock
         self.capacity, self.room = plan.compute.dst_tiles, room
-        self.spills = SpillBuffers({buffer.name for buffer in plan.buffers})
+        self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)})
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation("dst", (self.capacity, 32, 32), dtype, "tt.dst")
         self.dst = self.dst_allocation.buffer

@@ -52,6 +52,7 @@ def with_masks(function: Any, loads: Mapping[Any, BlockRegion]) -> tuple[Any, tu
     allocated: dict[Any, list[Any]] = {}
     notes: list[str] = []
     names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
+    names |= {str(parameter.name) for parameter in function.params}
     for web in facts.webs:
         found, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:

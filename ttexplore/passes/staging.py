@@ -87,12 +87,13 @@ class StagingBuffer:
 
 @dataclass
 class Staging:
-    """All staging buffers, and what each statement is to use.
+    """All staging buffers, and what each statement is to use. `tensors` are names that no buffer may take.
 
     `reads` and `writes` map (statement, original buffer) to the name of the buffer to use instead; `before` and
     `after` list the tile copies (source, target, transpose) to insert around a statement.
     """
 
+    tensors: frozenset[str]
     buffers: dict[str, StagingBuffer] = field(default_factory=dict[str, StagingBuffer])
     reads: dict[tuple[Any, Any, str], str] = field(default_factory=dict[tuple[Any, Any, str], str])
     writes: dict[tuple[Any, Any], str] = field(default_factory=dict[tuple[Any, Any], str])
@@ -100,7 +101,7 @@ class Staging:
     after: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
 
     def add(self, name: str, **facts: Any) -> str:
-        unique = unused_name(name, self.buffers)
+        unique = unused_name(name, self.buffers.keys() | self.tensors)
         self.buffers[unique] = StagingBuffer(unique, **facts)
         return unique
 
@@ -140,7 +141,7 @@ def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayo
 
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
-    staging = Staging()
+    staging = Staging(frozenset(layout.name for layout in layouts))
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipelines(function), _loops_around(function)

@@ -28,7 +28,7 @@ class TileStorage:
         self.made: list[Any] = []
         self.prologue: list[Any] = []
         self.extra: list[CircularBuffer] = []
-        self.names: set[str] = set()
+        self.names = {layout.name for layout in plan.layouts}
         self.orders: dict[str, str] = {buffer.name: buffer.tile_order for buffer in plan.buffers}
         self.constants: dict[str, Any] = {}
 
