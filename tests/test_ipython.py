@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from traitlets.config import Config
 
 import ttexplore as ttx
+import ttexplore.language
+import ttexplore.tenstorrent
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
 from ttexplore.explored import edited_listing
@@ -312,3 +315,87 @@ def test_the_lines_of_an_edited_kernel(shell: Any) -> None:
     listing = shell.user_ns["ex"].files["reader.cpp"]
     edited = edited_listing(listing, "// one \f two\n" + listing.text)
     assert [line.origins for line in edited.lines] == [(), *(line.origins for line in listing.lines)]
+
+
+PASTED = """import tilelang
+import tilelang.language as T
+from tilelang import language as T_again
+from tilelang.profiler import do_bench
+import tilelang.tenstorrent as tt
+import tilelang.math
+
+@tilelang.jit(out_idx=[-1], pass_configs={tilelang.PassConfigKey.TL_DISABLE_TMA_LOWER: True})
+def scaled(M, N, block=32, dtype=T.float32):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+            a = T.alloc_shared((block, block), dtype)
+            T.copy(A[by * block, bx * block], a)
+            for i, j in T.Parallel(block, block):
+                a[i, j] = a[i, j] * tilelang.math.next_power_of_2(3)
+            T.copy(a, B[by * block, bx * block])
+    return main
+"""
+
+
+@pytest.fixture
+def without_tilelang() -> Iterator[None]:
+    """No cell of another test has left TileLang's name or its finder behind."""
+
+    def clean() -> None:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tilelang"]:
+            del sys.modules[name]
+
+    clean()
+    finders = list(sys.meta_path)
+    yield
+    clean()
+    sys.meta_path[:] = finders
+
+
+@pytest.mark.usefixtures("without_tilelang")
+def test_pasted_code_in_a_cell(shell: Any) -> None:
+    run(shell, PASTED)
+    run(shell, "import ttexplore\nex = ttexplore.explore(scaled, M=64, N=64)\nrun = ex.run(backend='interpreter')")
+    names = shell.user_ns
+    assert names["T"] is names["T_again"] is ttexplore.language
+    assert names["tt"] is names["tilelang"].tenstorrent is ttexplore.tenstorrent
+    assert names["ex"].check()
+    assert (names["run"].outputs[0] == names["ex"].inputs()[0] * 4).all()
+    assert names["ex"].kernel.file.startswith("cell ")
+    run(shell, "import tilelang\nfrom tilelang.language import Kernel\nmod = tilelang.tt.run_pipeline(scaled(64, 64))")
+    assert names["mod"].steps == 15
+
+
+@pytest.mark.usefixtures("without_tilelang")
+def test_pasted_code_below_the_magic(shell: Any) -> None:
+    """With what TileLang's files import beside it, which only stands in for as long as the cell runs."""
+    cell = "%%ttexplore scaled M=64 N=64 --check\nimport einops\nimport triton.language as tl\n" + PASTED
+    exploration, check = run(shell, cell)
+    assert isinstance(exploration, Exploration)
+    assert check
+    assert "einops" not in sys.modules
+    assert "triton" not in sys.modules
+
+
+@pytest.mark.usefixtures("without_tilelang")
+def test_only_tilelang_is_there_in_other_cells(shell: Any) -> None:
+    for name in ("einops", "tilelangs"):
+        result = shell.run_cell(f"import {name}")
+        assert isinstance(result.error_in_exec, ModuleNotFoundError)
+    result = shell.run_cell("from tilelang.tenstorrent import apply_tt_default")
+    assert isinstance(result.error_in_exec, ImportError)
+    result = shell.run_cell("import tilelang\ntilelang.tenstorrent.apply_tt_default")
+    assert "did you mean apply_tt_defaults?" in str(result.error_in_exec)
+
+
+@pytest.mark.usefixtures("without_tilelang")
+def test_an_installed_tilelang_is_found_first(shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "tilelang"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("class PrimFunc:\n    pass\nkernel = PrimFunc()\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    run(shell, "import tilelang\nkernel = tilelang.kernel")
+    assert shell.user_ns["tilelang"].__file__ == str(package / "__init__.py")
+    with pytest.raises(UsageError, match="PrimFunc is a kernel of the TileLang or TVM that is installed"):
+        ttx.explore(shell.user_ns["kernel"])

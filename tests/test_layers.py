@@ -35,8 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "freezing": {"errors", "files"},
     "watching": {"widget"},
     "explored": {
-        "record", "errors", "target", "plan", "given", "ops", "inputs", "backends", "views", "files", "archive",
-        "results", "widget", "watching",
+        "record", "errors", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views", "files",
+        "archive", "results", "widget", "watching",
     },
     "saved": {"record", "errors", "target", "plan", "given", "inputs", "backends", "archive", "results", "explored"},
     "exploration": {
@@ -44,8 +44,10 @@ ALLOWED: dict[str, set[str]] = {
         "backends", "archive", "results", "explored",
     },
     "tenstorrent": {
-        "record", "errors", "target", "plan", "layout_request", "options", "ir", "language", "passes", "emit", "files",
+        "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",
+        "emit", "files", "views", "exploration",
     },
+    "pass_names": set(),
     "pasting": {"language"},
     "doctor": {"record", "errors", "target", "backends"},
     "verification_kernel": {"language"},
@@ -60,8 +62,8 @@ ALLOWED: dict[str, set[str]] = {
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "record", "diagnostics", "errors", "given", "layout_request", "options", "target", "plan", "ops", "inputs",
-    "views", "backends", "files", "archive", "results", "explored", "saved", "widget", "watching",
+    "record", "diagnostics", "errors", "given", "layout_request", "options", "target", "pass_names", "plan", "ops",
+    "inputs", "views", "backends", "files", "archive", "results", "explored", "saved", "widget", "watching",
 }  # fmt: skip
 
 

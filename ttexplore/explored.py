@@ -30,6 +30,7 @@ from ttexplore.given import dictionary, named, path, plain, seconds, whole, whol
 from ttexplore.given import text as text_of
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
+from ttexplore.pass_names import pass_name
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace, lines_of
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
@@ -106,7 +107,8 @@ StepT = TypeVar("StepT", bound=BaseStep)
 
 
 class Steps(Sequence[StepT], Generic[StepT]):
-    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``."""
+    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. The names of TileLang's
+    documents are found, too (:mod:`ttexplore.pass_names`)."""
 
     def __init__(self, steps: Sequence[StepT], pipeline: Sequence[str] = ()) -> None:
         self._steps = tuple(steps)
@@ -130,18 +132,21 @@ class Steps(Sequence[StepT], Generic[StepT]):
         if not isinstance(key, str):
             raise UsageError(f"there is no step {shown(key)}", hint="steps have numbers, names and letters, as B1")
         for step in self._steps:
-            if key in (step.name, step.letter):
+            if key in (step.name, step.letter) or pass_name(key) == step.name:
                 return step
-        if key in self._pipeline:
+        if key in self._pipeline or pass_name(key) in self._pipeline:
             failed = self._steps[-1]
             raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
-        raise UsageError(f"there is no step {shown(key)}", hint=f"steps are {', '.join(s.letter for s in self._steps)}")
+        letters = ", ".join(step.letter for step in self._steps)
+        meant = unknown("step", key, self._names()).hint.partition("? ")
+        hint = f"{meant[0]}? steps are {letters}" if meant[1] else f"steps are {letters}"
+        raise UsageError(f"there is no step {shown(key)}", hint=hint)
 
     def __getattr__(self, name: str) -> StepT:
         # Whatever asks for a private name asks whether this is something else: a NumPy array, a widget.
         if not name.startswith("_"):
             for step in self._steps:
-                if name in (step.name, step.letter):
+                if name in (step.name, step.letter) or pass_name(name) == step.name:
                     return step
         raise AttributeError(f"there is no step {name!r}")
 

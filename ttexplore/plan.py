@@ -348,6 +348,25 @@ class ComputeConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """A T.gemm of the kernel, as C2 lowered it: which blocks it multiplies, and how many tiles each has.
+
+    `a` and `b` are the circular buffers of the factors, `out` is the block that the product is added to: in DST, or in
+    a circular buffer. `rows`, `depth` and `columns` count tiles: `out` has rows x columns of them, and each is a sum of
+    `depth` products of tiles. `transpose_b` says that the tiles of B, and the order of them, are turned on the way.
+    """
+
+    a: str
+    b: str
+    out: str
+    rows: int
+    depth: int
+    columns: int
+    transpose_b: bool = False
+    origin: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """One kernel argument. `source` says where its value comes from:
 
@@ -413,6 +432,7 @@ class Plan:
     partition: Partition | None = None
     graph: TileGraph | None = None
     compute: ComputeConfig | None = None
+    products: tuple[Product, ...] = ()
     signature: tuple[KernelSignature, ...] = ()
     notes: tuple[str, ...] = ()
     annotations: tuple[KernelAnnotation, ...] = ()

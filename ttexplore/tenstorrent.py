@@ -1,51 +1,77 @@
 """The functions by which TileLang's documents lower a kernel for Tenstorrent chips, over this pipeline.
 
-    mod = apply_tt_defaults(gemm)
+    mod = tvm.IRModule.from_expr(gemm)
+    mod = apply_tt_defaults(mod)
     mod = apply_tt_metadata_passes(mod)
-    artifacts = emit_tt_artifacts(run_pipeline(mod))
+    artifacts = emit_tt_artifacts(mod)
 
-A kernel or what one of these functions returned can be given to any of them. To look at each step, execute it and ask
-what if, use `ttexplore.explore`.
+A kernel, a TVM module made of one or what one of these functions returned can be given to any of them. A pass by one of
+the documents' names is such a function, too: ``grid_to_persistent_tt(mod)`` lowers up to and with that pass. What comes
+out shows itself, and ``mod.explore()`` opens it with `ttexplore.explore`, where each step can be read and executed.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ttexplore.emit import emit
 from ttexplore.errors import UsageError
+from ttexplore.exploration import Exploration, explore
 from ttexplore.files import write_files
+from ttexplore.ir.listing import program_listing
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
-from ttexplore.language.kernel import trace
+from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.layout_request import TTShard
 from ttexplore.options import parse_options
+from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.pipeline import PIPELINE, lower, with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
 from ttexplore.target import Target, get_target
+from ttexplore.views.code import code_html
+from ttexplore.views.markup import escape
 
-_DEFAULTS_END = 1
-_METADATA_END = 1 + [step.name for step in PIPELINE].index("layout_aware_work_partition")
+_PASSES = [step.name for step in PIPELINE]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Module:
-    """A kernel on its way: the program, and how many steps of the pipeline it has gone through."""
+    """A kernel on its way: the program, and how many steps of the pipeline it has gone through. `options` are those of
+    the user; `merged` are these and what the kernel's annotations ask for."""
 
+    kernel: TracedKernel
     program: Program
     target: Target
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any]
+    merged: Mapping[str, Any]
     steps: int = 0
 
     @property
     def plan(self) -> Plan:
         return self.program.plan
+
+    def explore(self) -> Exploration:
+        """All steps of this kernel, with the same target and options."""
+        return explore(self.kernel, target=self.target, options=self.options)
+
+    def __repr__(self) -> str:
+        done = f"{self.steps} of {len(PIPELINE)} steps"
+        after = f", after {PIPELINE[self.steps - 1].letter} {_PASSES[self.steps - 1]}" if self.steps else ""
+        return f"<module of {self.kernel.name} for {self.target.name}: {done}{after}>"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n\n{program_listing(self.program)}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{code_html(program_listing(self.program))}"
 
 
 def apply_tt_defaults(
@@ -56,15 +82,24 @@ def apply_tt_defaults(
     `mod` is a T.prim_func or another kernel that needs no arguments; `options` are those of `ttexplore.explore`, and
     win over the kernel's annotations. Raises UsageError for what is no kernel, and what lowering raises.
     """
-    return _through(_module(mod, target, options), _DEFAULTS_END)
+    return _through(_module(mod, target, options), 1)
 
 
-def apply_tt_metadata_passes(mod: Any) -> Module:
+def apply_layout_aware_metadata_passes(mod: Any) -> Module:
     """The kernel with all that is decided before its code changes: layouts, circular buffers, accessors, partition.
 
     Raises what the passes raise, with the kernel's line.
     """
-    return _through(_module(mod), _METADATA_END)
+    return _up_to(mod, "layout_aware_work_partition")
+
+
+def apply_tt_metadata_passes(mod: Any) -> Module:
+    """The kernel as a loop over the work items of a core, over circular buffers: what
+    :func:`apply_layout_aware_metadata_passes` decides, then the two passes that first change the code by it.
+
+    Raises what the passes raise, with the kernel's line.
+    """
+    return _up_to(mod, "lower_shared_to_cb")
 
 
 def run_pipeline(mod: Any) -> Module:
@@ -73,9 +108,14 @@ def run_pipeline(mod: Any) -> Module:
 
 
 def verify_tt_ir(mod: Any) -> Module:
-    """`mod`, if all laws hold that can be checked without running. Raises VerifyError or ResourceError."""
+    """`mod` as it is, if all laws hold that can be checked without running, after each of its steps and of those that
+    it has still to go through: whether it fits the chip is known at the end only.
+
+    Raises VerifyError or ResourceError for a law that does not hold, and what lowering raises.
+    """
     made = _module(mod)
-    verify(made.program, made.target)
+    lowered = run_pipeline(made)
+    verify(lowered.program, lowered.target)
     return made
 
 
@@ -103,17 +143,33 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
     merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))
-    return Module(Program({KERNEL: traced.function}, plan, traced.source), chip, merged)
+    return Module(traced, Program({KERNEL: traced.function}, plan, traced.source), chip, asked, merged)
+
+
+def _up_to(mod: Any, name: str) -> Module:
+    """The module after the pass of this name."""
+    return _through(_module(mod), _PASSES.index(name) + 1)
 
 
 def _through(module: Module, end: int) -> Module:
     """The module after the steps before `end` that it has not gone through yet."""
     program = module.program
-    for applied in lower(program, module.target, module.options, steps=PIPELINE[module.steps : end]):
+    for applied in lower(program, module.target, module.merged, steps=PIPELINE[module.steps : end]):
         if applied.error is not None:
             raise applied.error
         program = applied.after
     return dataclasses.replace(module, program=program, steps=max(end, module.steps))
+
+
+def __getattr__(name: str) -> Any:
+    """A pass by one of the documents' names. Raises AttributeError for other names."""
+    if not name.startswith("_") and pass_name(name) in _PASSES:
+        lowered = functools.partial(_up_to, name=pass_name(name))
+        lowered.__doc__ = f"The kernel after {pass_name(name)}. Raises what the passes raise, with the kernel's line."
+        return lowered
+    close = difflib.get_close_matches(name, [*__all__, *_PASSES, *OLDER], 1)
+    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(__all__)}"
+    raise AttributeError(f"ttexplore.tenstorrent has no {name!r}; {meant}")
 
 
 __all__ = [
@@ -122,6 +178,7 @@ __all__ = [
     "annotate_tt_layout",
     "annotate_tt_schedule",
     "annotate_tt_sharding",
+    "apply_layout_aware_metadata_passes",
     "apply_tt_defaults",
     "apply_tt_metadata_passes",
     "emit_tt_artifacts",

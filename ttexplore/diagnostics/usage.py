@@ -19,6 +19,8 @@ USAGE = (
         "which kernel?", "the cell has no kernel", "{} names no kernel", "there is no file {}", "{} has no kernel {}",
         "{} cannot be read: {}",
         "{} is no kernel but {}", "{} returns {}, not a kernel",
+        "{} is a kernel of the TileLang or TVM that is installed",
+        "the module holds {} functions, of which {} are kernels of this language",
         "{} returns the kernel {}, which takes arguments of its own",
     ),
     diagnostic(

@@ -35,6 +35,10 @@ from ttexplore.record import Listing, Span
 loading_file: ContextVar[bool] = ContextVar("an example file is loading", default=False)
 
 
+# The attribute of a function in a TVM module that holds its TracedKernel.
+_KERNEL_ATTRIBUTE = "ttexplore.kernel"
+
+
 @dataclass(frozen=True)
 class TracedKernel:
     """A kernel as TIR.
@@ -221,6 +225,10 @@ class PrimFunc:
         if isinstance(self._traced, TTExploreError):
             raise self._traced
         return self._traced
+
+    def __tvm_ffi_object__(self) -> Any:
+        """The function for TVM: ``tvm.IRModule.from_expr(kernel)``. It carries what else is known of the kernel."""
+        return self.traced.function.with_attr(_KERNEL_ATTRIBUTE, self.traced)
 
     def annotated(self, annotations: tuple[Annotation, ...]) -> PrimFunc:
         """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
@@ -676,8 +684,29 @@ def trace_named(kernel: Any, arguments: dict[str, Any], reference: str) -> Trace
             return kernel.trace(arguments, reference)
         case types.FunctionType():
             return JitKernel(kernel).trace(arguments, reference)
+        case ir.IRModule():
+            traced = _in_module(kernel)
+            _check_known(arguments, [], reference or traced.name)
+            return traced
+        case _ if type(kernel).__module__.partition(".")[0] in ("tilelang", "tvm", "tirx"):
+            raise UsageError(
+                f"{reference or type(kernel).__name__} is a kernel of the TileLang or TVM that is installed",
+                hint="write `import ttexplore.language as T` above it, or explore its file: 'file.py::name'",
+            )
         case _:
             raise UsageError(
                 f"{reference or shown(kernel)} is no kernel but {type(kernel).__name__}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )
+
+
+def _in_module(module: ir.IRModule) -> TracedKernel:
+    """The kernel that a TVM module was made of. Raises UsageError where there is not exactly one."""
+    functions = [module[name] for name in module.get_global_vars()]
+    found = [one.attrs[_KERNEL_ATTRIBUTE] for one in functions if one.attrs and _KERNEL_ATTRIBUTE in one.attrs]
+    if len(found) != 1 or len(functions) != 1:
+        raise UsageError(
+            f"the module holds {len(functions)} functions, of which {len(found)} are kernels of this language",
+            hint="make it of one kernel: tvm.IRModule.from_expr(kernel)",
+        )
+    return found[0]

@@ -33,6 +33,7 @@ from ttexplore.passes.elementwise import Engine, lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
+from ttexplore.plan import Product
 from ttexplore.target import Target
 
 
@@ -59,6 +60,7 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
     made = program.with_kernel(with_function_body(program.kernel, [*storage.made, *storage.prologue, *body]))
     return made.with_plan(
         buffers=(*program.plan.buffers, *storage.extra),
+        products=tuple(lowering.products),
         compute=dataclasses.replace(compute, reasons=(*compute.reasons, *lowering.reasons)),
     )
 
@@ -69,6 +71,7 @@ class _Lowering:
     target: Target
     eltwise: Engine
     reasons: list[str] = field(default_factory=list[str])
+    products: list[Product] = field(default_factory=list[Product])
 
     def __post_init__(self) -> None:
         self.plan = self.program.plan
@@ -203,6 +206,11 @@ class _Lowering:
         made: list[Any] = []
         if attribute(statement, "clear_accum"):
             made.append(self.storage.each(self.storage.count(out), lambda t: op("fill_tile", out, t, 0.0)))
+        self.products.append(
+            Product(
+                str(in0.name), str(in1.name), str(out.name), rows, depth, columns, bool(transpose), span_of(statement)
+            )
+        )
         k = variable("kt")
         product = op("matmul_block", in0, in1, k, k * columns, out, 0, transpose, columns, rows, depth)
         made.append(loop(k, depth, [product]))
