@@ -132,12 +132,20 @@ class Gemm:
     clear: bool = False
 
 
+BindForm = Literal["name", "list", "tuple", "dict", "walrus", "default", "helper", "together"]
+
+
 @dataclass(frozen=True)
 class Bind:
-    """``name = value`` inside T.Parallel."""
+    """A value that Python keeps inside T.Parallel, as it is where it is bound.
+
+    `form` says how: ``x = v``, ``x = [v]`` and ``x[0]``, ``_, *x = (0, v)``, ``x = {"x": v}``, ``:=``, as the default
+    value of a function, through a function of the file, or with those after it on the right of ``a[i], b[i] = v, w``.
+    """
 
     name: str
     value: Expression
+    form: BindForm = "name"
 
 
 @dataclass(frozen=True)
@@ -157,12 +165,13 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop from 0: T.serial, or T.Pipelined where `stages` is a number."""
+    """A loop from 0: T.serial, T.Pipelined where `stages` is a number, or one that Python runs and counts itself."""
 
     variable: str
     extent: int | Blocks
     stages: int | None
     body: tuple[Statement, ...]
+    in_python: bool = False
 
 
 Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.fuzz.description import (
     Allocate,
+    Bind,
     Call,
     Copy,
     Expression,
@@ -77,6 +78,8 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 yield body
             if stages is not None:
                 yield (replace(statement, stages=None),)
+            if statement.in_python:
+                yield (replace(statement, in_python=False),)
             if isinstance(extent, int) and extent > 2:
                 yield (replace(statement, extent=2),)
             for inner in _bodies(body):
@@ -87,6 +90,9 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 rest = (*body[:number], *body[number + 1 :])
                 if rest:
                     yield (replace(statement, body=rest),)
+                if isinstance(one, Bind) and one.form != "name":
+                    made = (*body[:number], replace(one, form="name"), *body[number + 1 :])
+                    yield (replace(statement, body=made),)
                 for value in _plainer_values(one.value):
                     made = (*body[:number], replace(one, value=value), *body[number + 1 :])
                     yield (replace(statement, body=made),)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from tests.fuzz.description import (
     BLOCK_INDICES,
     Allocate,
     Bind,
+    BindForm,
     Blocks,
     Call,
     Constant,
@@ -22,6 +27,8 @@ from tests.fuzz.description import (
     Region,
     Schedule,
     Statement,
+    Store,
+    statements,
 )
 from tests.fuzz.meaning import OPERATIONS
 
@@ -32,6 +39,7 @@ def source_text(kernel: Kernel) -> str:
     bound = names[0] if len(names) == 1 else f"({', '.join(names)})"
     lines = [
         "import ttexplore.language as T",
+        *(["", "", "def keep(value):", "    return lambda: value"] if _has_helper(kernel) else []),
         *(["", *(f'{size.name} = T.dynamic("{size.name}")' for size in kernel.sizes)] if kernel.sizes else []),
         "",
         "",
@@ -43,6 +51,11 @@ def source_text(kernel: Kernel) -> str:
         *(f"        {line}" for line in kernel.annotations),
     ]
     return "\n".join([*lines, *_body(kernel.body, 2)]) + "\n"
+
+
+def _has_helper(kernel: Kernel) -> bool:
+    nests = (one for one in statements(kernel.body) if isinstance(one, Parallel))
+    return any(isinstance(one, Bind) and one.form == "helper" for nest in nests for one in nest.body)
 
 
 def regression_text(kernel: Kernel, schedule: Schedule, name: str) -> str:
@@ -93,6 +106,14 @@ def _statement(statement: Statement, depth: int) -> list[str]:
             flags = {"transpose_A": transpose_a, "transpose_B": transpose_b, "clear_accum": clear}
             shown = "".join(f", {name}=True" for name, on in flags.items() if on)
             return [f"{indent}T.gemm({a}, {b}, {c}{shown})"]
+        case Loop(variable, extent, _, body, in_python=True):
+            inner = _body(body, depth + 1)
+            return [
+                f"{indent}{variable} = -1",
+                f"{indent}for _ in [*range({extent_text(extent)})]:",
+                f"{indent}    {variable} += 1",
+                *inner,
+            ]
         case Loop(variable, extent, stages, body):
             turns = extent_text(extent)
             how = f"T.serial({turns})" if stages is None else f"T.Pipelined({turns}, num_stages={stages})"
@@ -100,13 +121,57 @@ def _statement(statement: Statement, depth: int) -> list[str]:
         case Parallel(variables, extents, body):
             head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"
             inner = "    " * (depth + 1)
-            lines = [
-                f"{inner}{one.name} = {expression_text(one.value)}"
-                if isinstance(one, Bind)
-                else f"{inner}{one.buffer}[{', '.join(variables)}] = {expression_text(one.value)}"
-                for one in body
-            ]
-            return [head, *lines]
+            return [head, *(f"{inner}{line}" for line in _assignments(body, ", ".join(variables)))]
+
+
+def _assignments(body: tuple[Bind | Store, ...], place: str) -> list[str]:
+    """The statements of a T.Parallel. `forms` are those of the names so far: they say how a name is read."""
+    lines: list[str] = []
+    forms: dict[str, BindForm] = {}
+    rest = list(body)
+    while rest:
+        pairs = _together(rest)
+        if pairs:
+            targets = ", ".join(f"{store.buffer}[{place}]" for _, store in pairs)
+            lines.append(f"{targets} = {', '.join(expression_text(bind.value, forms) for bind, _ in pairs)}")
+            rest = rest[2 * len(pairs) :]
+            continue
+        one = rest.pop(0)
+        value = expression_text(one.value, forms)
+        if isinstance(one, Store):
+            lines.append(f"{one.buffer}[{place}] = {value}")
+            continue
+        lines += [line.format(name=one.name, value=value) for line in _KEPT[one.form]]
+        forms[one.name] = one.form
+    return lines
+
+
+def _together(body: list[Bind | Store]) -> list[tuple[Bind, Store]]:
+    """The values and stores that the body begins with and that are one assignment: nothing else reads their names."""
+    binds = list(itertools.takewhile(lambda one: isinstance(one, Bind) and one.form == "together", body))
+    stores = body[len(binds) : 2 * len(binds)]
+    names = [Named(one.name) for one in binds if isinstance(one, Bind)]
+    if len(binds) < 2 or [one.value for one in stores if isinstance(one, Store)] != names:
+        return []
+    return [
+        (bind, store)
+        for bind, store in zip(binds, stores, strict=True)
+        if isinstance(bind, Bind) and isinstance(store, Store)
+    ]
+
+
+# How each form keeps a value, and how its name is read.
+_KEPT: dict[BindForm, list[str]] = {
+    "name": ["{name} = {value}"],
+    "together": ["{name} = {value}"],
+    "list": ["{name} = [{value}]"],
+    "tuple": ["_, *{name} = (0, {value})"],
+    "dict": ['{name} = {{"x": {value}}}'],
+    "walrus": ["if ({name} := {value}) is not None and True:", "    pass"],
+    "default": ["def {name}(value={value}):", "    return value"],
+    "helper": ["{name} = keep({value})"],
+}
+_READ: dict[BindForm, str] = {"list": "{}[0]", "tuple": "{}[0]", "dict": '{}["x"]', "default": "{}()", "helper": "{}()"}
 
 
 def _region(region: Region) -> str:
@@ -123,7 +188,8 @@ def _region(region: Region) -> str:
             return f"{region.name}[{', '.join(parts)}]"
 
 
-def expression_text(expression: Expression) -> str:
+def expression_text(expression: Expression, forms: Mapping[str, BindForm] = MappingProxyType({})) -> str:
+    """The expression as Python; `forms` say how names are read."""
     match expression:
         case Load(buffer, indices):
             return f"{buffer}[{', '.join(indices)}]"
@@ -132,6 +198,6 @@ def expression_text(expression: Expression) -> str:
         case Position(text):
             return f"({text})"
         case Named(name):
-            return name
+            return _READ.get(forms.get(name, "name"), "{}").format(name)
         case Call(name, arguments):
-            return OPERATIONS[name].text.format(*map(expression_text, arguments))
+            return OPERATIONS[name].text.format(*(expression_text(one, forms) for one in arguments))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tests.fuzz.description import (
     Allocate,
+    Bind,
     Blocks,
     Call,
     Copy,
@@ -48,6 +49,10 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "nested loops"
     if any(isinstance(one, Loop) for one in every):
         yield "loop"
+    if any(isinstance(one, Loop) and one.in_python for one in every):
+        yield "loop in Python"
+    for form in {one.form for nest in nests for one in nest.body if isinstance(one, Bind)}:
+        yield f"value kept: {form}"
     if sum(isinstance(one, Copy) for one in every) == len([one for one in every if not isinstance(one, Allocate)]):
         yield "copies alone"
 

@@ -10,7 +10,6 @@ from hypothesis.strategies import DrawFn
 from tests.fuzz.description import (
     Allocate,
     Copy,
-    Expression,
     Fill,
     Gemm,
     Kernel,
@@ -41,7 +40,8 @@ class Draft(Grid):
     """A kernel as it is being drawn.
 
     `ranges` are those of the values of all that holds something, `unstored` what no output has yet, `loops` the axes of
-    the loops around, `values` the names that the T.Parallel being drawn has given.
+    the loops around, `values` the names that the T.Parallel being drawn has given, with their ranges and the buffers
+    that they come from.
     """
 
     def __init__(self, draw: DrawFn) -> None:
@@ -53,7 +53,7 @@ class Draft(Grid):
         self.ranges: dict[str, Interval] = {}
         self.unstored: dict[str, None] = {}
         self.loops: list[Axis] = []
-        self.values: dict[str, tuple[Expression, set[str]]] = {}
+        self.values: dict[str, tuple[Interval, set[str]]] = {}
         self.names = 0
 
     def name(self, letter: str) -> str:

@@ -1,8 +1,8 @@
-"""T.Parallel over a block: one to three stores of expressions, whose operands stay in their domains."""
+"""T.Parallel over a block: stores of expressions and names for them, whose operands stay in their domains."""
 
 from __future__ import annotations
 
-from tests.fuzz.description import Bind, Call, Constant, Expression, Load, Named, Parallel, Position, Store
+from tests.fuzz.description import Bind, BindForm, Call, Constant, Expression, Load, Named, Parallel, Position, Store
 from tests.fuzz.draw.draft import DTYPES, Draft
 from tests.fuzz.draw.ranges import expression_range, follow
 from tests.fuzz.meaning import Interval
@@ -17,21 +17,22 @@ COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_e
 
 
 def parallel(draft: Draft) -> None:
-    """An element-wise block with one to three stores."""
+    """An element-wise block with up to four names and stores."""
     variables = _variables(draft)
     body: list[Bind | Store] = []
     draft.values = {}
-    for _ in range(draft.number(1, 3)):
+    for _ in range(draft.number(1, 4)):
         value = expression(draft, variables, draft.number(1, 3))
-        if draft.chance(5):
+        if draft.chance(3):
             name = draft.name("x")
-            body.append(Bind(name, value))
-            draft.values[name] = (value, loads(value, draft.values))
+            body.append(Bind(name, value, draft.one(_FORMS)))
+            draft.values[name] = (_range_of(draft, value), loads(value, draft.values))
+            continue
+        if draft.chance(8):
+            _together(draft, variables, body, value)
             continue
         target = draft.target(draft.block, draft.one(DTYPES), "r")
         body.append(Store(target, value))
-        # A name stands for an expression: it is gone once what it reads has changed.
-        draft.values = {n: v for n, v in draft.values.items() if target not in v[1]}
         trial = dict(draft.ranges)
         follow(Parallel(variables, draft.block, tuple(body)), trial)
         draft.ranges[target] = trial[target]
@@ -41,6 +42,24 @@ def parallel(draft: Draft) -> None:
     while body and isinstance(body[-1], Bind):
         body.pop()
     draft.add(Parallel(variables, draft.block, tuple(body)))
+
+
+_FORMS: tuple[BindForm, ...] = ("name", "name", "list", "tuple", "dict", "walrus", "default", "helper")
+
+
+def _together(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store], value: Expression) -> None:
+    """An assignment of two values to two blocks, which may read one another."""
+    targets = [draft.target(draft.block, draft.one(DTYPES), "r") for _ in range(2)]
+    if targets[0] == targets[1]:
+        targets[1] = draft.allocate(draft.block, draft.one(DTYPES), "fragment", "r")
+    names = [draft.name("x") for _ in targets]
+    values = [value, expression(draft, variables, draft.number(0, 2))]
+    body += [Bind(name, one, "together") for name, one in zip(names, values, strict=True)]
+    body += [Store(target, Named(name)) for target, name in zip(targets, names, strict=True)]
+    trial = dict(draft.ranges)
+    follow(Parallel(variables, draft.block, tuple(body)), trial)
+    for target in targets:
+        draft.ranges[target] = trial[target]
 
 
 def changed(draft: Draft, source: str, target: str) -> None:
@@ -71,7 +90,7 @@ def expression(draft: Draft, variables: tuple[str, ...], depth: int) -> Expressi
     return _tame(draft, Call(name, (left, _guarded(draft, name, right))))
 
 
-def loads(value: Expression, named: dict[str, tuple[Expression, set[str]]]) -> set[str]:
+def loads(value: Expression, named: dict[str, tuple[Interval, set[str]]]) -> set[str]:
     """The buffers that an expression reads, those behind names as well."""
     match value:
         case Load(buffer, _):
@@ -133,10 +152,7 @@ def _element(draft: Draft, variables: tuple[str, ...]) -> Expression | None:
 
 
 def _range_of(draft: Draft, value: Expression) -> Interval:
-    bound: dict[str, Interval] = {}
-    for name, (one, _) in draft.values.items():
-        bound[name] = expression_range(one, draft.ranges, bound)
-    return expression_range(value, draft.ranges, bound)
+    return expression_range(value, draft.ranges, {name: one for name, (one, _) in draft.values.items()})
 
 
 def _guarded(draft: Draft, name: str, operand: Expression) -> Expression:

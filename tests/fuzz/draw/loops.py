@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.fuzz.description import Copy, Fill, Loop, Parallel, Store, statements
+from tests.fuzz.description import Blocks, Copy, Fill, Loop, Parallel, Statement, Store, statements
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import loads
 from tests.fuzz.draw.ranges import follow, is_tame
@@ -24,7 +24,8 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
         draft.one(phases)(draft)
     draft.loops = []
     rest = draft.taken_apart(outside)
-    made = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, rest)
+    stages = draft.number(1, 3) if draft.chance(2) else None
+    made = Loop(axis.text, axis.count, stages, rest, draft.chance(4) and _fits_python(axis.count, rest))
     after = dict(ranges) | {t.name: draft.ranges[t.name] for t in draft.tensors if t.name in draft.ranges}
     follow(made, after)
     if all(is_tame(one) for one in after.values()):
@@ -34,6 +35,12 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     else:
         draft.ranges, draft.buffers, draft.body = ranges, before, kept
         draft.tensors, draft.stored, draft.unstored, draft.sizes = tensors, stored, unstored, sizes
+
+
+def _fits_python(count: int | Blocks, body: tuple[Statement, ...]) -> bool:
+    """Whether a loop may be one of Python's: few turns, and no slices, which have to lie in their tensors there."""
+    regions = [region for one in statements(body) if isinstance(one, Copy) for region in (one.source, one.target)]
+    return isinstance(count, int) and count <= 3 and all(region.form != "slice" for region in regions)
 
 
 def forget(draft: Draft, loop: Loop) -> None:
