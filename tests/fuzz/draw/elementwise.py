@@ -23,19 +23,19 @@ def parallel(draft: Draft) -> None:
     draft.values = {}
     for _ in range(draft.number(1, 4)):
         value = expression(draft, variables, draft.number(1, 3))
-        if draft.chance(3):
+        if draft.chance(5):
             name = draft.name("x")
             body.append(Bind(name, value, draft.one(_FORMS)))
             draft.values[name] = (_range_of(draft, value), loads(value, draft.values))
             continue
-        if draft.chance(8):
+        if draft.chance(5):
             _together(draft, variables, body, value)
             continue
+        if draft.chance(3):
+            _overwritten(draft, variables, body)
+            continue
         target = draft.target(draft.block, draft.one(DTYPES), "r")
-        body.append(Store(target, value))
-        trial = dict(draft.ranges)
-        follow(Parallel(variables, draft.block, tuple(body)), trial)
-        draft.ranges[target] = trial[target]
+        _store(draft, variables, body, [Store(target, value)])
     if not any(isinstance(one, Store) for one in body):
         target = draft.target(draft.block, draft.one(DTYPES), "r")
         body.append(Store(target, _leaf(draft, variables)))
@@ -54,12 +54,37 @@ def _together(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store]
         targets[1] = draft.allocate(draft.block, draft.one(DTYPES), "fragment", "r")
     names = [draft.name("x") for _ in targets]
     values = [value, expression(draft, variables, draft.number(0, 2))]
+    for number, target in enumerate(targets):
+        if target in draft.ranges and draft.chance(2):
+            # What the other target gets depends on this one, as it was.
+            values[1 - number] = _tame(draft, Call("add", (Load(target, variables), values[1 - number])))
     body += [Bind(name, one, "together") for name, one in zip(names, values, strict=True)]
-    body += [Store(target, Named(name)) for target, name in zip(targets, names, strict=True)]
+    _store(draft, variables, body, [Store(target, Named(name)) for target, name in zip(targets, names, strict=True)])
+
+
+def _overwritten(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store]) -> None:
+    """An element that Python keeps while a store changes it, and that is used after that."""
+    defined = draft.defined(draft.block)
+    if not defined:
+        return
+    source, name = draft.one(defined), draft.name("x")
+    value = _tame(
+        draft, Call(draft.one(["add", "subtract", "max"]), (Load(source, variables), _leaf(draft, variables)))
+    )
+    body.append(Bind(name, value, draft.one(_FORMS)))
+    draft.values[name] = (_range_of(draft, value), loads(value, draft.values))
+    _store(draft, variables, body, [Store(source, expression(draft, variables, 1))])
+    target = draft.target(draft.block, draft.one(DTYPES), "r")
+    _store(draft, variables, body, [Store(target, _tame(draft, Call("add", (Named(name), Load(source, variables)))))])
+
+
+def _store(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store], stores: list[Store]) -> None:
+    """Add stores to the body, and what they do to the ranges."""
+    body += stores
     trial = dict(draft.ranges)
     follow(Parallel(variables, draft.block, tuple(body)), trial)
-    for target in targets:
-        draft.ranges[target] = trial[target]
+    for one in stores:
+        draft.ranges[one.buffer] = trial[one.buffer]
 
 
 def changed(draft: Draft, source: str, target: str) -> None:
