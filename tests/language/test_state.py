@@ -89,6 +89,11 @@ MEANS: list[tuple[str, str, str, Callable[[Any], Any]]] = [
     ("chain", "", "c[i, j] = a[i, j] if 0 < bx < 3 else 0.0", lambda a: a * ((BLOCK > 0) & (BLOCK < 3))),
     ("not equal", "", "c[i, j] = a[i, j] if not bx == 1 != 2 else 0.0", lambda a: a * (BLOCK != 1)),
     ("in a function inside", "", "def f(x):\n    return 2.0 if x == 0 else 3.0\nc[i, j] = a[i, j] * f(bx)", lambda a: a * np.where(BLOCK == 0, 2, 3)),
+    ("or of numbers", "", "c[i, j] = a[i, j] * T.cast(bx or 2, 'float32')", lambda a: a * np.where(BLOCK == 0, 2, BLOCK)),
+    ("and of numbers", "", "c[i, j] = a[i, j] and 5.0", lambda a: np.where(a != 0, 5, 0)),
+    ("condition and number", "", "c[i, j] = (bx > 1) and a[i, j]", lambda a: a * (BLOCK > 1)),
+    ("number and condition", "", "c[i, j] = a[i, j] and bx > 1", lambda a: (a != 0) & (BLOCK > 1)),
+    ("number or True", "", "c[i, j] = T.cast(bx or True, 'float32')", lambda a: np.where(BLOCK == 0, 1, BLOCK) + 0 * a),
     ("none and text", "", "c[i, j] = a[i, j] if bx == None or bx is None or bx == 'a' else 1.0", np.ones_like),
 ]  # fmt: skip
 
@@ -116,6 +121,7 @@ RUNS: list[tuple[str, str, float]] = [
     ("a function that knows the loop", f"def f():\n    return T.cast(k, 'float32')\nfor k in range(3):\n{TIMES}f()", 3),
     ("blocks are themselves", f"s = {{a: 2.0, c: 3.0}}[a] if a != c and a in [c, a] else 0.0\n{SCALED}", 2),
     ("break and else of Python", f"s = 1.0\nfor q in [2.0, 3.0]:\n    if q == 3.0:\n        break\n    s *= q\nelse:\n    s = 9.0\n{SCALED}", 2),
+    ("shown, not used", f"print(f'{{bx}}')\ns = 7 % 4\n{SCALED}", 3),
     ("del", f"for k in range(2):\n    t = 1.0\n{TIMES}t\n    del t", 2),
 ]  # fmt: skip
 
@@ -194,6 +200,9 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("cache", "@functools.lru_cache\ndef f(b):\n    return 2.0", "T.fill(c, f(bx))", "T.fill(c, f(bx))", LOOK_UP),
     ("text", "", "T.fill(c, len(f'{bx}'))", "T.fill(c, len(f'{bx}'))", "bx becomes a text, and its number is known only when the kernel runs"),
     ("text of str", "", "T.fill(c, len(str(bx + 1)))", "T.fill(c, len(str(bx + 1)))", "bx + 1 becomes a text"),
+    ("filled text", "", "T.fill(c, len('%s %d' % (1, bx)))", "T.fill(c, len('%s %d' % (1, bx)))", "bx becomes a text"),
+    ("formatted text", "", "T.fill(c, len('{}'.format(bx)))", "T.fill(c, len('{}'.format(bx)))", "bx becomes a text"),
+    ("read by a macro", "", "for k in T.serial(4):\n    s = k\n@T.macro\ndef m():\n    T.fill(c, s)\nm()", "T.fill(c, s)", f"s {AFTER}"),
     ("match", "", "match bx:\n    case 0:\n        T.clear(a)", "match bx:", "match decides by a value that is known only when the kernel runs"),
     ("match of a pair", "", "match (bx, 1):\n    case (0, 1):\n        T.clear(a)", "match (bx, 1):", "match decides by a value that is known only when the kernel runs"),
     ("loop in a comprehension", "", "T.fill(c, sum([k for k in T.serial(3)]))", "T.fill(c, sum([k for k in T.serial(3)]))", "a kernel loop is run through in plain Python"),
@@ -215,3 +224,16 @@ def test_what_python_does_not_know_is_refused_at_its_line(
     assert error.hint
     assert error.span is not None
     assert Path(file).read_text().splitlines()[error.span.line - 1].strip() == line
+
+
+def test_a_macro_calls_itself(write: Write) -> None:
+    before = "@T.macro\ndef add(c, a, n):\n    for i, j in T.Parallel(32, 32):\n        c[i, j] = c[i, j] + a[i, j]\n    if n > 1:\n        add(c, a, n - 1)"
+    run = ttx.explore(write("add(c, a, 3)", before)).run([INPUT], backend="interpreter")
+    np.testing.assert_array_equal(run.outputs[0], INPUT * 3)
+
+
+def test_an_exception_that_a_helper_catches_leaves_no_operand_behind(write: Write) -> None:
+    before = "def fails(x):\n    raise ValueError\ndef caught(f):\n    try:\n        f()\n    except ValueError:\n        return True"
+    body = f"s = 2.0 if 1 and caught(lambda: 0 or fails(1)) else 1.0\n{SCALED}"
+    run = ttx.explore(write(body, before)).run([INPUT], backend="interpreter")
+    np.testing.assert_array_equal(run.outputs[0], INPUT * 2)

@@ -16,10 +16,11 @@ from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.build import allocation
 from ttexplore.ir.names import unused_name
 from ttexplore.language.dtypes import dtype_name, held, integer_range
+from ttexplore.language.elements import Reads
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
-from ttexplore.language.reads import Reads
 from ttexplore.language.spans import caller_span
 from ttexplore.language.standins import StandIn
+from ttexplore.language.state import Lost
 from ttexplore.record import Span
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
@@ -44,7 +45,9 @@ def is_dynamic(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """TVM's deferred comparisons as expressions, NumPy's scalars and arrays without dimensions as numbers of Python;
-    everything else as it is."""
+    everything else as it is. Raises KernelError for a name without a value."""
+    if isinstance(value, Lost):
+        raise value.refuse()
     if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
         return type(value)(plain(value.a), plain(value.b), value.span).asobject()
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):

@@ -150,6 +150,13 @@ class Hooks:
         """The value of ``old += operand``: what can change in place does."""
         return self.value(index, _IN_PLACE[name](old, operand))
 
+    def remainder(self, index: int, left: Any, right: Any) -> Any:
+        """``left % right``, which fills in a text where the left side is one."""
+        if isinstance(left, str):
+            for one in cast(tuple[Any, ...], right) if isinstance(right, tuple) else (right,):
+                self.text(index, one)
+        return self.value(index, left % right)
+
     def text(self, index: int, value: Any) -> Any:
         """A value that becomes part of a text."""
         if is_symbolic(value):
@@ -372,9 +379,14 @@ class Hooks:
         left, right = self._end(index)[0], plain(right)
         if not is_dynamic(left):
             return self.value(index, right)
+        if not (_is_condition(left) and _is_condition(right)):
+            # Of numbers it is one of both, not whether they are 0.
+            left, right = _as_number(left, right), _as_number(right, left)
+            then, otherwise = (right, left) if is_and else (left, right)
+            return self.value(index, if_then_else(left, then, otherwise, what="`x and y`" if is_and else "`x or y`"))
         if not is_dynamic(right):
-            # A known operand either decides the whole or drops out.
-            return bool(right) if bool(right) != is_and else self.value(index, left)
+            # A known condition either decides the whole or drops out.
+            return right if right != is_and else self.value(index, left)
         combine = tirx.And if is_and else tirx.Or
         return self.value(index, combine(condition(left), condition(right)))
 
@@ -540,6 +552,21 @@ def _compared(name: str, left: Any, right: Any) -> Any:
             return tirx.Not(condition(found)) if is_dynamic(found) else not found
         case _:
             return _COMPARE[name](left, right)
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, bool) or (
+        isinstance(value, ir.Expr) and ir.is_prim_expr(value) and value.ty.dtype == "bool"
+    )
+
+
+def _as_number(value: Any, other: Any) -> Any:
+    """The value, a condition as the 1 or 0 that it is to Python beside a number."""
+    if not _is_condition(value) or _is_condition(other):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    return tirx.Cast(other.ty if isinstance(other, ir.Expr) else to_expr(other).ty, value)
 
 
 def _is(left: Any, right: Any) -> bool:

@@ -20,6 +20,7 @@ from ttexplore.language.spans import definition, node_span, source_text
 from ttexplore.record import Span
 
 _HOOKS = "__hooks"
+_TWIN = "__twin"
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -37,6 +38,8 @@ class _Rewriter(ast.NodeTransformer):
         # Names of ours are used again after their statement: all names of a function are looked at around its loops.
         self.temporaries = 0
         self.depth = 0
+        # Inside the arguments of print: a text that is only shown decides nothing.
+        self.is_shown = False
 
     # -- making calls ------------------------------------------------------------------------------------------------
 
@@ -112,12 +115,14 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        if isinstance(node.op, ast.Mod):
+            return self._hook("remainder", node, self.visit(node.left), self.visit(node.right))
         return self._value(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Name) and node.func.id in ("str", "repr", "format") and node.args:
+        if _makes_text(node.func):
             node = copy.copy(node)
-            node.args = [self._hook("text", node.args[0], self.visit(node.args[0])), *map(self.visit, node.args[1:])]
+            node.args = [self._hook("text", one, self.visit(one)) for one in node.args]
             return node
         return self._value(node)
 
@@ -161,8 +166,8 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
-        node = copy.copy(node)
-        node.value = self._hook("text", node.value, self.visit(node.value))
+        node, value = copy.copy(node), self.visit(node.value)
+        node.value = value if self.is_shown else self._hook("text", node.value, value)
         if node.format_spec is not None:
             node.format_spec = self.visit(node.format_spec)
         return node
@@ -210,7 +215,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Constant | ast.Yield | ast.Await):
             return node
-        return ast.copy_location(ast.Expr(self._hook("statement", node, self._unhooked(node.value))), node)
+        call = node.value
+        self.is_shown = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"
+        made = self._hook("statement", node, self._unhooked(call))
+        self.is_shown = False
+        return ast.copy_location(ast.Expr(made), node)
 
     def _unhooked(self, node: ast.expr) -> Any:
         """A value that is a whole statement's: a call needs no hook of its own."""
@@ -472,6 +481,13 @@ def _as_load(expression: Any) -> Any:
     return expression
 
 
+def _makes_text(function: ast.expr) -> bool:
+    """Whether calling it makes a text of its arguments: ``str(x)``, ``"{}".format(x)``."""
+    if isinstance(function, ast.Attribute):
+        return function.attr == "format" and isinstance(function.value, ast.Constant)
+    return isinstance(function, ast.Name) and function.id in ("str", "repr", "format")
+
+
 def _constant(value: Any) -> ast.Constant:
     return ast.Constant(value)
 
@@ -524,10 +540,12 @@ def _compiled(
     made = rewriter.kernel(node)
     outer = cast(ast.FunctionDef, ast.parse("def __outer(): return None").body[0])
     outer.args = ast.arguments([], [ast.arg(free_name) for free_name in [_HOOKS, *free]], None, [], [], None, [])
-    outer.body = [made, ast.Return(ast.Name(made.name, ast.Load()))]
+    # Under its own name the function would hide that of the module from itself.
+    made.name = _TWIN
+    outer.body = [made, ast.Return(ast.Name(_TWIN, ast.Load()))]
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, node)], []))
     code = _inner(compile(module, file, "exec", dont_inherit=True), "__outer")
-    return _inner(code, name), tuple(rewriter.spans), rewriter.owners, rewriter.places
+    return _inner(code, _TWIN), tuple(rewriter.spans), rewriter.owners, rewriter.places
 
 
 def _inner(code: types.CodeType, name: str) -> types.CodeType:
