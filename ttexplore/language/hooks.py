@@ -566,7 +566,7 @@ def _as_number(value: Any, other: Any) -> Any:
         return value
     if isinstance(value, bool):
         return int(value)
-    return tirx.Cast(other.ty if isinstance(other, ir.Expr) else to_expr(other).ty, value)
+    return tirx.Cast(to_expr(other).ty, value)
 
 
 def _is(left: Any, right: Any) -> bool:
