@@ -21,6 +21,7 @@ from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.options import OPTIONS, parse_options
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.target import get_target
+from ttexplore.tenstorrent import apply_tt_defaults
 
 GEMM = "notebooks/kernels/gemm.py::matmul"
 
@@ -70,6 +71,19 @@ CONTAINERS: tuple[Any, ...] = (
     {"A": [1, 2]}, {"A": [[["L1"]]]}, {"A": "x" * 10_000},
 )  # fmt: skip
 HOSTILE = (*SCALARS, *CONTAINERS)
+
+
+@T.prim_func
+def added(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
+    with T.Kernel(1, 2) as (bx, by):
+        A_shared = T.alloc_shared((32, 64), "bfloat16")
+        B_shared = T.alloc_shared((32, 64), "bfloat16")
+        C_local = T.alloc_fragment((32, 64), "bfloat16")
+        T.copy(A[by * 32, bx * 64], A_shared)
+        T.copy(B[by * 32, bx * 64], B_shared)
+        for i, j in T.Parallel(32, 64):
+            C_local[i, j] = A_shared[i, j] + B_shared[i, j]
+        T.copy(C_local, C[by * 32, bx * 64])
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +263,57 @@ def test_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         assert one.meaning in shown
 
 
+ANNOTATIONS: dict[str, Callable[[Any], Any]] = {
+    **{
+        f"schedule {key}": lambda value, key=key: T.annotate_tt_schedule(added, {key: value})
+        for key in ("policy", "order", "rect", "stride", "chunk_k_tiles")
+    },
+    **{
+        f"layout {key}": lambda value, key=key: T.annotate_tt_layout(added, {"A": {key: value}})
+        for key in (
+            "memory", "layout", "dtype", "tile_shape", "shard", "grid", "order", "nd_shard", "halo", "page", "through",
+        )
+    },
+    **{
+        f"nd_shard {key}": lambda value, key=key: T.annotate_tt_layout(
+            added, {"A": {"nd_shard": {"axes": [0], "grid": [2], key: value}}}
+        )
+        for key in ("axes", "grid", "shard_shape_elems", "order", "align_tiles", "projected_grid")
+    },
+    **{
+        f"TTShard {key}": lambda value, key=key: T.TTShard(**dict[str, Any]({"axis": 0, key: value}))
+        for key in ("axis", "tiles", "placement", "order", "faces")
+    },
+    "schedule": lambda value: T.annotate_tt_schedule(added, value),
+    "layouts": lambda value: T.annotate_tt_layout(added, value),
+    "sharding": lambda value: T.annotate_tt_sharding(added, {"A": value}),
+    "defaults": lambda value: apply_tt_defaults(added, options=value),
+    "comparison": lambda value: ttx.compare(value, value),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANNOTATIONS)
+def test_hostile_annotations(name: str) -> None:
+    for value in HOSTILE:
+        error = outcome(lambda value=value: ANNOTATIONS[name](value))
+        assert error is None or (error.code and error.hint), str(error)
+
+
+def test_a_wrong_annotation_is_rejected_at_its_line() -> None:
+    with pytest.raises(UsageError, match="there is no policy 'stried'") as caught:
+
+        @T.prim_func
+        def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+            with T.Kernel(1, 2) as (bx, by):
+                T.annotate_tt_schedule(policy="stried")
+                A_shared = T.alloc_shared((32, 64), "bfloat16")
+                T.copy(A[by * 32, bx * 64], A_shared)
+                T.copy(A_shared, B[by * 32, bx * 64])
+
+    assert caught.value.span is not None
+    assert "did you mean strided?" in caught.value.hint
+
+
 # What options change
 
 
@@ -296,19 +361,6 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
 }
 
 
-@T.prim_func
-def added(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16"), C: T.Tensor((64, 64), "bfloat16")):
-    with T.Kernel(1, 2) as (bx, by):
-        A_shared = T.alloc_shared((32, 64), "bfloat16")
-        B_shared = T.alloc_shared((32, 64), "bfloat16")
-        C_local = T.alloc_fragment((32, 64), "bfloat16")
-        T.copy(A[by * 32, bx * 64], A_shared)
-        T.copy(B[by * 32, bx * 64], B_shared)
-        for i, j in T.Parallel(32, 64):
-            C_local[i, j] = A_shared[i, j] + B_shared[i, j]
-        T.copy(C_local, C[by * 32, bx * 64])
-
-
 @pytest.fixture(scope="module")
 def lowerings() -> dict[bool, Exploration]:
     """A product of 2 x 2 blocks with an accumulator larger than DST; a sum of blocks, for what products do not have."""
@@ -327,8 +379,8 @@ def test_what_an_option_changes(name: str, lowerings: dict[bool, Exploration]) -
 
 
 def test_match_decides_between_tensors(lowerings: dict[bool, Exploration]) -> None:
-    layouts = {"A": HEIGHT, "B": {"shard": "height", "grid": [1]}}
-    by_a, by_b = (lowerings[False].fork(**{**SHARDED, "layouts": layouts, "match": name}) for name in "AB")
+    layouts: Any = {"A": HEIGHT, "B": {"shard": "height", "grid": [1]}}
+    by_a, by_b = (lowerings[False].fork(**(SHARDED | {"layouts": layouts, "match": name})) for name in "AB")
     assert items(by_a) == [(0, 0, 0), (0, 1, 1)]
     assert items(by_b) == [(0, 0, 0, 1)]
 

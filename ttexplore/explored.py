@@ -606,7 +606,14 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:
-    """Both lowerings side by side: what differs in options, cores, circular buffers and code size."""
+    """Both lowerings side by side: what differs in options, cores, circular buffers and code size.
+
+    Raises UsageError for what is no exploration.
+    """
+    sides: tuple[Any, ...] = (first, second)
+    for one in sides:
+        if not isinstance(one, Explored):
+            raise wrong("one side of the comparison", one, "an exploration, as ttx.explore returns it")
     rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]
     names = sorted({*first.plan.options, *second.plan.options})
     rows += [(name, str(first.plan.options.get(name)), str(second.plan.options.get(name))) for name in names]

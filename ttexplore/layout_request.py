@@ -54,7 +54,7 @@ class TTShard:
                 named("kind of tiles", part, ("rows", "cols"))
         named("placement", self.placement, _MEMORIES)
         named("order", self.order, _ORDERS)
-        if self.faces != "16x16":
+        if plain(self.faces) != "16x16":
             raise Unsupported(f"TTShard: faces of {shown(self.faces)}", hint="the four faces of a tile are 16x16")
 
     @property
@@ -157,7 +157,7 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
     if (order := given.get("order")) is not None:
         facts["order"] = named("order", order, (*_ORDERS, "match_shard"))
     if (dtype := given.get("dtype")) is not None:
-        facts["dtype"] = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
+        facts["dtype"] = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", shown(dtype))
     if (page := given.get("page")) is not None:
         facts["page"] = named("page", page, ("tile", "row"))
     if (through := given.get("through")) is not None:
