@@ -327,14 +327,15 @@ def raised(trace: Callable[..., Any], *args: Any, **options: Any) -> TTExploreEr
             Unsupported,
             0,
             "T.WSRole is not lowered",
-            "write this part with copies, gemm and T.Parallel",
+            "leave it out: the kernel is always split into a reader, a compute kernel and a writer that run at the "
+            "same time; write the loop with T.Pipelined",
         ),
         (
             "tx = T.get_thread_binding(0)",
             Unsupported,
             0,
             "T.get_thread_binding is not lowered",
-            "a Tensix core has no threads: write the block with T.Parallel",
+            "a Tensix core has no threads or warps: write the block with T.Parallel",
         ),
         # The kernel's own Python.
         (
@@ -639,3 +640,33 @@ def test_a_kernel_without_source() -> None:
     error = raised(trace, namespace["kernel"])
     assert error.message == "the source of kernel cannot be found"
     assert error.hint.startswith("define the kernel in a file or a notebook cell")
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        ("print start_profile_intrinsic", "leave it out: ex.run() gives the outputs"),
+        ("Persistent PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
+        ("ws WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
+        ("sync_threads mbarrier_wait_parity barrier_arrive alloc_barrier cluster_sync pdl_sync fence_proxy_async",
+         "leave it out: the reader, the compute kernel and the writer hand blocks over"),
+        ("tma_copy tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
+        ("warp_reduce_max alloc_reducer", "add in T.Parallel to an accumulator that a loop carries"),
+        ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_binding", "a Tensix core has no threads or warps"),
+        ("wgmma_gemm tcgen05_gemm ptx_mma gemm_sp alloc_tmem", "use T.gemm on whole blocks"),
+        ("atomic_add atomic_max", "let one block own each output element"),
+        ("cumsum", "loop over the rows with an accumulator"),
+        ("device_assert assume", "leave it out of the kernel"),
+        ("reshape view reinterpret", "give the tensor this shape on the host"),
+        ("rng_rand", "pass random numbers as a tensor"),
+        ("call_extern", "write it in the language itself"),
+        ("Ramp vectorlow", "write the arithmetic on elements"),
+    ],
+)  # fmt: skip
+def test_what_takes_the_place_of_a_name(trace_body: Callable[..., Any], names: str, hint: str) -> None:
+    for name in names.split():
+        error = raised(trace_body, f"T.{name}(1)" if name != "ws" else "with T.ws(0):\n    T.copy(A[0, 0], C)")
+        assert (type(error), error.message) == (Unsupported, f"T.{name} is not lowered")
+        assert error.hint.startswith(hint)
+        assert error.span is not None
+        assert error.span.line == BODY_LINE

@@ -114,20 +114,48 @@ def test_tensor_in_parallel() -> None:
     assert "directly" in error.message
 
 
-def test_reduction_is_not_lowered() -> None:
+@pytest.mark.parametrize(
+    ("kind", "dim", "hint"),
+    [
+        ("sum", 1, "a sum is a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
+        ("sum", 0, "a sum is a product with ones: T.fill(ones, 1), T.gemm(ones, a, sums)"),
+        ("abssum", -1, "T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
+        ("max", 1, "nothing compares the elements of one tile; T.max of two blocks in T.Parallel goes"),
+        ("min", 0, "nothing compares the elements of one tile; T.min of two blocks in T.Parallel goes"),
+        ("absmax", 1, "nothing compares the elements of one tile; T.max of two blocks in T.Parallel goes"),
+    ],
+)
+def test_reductions_are_not_lowered(kind: str, dim: int, hint: str) -> None:
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64,), "bfloat16")):
         with T.Kernel(1) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
             r = T.alloc_fragment((64,), "float32")
             T.copy(A, a)
-            T.reduce_sum(a, r, dim=1)
+            T.reduce(a, r, kind, dim=dim)
             T.copy(r, B)
 
     error = refused(kernel, Unsupported)
-    assert "T.reduce is not lowered" in error.message
-    assert "a product with ones" in error.hint
+    assert error.message == f"T.reduce_{kind} is not lowered"
+    assert error.hint.startswith(hint)
     assert error.span is not None
+
+
+def test_more_circular_buffers_than_a_core_has() -> None:
+    """At the block that no number is left for, the 33rd."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((33 * 32, 32), "float32"), C: T.Tensor((33 * 32, 32), "float32")):
+        with T.Kernel(1) as bx:
+            for q in [*range(33)]:
+                block = T.alloc_shared((32, 32), "float32")
+                T.copy(A[q * 32, 0], block)
+                T.copy(block, C[q * 32, 0])
+
+    error = refused(kernel, ResourceError)
+    assert "33 circular buffers are needed; a core of wormhole_n150 has 32" in error.message
+    assert error.span is not None
+    assert "alloc_shared" in Path(error.span.file).read_text(encoding="utf-8").split("\n")[error.span.line - 1]
 
 
 def test_wrong_options() -> None:

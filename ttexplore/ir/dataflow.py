@@ -89,13 +89,28 @@ def accesses(statement: Any) -> list[Access]:
                 Access(parts[2].source, kind, "C"),
             ]
         case "tl.reduce":
-            raise Unsupported(
-                "T.reduce is not lowered",
-                hint="a sum along rows is a product with ones: T.fill(ones, 1), T.gemm(block, ones, sums)",
-                span=span_of(statement),
-            )
+            raise _reduction(statement)
         case _:
             raise _unsupported(statement)
+
+
+def _reduction(statement: Any) -> Unsupported:
+    """What takes the place of a reduction: products have sums in them, and nothing else goes across a tile."""
+    attributes = statement.value.attrs
+    kind, along_rows = str(attributes["kind"]), int(attributes["dim"]) == len(arguments(statement)[0].region) - 1
+    name = arguments(statement)[0].source.name
+    product = f"T.gemm({name}, ones, sums)" if along_rows else f"T.gemm(ones, {name}, sums)"
+    match kind:
+        case "sum":
+            hint = f"a sum is a product with ones: T.fill(ones, 1), {product}"
+        case "abssum":
+            hint = f"T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), {product}"
+        case _:
+            hint = (
+                f"nothing compares the elements of one tile; T.{kind[-3:]} of two blocks in T.Parallel goes element by "
+                "element, so let what is compared lie in blocks of their own, or find it on the host"
+            )
+    return Unsupported(f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
 
 
 def _unsupported(statement: Any) -> Unsupported:
@@ -121,7 +136,11 @@ def _unsupported(statement: Any) -> Unsupported:
             )
         case _:
             what = op_name(statement) or type(statement).__name__
-            return Unsupported(f"no rule lowers {what}", span=span_of(statement))
+            return Unsupported(
+                f"no rule lowers {what}",
+                hint="write it with T.copy, T.fill, T.clear, T.gemm, loops, and stores in T.Parallel",
+                span=span_of(statement),
+            )
 
 
 def _parallel_accesses(statement: Any) -> list[Access]:

@@ -13,12 +13,150 @@ from ttexplore.errors import Unsupported
 CURRENT: ContextVar[Any] = ContextVar("kernel being traced", default=None)
 
 HINT_CONSTANT_SIZES = "give the kernel constant sizes: pass them as arguments of a factory, or use T.const"
-_HINTS = {
-    "get_thread_binding": "a Tensix core has no threads: write the block with T.Parallel",
-    "sync_threads": "leave it out: copies and circular buffers order themselves on a Tensix core",
-    "atomic_add": "let one block own each output element, and loop over the parts of its sum",
-    "call_extern": "write it in the language itself",
-}
+_BARRIERS = (
+    "leave it out: the reader, the compute kernel and the writer hand blocks over through circular buffers, which wait "
+    "by themselves"
+)
+_COPIES = "use T.copy: the reader and the writer move blocks over the NoC, ahead of the compute kernel"
+_NO_THREADS = "a Tensix core has no threads or warps: write the block with T.Parallel"
+_ROLES = (
+    "leave it out: the kernel is always split into a reader, a compute kernel and a writer that run at the same time; "
+    "write the loop with T.Pipelined"
+)
+_MATRIX = "use T.gemm on whole blocks: the matrix unit is lowered from it"
+_PACKED = "write the arithmetic on elements with + - * / in T.Parallel; the vector unit takes 32 of them at once anyway"
+_ONE_OWNER = "let one block own each output element, and loop over the parts of its sum"
+_PERSISTENT = (
+    "launch one block for each piece of work with T.Kernel: each core gets a loop over its blocks, and the options "
+    "policy and order say which"
+)
+_PRODUCT_OF_ONES = "a running sum is a product with a triangle of ones, and a sum one with ones: T.gemm"
+_MEMORY = "allocate with T.alloc_shared or T.alloc_fragment, and move with T.copy"
+_RESHAPE = "give the tensor this shape on the host, or index it so that T.copy moves blocks of two dimensions"
+_LANGUAGE = "write it in the language itself"
+_HOST = "leave it out of the kernel: check or compute it on the host"
+
+# What takes the place of a name here, by the beginnings of names. The first that fits counts.
+_HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("print", "start_profile", "end_profile"),
+        "leave it out: ex.run() gives the outputs, ex.timeline() what happened, and ex.check() every step",
+    ),
+    (("device_assert", "Assert", "assume", "likely"), _HOST),
+    (("Persistent", "PersistentTileScheduler", "BaseTileScheduler", "clc_", "ClusterKernel"), _PERSISTENT),
+    (("ws", "WS", "WarpSpecialize", "annotate_ws", "annotate_producer", "annotate_consumer"), _ROLES),
+    (
+        (
+            "sync",
+            "mbarrier",
+            "barrier",
+            "named_barrier",
+            "alloc_barrier",
+            "alloc_cluster_barrier",
+            "create_barriers",
+            "cluster_",
+            "fence_proxy",
+            "pdl_",
+            "ptx_arrive",
+            "ptx_init_barrier",
+            "ptx_wait",
+            "ptx_commit",
+            "ptx_cp_async_barrier",
+            "cp_async_barrier",
+            "wait_wgmma",
+            "tvm_storage_sync",
+            "ptx_fence",
+        ),
+        _BARRIERS,
+    ),
+    (
+        ("tma_", "create_tma", "async_copy", "copy_cluster", "ptx_cp_async", "ldg", "stg", "lds", "sts", "__ldg"),
+        _COPIES,
+    ),
+    (
+        (
+            "wgmma",
+            "tcgen05",
+            "mma",
+            "ptx_",
+            "tvm_mma",
+            "tvm_bmma",
+            "tvm_load_matrix",
+            "tvm_store_matrix",
+            "gemm_sp",
+            "tvm_fill_fragment",
+            "TensorCore",
+            "WGMMA",
+            "TCGEN05",
+            "Sparse",
+            "WGSparse",
+            "initialize_",
+            "increase_desc",
+            "alloc_tmem",
+            "deallocate_tmem",
+            "alloc_descriptor",
+            "alloc_tcgen05",
+            "alloc_wgmma",
+            "make_blockscaled",
+            "make_mma",
+            "get_mma",
+            "get_ldmatrix",
+            "get_swizzle",
+            "compute_gmma",
+            "compute_umma",
+            "mfma",
+            "tvm_mfma",
+            "tvm_rdna",
+        ),
+        _MATRIX,
+    ),
+    (
+        ("warp_reduce", "finalize_reducer", "alloc_reducer", "reducer_", "comm_reducer", "tvm_thread_allreduce"),
+        "add in T.Parallel to an accumulator that a loop carries; " + _PRODUCT_OF_ONES,
+    ),
+    (
+        (
+            "get_thread",
+            "get_warp",
+            "get_lane",
+            "get_block_extent",
+            "launch_thread",
+            "thread",
+            "warp",
+            "shfl",
+            "shuffle",
+            "ballot",
+            "activemask",
+            "any_sync",
+            "all_sync",
+            "match_a",
+            "tvm_warp",
+            "tvm_thread",
+            "env_thread",
+            "block_rank",
+            "elect",
+        ),
+        _NO_THREADS,
+    ),
+    (("atomic",), _ONE_OWNER),
+    (("cumsum", "cummax"), "loop over the rows with an accumulator; " + _PRODUCT_OF_ONES),
+    (("reduce_bit",), "combine whole blocks with & | ^ in T.Parallel"),
+    (("any_of", "all_of"), "copy the mask to an on-chip buffer, and choose between elements with T.if_then_else"),
+    (("add2", "sub2", "mul2", "fma2", "max2", "min2", "abs2", "vector", "Ramp", "Broadcast"), _PACKED),
+    (("ieee_", "fast_rcp"), "use + - * / and T.sqrt: the chip has one way to compute each"),
+    (("transpose",), "T.gemm takes transpose_A and transpose_B; other blocks: transpose them on the host"),
+    (("reshape", "view", "reinterpret", "StridedTensor", "make_tensor", "im2col", "c2d_im2col"), _RESHAPE),
+    (("rng_",), "pass random numbers as a tensor"),
+    (("alloc_", "allocate", "alloc", "decl_buffer", "match_buffer", "buffer_store", "sblock", "block"), _MEMORY),
+    (("address_of", "access_ptr", "ptr", "tvm_access_ptr", "handle", "isnullptr"), "index the tensor itself"),
+    (("call_", "import_source", "CUDASourceCodeKernel", "tvm_call", "__ffs", "__fns"), _LANGUAGE),
+    (("loop_break",), "give the loop its length, or use T.if_then_else on elements"),
+    (("While",), "use a loop with a constant length"),
+    (("If", "Then", "Else"), "write a Python if"),
+    (("let", "bind", "Var", "IntImm", "StringImm"), "write a Python name"),
+    (("float32x", "float16x", "bfloat16x", "float8_", "float4_"), "use T.bfloat16 or T.float32"),
+)
+_OTHERS = "write this part with copies, gemm and T.Parallel"
 
 
 class NotLowered:
@@ -49,7 +187,8 @@ class NotLowered:
     @property
     def hint(self) -> str:
         """What to write instead."""
-        return _HINTS.get(self.name.partition(".")[0], "write this part with copies, gemm and T.Parallel")
+        name = self.name.partition(".")[0]
+        return next((hint for beginnings, hint in _HINTS if name.startswith(beginnings)), _OTHERS)
 
     def refuse(self) -> None:
         """Raises Unsupported where a kernel is being traced."""
@@ -463,5 +602,30 @@ NOT_LOWERED = tuple(
         "ws",
         "ws_op",
         "float4_e2m1_unpacked",
+        "Assert",
+        "Broadcast",
+        "Else",
+        "If",
+        "Ramp",
+        "Then",
+        "Var",
+        "While",
+        "__ldg",
+        "bfloat16x2",
+        "bind",
+        "block",
+        "buffer_store",
+        "env_thread",
+        "float16x2",
+        "float32x2",
+        "float32x4",
+        "float32x8",
+        "let",
+        "mfma",
+        "ptx_fence_barrier_init",
+        "sblock",
+        "thread_return",
+        "tvm_call_cpacked",
+        "tvm_mfma",
     ]
 )

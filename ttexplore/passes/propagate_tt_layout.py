@@ -190,6 +190,8 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple
         raise ResourceError(
             f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
             hint="use fewer staging buffers",
+            # The first one that no number is left for.
+            span=next((one.origin for one in buffers[target.circular_buffers :] if one.origin is not None), None),
         )
 
 
