@@ -63,11 +63,17 @@ def is_variable(value: Any) -> bool:
 class Hooks:
     """The hooks of one rewritten function. `spans` is indexed by the first argument of each hook; `owners` has the
     name that an expression's result will belong to, for allocations that are no assignment of their own; `places` has
-    for a loop or a branch where its body changes what a name stands for."""
+    for a loop or a branch where its body changes what a name stands for; `used` are the names that the code may find
+    in its module."""
 
     def __init__(
-        self, spans: tuple[Span, ...], owners: dict[int, str], places: Mapping[int, Mapping[str, int]]
+        self,
+        spans: tuple[Span, ...],
+        owners: dict[int, str],
+        places: Mapping[int, Mapping[str, int]],
+        used: tuple[str, ...],
     ) -> None:
+        self.used = used
         self.spans = spans
         self.owners = owners
         self.places = places
@@ -220,7 +226,7 @@ class Hooks:
         if isinstance(iterable, Loop):
             if has_else:
                 raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
-            turn = Turn(sys._getframe(1), self._names(target), names, captured)
+            turn = Turn(sys._getframe(1), self.used, self._names(target), names, captured)
             return Turns(self._loop(builder, iterable, target, turn, index), turn)
         if is_dynamic(iterable) or isinstance(iterable, Grid):
             raise KernelError("this cannot be iterated over", hint="use range, T.serial, T.Parallel or T.Pipelined")
@@ -297,7 +303,7 @@ class Hooks:
     ) -> Turns:
         """The turns of a ``while``; `tested` are the names that its condition reads."""
         builder = self._at(index)
-        turn = Turn(sys._getframe(1), (), names, captured)
+        turn = Turn(sys._getframe(1), self.used, (), names, captured)
         reads, given = len(builder.reads), builder.emitted
         value = test()
         if not is_dynamic(value):
@@ -360,7 +366,7 @@ class Hooks:
 
     def branch(self, index: int, names: tuple[str, ...], test: Any) -> Branch:
         test = plain(test)
-        branches = Branches(sys._getframe(1), names) if is_dynamic(test) else None
+        branches = Branches(sys._getframe(1), self.used, names) if is_dynamic(test) else None
         return Branch(self._at(index), test, branches, functools.partial(self._place, index))
 
     # `a and b` becomes `h.joined(b) if h.goes_on(a) else h.decided()`, so that Python evaluates `b` where it would.
@@ -427,7 +433,7 @@ class Hooks:
                 span=self.spans[index],
             )
         if is_dynamic(value) and effect == "call":
-            state = snapshot(sys._getframe(2))
+            state = snapshot(sys._getframe(2), self.used)
         builder.operands.append((index, value, builder.emitted, state))
 
     def _end(self, index: int) -> tuple[Any, ...]:
@@ -444,7 +450,7 @@ class Hooks:
                 span=self.spans[index],
             )
         if state is not None:
-            name = state.changed(snapshot(sys._getframe(2)), set())
+            name = state.changed(snapshot(sys._getframe(2), self.used), set())
             if name is not None:
                 raise changed(name, self.spans[index], "branch")
         return (value,)

@@ -17,6 +17,7 @@ from typing import Any, cast
 from ttexplore.language.hooks import Hooks
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
 from ttexplore.language.spans import definition, node_span, source_text
+from ttexplore.language.state import names_of
 from ttexplore.record import Span
 
 _HOOKS = "__hooks"
@@ -533,7 +534,7 @@ def _effect(expression: ast.expr) -> str:
 @functools.lru_cache(maxsize=256)
 def _compiled(
     file: str, text: str, name: str, line: int, free: tuple[str, ...], display: str, node: ast.FunctionDef
-) -> tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dict[str, int]]]:
+) -> tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dict[str, int]], tuple[str, ...]]:
     """The code of a rewritten function. `node` follows from `file`, `text`, `name` and `line`."""
     del text, line
     rewriter = _Rewriter(display)
@@ -545,7 +546,8 @@ def _compiled(
     outer.body = [made, ast.Return(ast.Name(_TWIN, ast.Load()))]
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(outer, node)], []))
     code = _inner(compile(module, file, "exec", dont_inherit=True), "__outer")
-    return _inner(code, _TWIN), tuple(rewriter.spans), rewriter.owners, rewriter.places
+    twin = _inner(code, _TWIN)
+    return twin, tuple(rewriter.spans), rewriter.owners, rewriter.places, names_of(twin)
 
 
 def _inner(code: types.CodeType, name: str) -> types.CodeType:
@@ -559,11 +561,11 @@ def rewrite(function: types.FunctionType, display: str) -> types.FunctionType:
     """
     code = function.__code__
     free = tuple(name for name in code.co_freevars if name != _HOOKS)
-    made, spans, owners, places = _compiled(
+    made, spans, owners, places, used = _compiled(
         code.co_filename, source_text(function), code.co_name, code.co_firstlineno, free, display, definition(function)
     )
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    cells[_HOOKS] = types.CellType(Hooks(spans, owners, places))
+    cells[_HOOKS] = types.CellType(Hooks(spans, owners, places, used))
     closure = tuple(cells[name] for name in made.co_freevars)
     twin = types.FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
     twin.__kwdefaults__ = function.__kwdefaults__

@@ -12,7 +12,7 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -136,11 +136,11 @@ class _At:
     address: int
 
 
-def snapshot(frame: types.FrameType) -> Snapshot:
-    """The state that a running function can change."""
+def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
+    """The state that a running function can change. `used` are the names that its code may find in its module."""
     walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.")
     names = {name: walk.token(held(value)) for name, value in frame.f_locals.items() if not name.startswith("__")}
-    names |= walk.globals_of(frame.f_code, frame.f_globals)
+    names |= walk.globals_of(used, frame.f_globals)
     while walk.todo:
         value = walk.todo.pop()
         walk.parts[id(value)] = walk.parts_of(value)
@@ -238,7 +238,7 @@ class _Walk:
         is_inner = function.__qualname__.startswith(self.inner)
         cells = () if is_inner else tuple(map(self._cell, function.__closure__ or ()))
         defaults = (self.token(function.__defaults__), self.token(function.__kwdefaults__))
-        used = self.globals_of(function.__code__, function.__globals__)
+        used = self.globals_of(names_of(function.__code__), function.__globals__)
         return (*cells, *defaults, *self._attributes(function.__dict__), *used.items())
 
     def _cell(self, cell: Any) -> Any:
@@ -247,10 +247,9 @@ class _Walk:
         except ValueError:
             return None
 
-    def globals_of(self, code: types.CodeType, names: Mapping[str, Any]) -> dict[str, Any]:
-        """What the code's names of its module stand for; of modules of the user's those that the code names too."""
+    def globals_of(self, used: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
+        """What used names of a module stand for; of modules of the user's those that are used too."""
         found: dict[str, Any] = {}
-        used = _names_of(code)
         for name in used:
             if name not in names:
                 continue
@@ -263,10 +262,9 @@ class _Walk:
         return found
 
 
-@functools.lru_cache(maxsize=1024)
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
+def names_of(code: types.CodeType) -> tuple[str, ...]:
     """The names that code and the code in it use from outside of them."""
-    inner = (_names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    inner = (names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
 
 
@@ -289,11 +287,17 @@ class Turn:
     that changes what a name stands for."""
 
     def __init__(
-        self, frame: types.FrameType, targets: tuple[str, ...], names: tuple[str, ...], captured: frozenset[str]
+        self,
+        frame: types.FrameType,
+        used: Sequence[str],
+        targets: tuple[str, ...],
+        names: tuple[str, ...],
+        captured: frozenset[str],
     ) -> None:
+        self.used = used
         self.frame, self.targets, self.names, self.captured = frame, targets, names, captured
         self.before = dict(frame.f_locals)
-        self.state = snapshot(frame)
+        self.state = snapshot(frame, used)
         self.wrapped = {
             name: Carried(self.before[name])
             for name in names
@@ -315,7 +319,7 @@ class Turn:
         """Raises KernelError at the line that changes what another turn would see; `runs` is whether there is a turn
         for sure."""
         now = dict(self.frame.f_locals)
-        later = snapshot(self.frame)
+        later = snapshot(self.frame, self.used)
         known = {id(held(value)) for value in self.before.values()}
         for name in dict.fromkeys([*self.names, *self.targets]):
             before, value = self.before.get(name, unbound(name)), now.get(name, unbound(name))
@@ -382,8 +386,8 @@ def after_branch(name: str) -> Lost:
 class Branches:
     """The names that the two sides of a branch bind; each side begins with what they were before."""
 
-    def __init__(self, frame: types.FrameType, names: tuple[str, ...]) -> None:
-        self.names, self.state = names, snapshot(frame)
+    def __init__(self, frame: types.FrameType, used: Sequence[str], names: tuple[str, ...]) -> None:
+        self.names, self.used, self.state = names, used, snapshot(frame, used)
         self.before = self._now(frame)
         self.sides: list[dict[str, Any]] = []
 
@@ -394,7 +398,7 @@ class Branches:
     def side(self, frame: types.FrameType, place: Place) -> None:
         """A side has been traced. Raises KernelError at the line where it changes what another one would see."""
         self.sides.append(self._now(frame))
-        name = self.state.changed(snapshot(frame), set(self.names))
+        name = self.state.changed(snapshot(frame, self.used), set(self.names))
         if name is not None:
             raise changed(name, place(name), "branch")
 
