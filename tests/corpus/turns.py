@@ -130,6 +130,60 @@ def window(length: tuple[Length, Length]) -> Any:
     return kernel
 
 
+def cleared_by_product(
+    condition: Callable[[Any], Any], turns: tuple[Length, Length], columns: int = 64, *, filled: bool = False
+) -> Any:
+    """Products that clear their sum where a condition on the turn holds."""
+    start, end = turns
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((192, 192), "bfloat16"), B: T.Tensor((192, columns), "bfloat16"),
+        C: T.Tensor((192, columns), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            b = T.alloc_shared((64, columns), "bfloat16")
+            c = T.alloc_fragment((64, columns), "float32")
+            if filled:
+                T.fill(c, 7.0)
+            for k in T.Pipelined(start(bx), end(bx), num_stages=2):
+                T.copy(A[bx * 64, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c, clear_accum=condition(k))
+            T.copy(c, C[bx * 64, 0])
+
+    return kernel
+
+
+def turned_loops() -> Any:
+    """T.Parallel nests whose loops are not in the order of the axes; a square block is read across, too."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 32), "float32"), V: T.Tensor((32,), "float32"), C: T.Tensor((64, 32), "float32"),
+        D: T.Tensor((64, 64), "float32"), E: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 32), "float32")
+            v = T.alloc_shared((32,), "float32")
+            c = T.alloc_fragment((64, 32), "float32")
+            d = T.alloc_shared((64, 64), "float32")
+            e = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(V, v)
+            T.copy(D, d)
+            for n, m in T.Parallel(32, 64):
+                x = a[m, n] + v[n]
+                c[m, n] = T.if_then_else(n > m, x, 0.0)
+            for j, i in T.Parallel(64, 64):
+                e[i, j] = d[j, i] * 2.0 + d[i, j]
+            T.copy(c, C)
+            T.copy(e, E)
+
+    return kernel
+
+
 UP_TO = (lambda bx: 0, lambda bx: bx)
 UP_TO_AND_WITH = (lambda bx: 0, lambda bx: bx + 1)
 FROM = (lambda bx: bx, lambda bx: 3)
@@ -147,6 +201,8 @@ TURNS = (
     Case("turns_last_load_none", lambda: last_load(lambda bx: bx, 256, changed=True, first=7.0), on_chip=False),
     Case("turns_of_window", lambda: window((lambda bx: T.max(bx - 2, 0), lambda bx: bx + 1)), {"cores": (1, 1)}),
     Case("turns_chosen", lambda: window((lambda bx: 0, lambda bx: T.if_then_else(bx > 1, 3, 1))), on_chip=False),
+    Case("turns_clear", lambda: cleared_by_product(lambda k: k == 0, UP_TO_AND_WITH, 256), {"cores": (1, 1)}),
+    Case("turned_loops", turned_loops),
     Case("turns_stored", stored_in_turns, {"cores": (1, 1)}),
     Case("turns_in_turns", turns_in_turns, {"cores": (1, 1)}),
     Case("turns_in_turns_wide", lambda: turns_in_turns(256), on_chip=False),

@@ -11,8 +11,19 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.turns import FROM, UP_TO, UP_TO_AND_WITH, last_load, stored_in_turns, triangle, turns_in_turns, window
-from ttexplore.errors import KernelError
+from tests.corpus.turns import (
+    FROM,
+    UP_TO,
+    UP_TO_AND_WITH,
+    cleared_by_product,
+    last_load,
+    stored_in_turns,
+    triangle,
+    turned_loops,
+    turns_in_turns,
+    window,
+)
+from ttexplore.errors import KernelError, Unsupported
 
 Numbers = np.ndarray[Any, Any]
 
@@ -109,3 +120,45 @@ def test_what_no_turn_writes_is_not_read() -> None:
     assert error.hint == "T.clear(a) before the loop, or give it a length of at least 1"
     assert error.span is not None
     assert error.span.line == 71
+
+
+@pytest.mark.parametrize(
+    ("condition", "turns"),
+    [
+        (lambda k: k == 0, UP_TO_AND_WITH),
+        (lambda k: k < 1, UP_TO_AND_WITH),
+        (lambda k: k == 1, (lambda bx: 1, lambda bx: 3)),
+        (lambda k: k <= 0, (lambda bx: 0, lambda bx: 3)),
+        (lambda k: k == 0, (lambda bx: 0, lambda bx: T.max(bx, 1))),
+    ],
+)
+@pytest.mark.parametrize(("columns", "filled"), [(64, True), (256, False)])
+def test_products_that_clear_in_the_first_turn(condition: Any, turns: Any, columns: int, filled: bool) -> None:
+    def expected(a: Numbers, b: Numbers) -> Numbers:
+        blocks: list[Numbers] = []
+        for block in range(3):
+            start, end = turns[0](block), max(turns[1](block), 1) if isinstance(turns[1](block), int) else max(block, 1)
+            rows = a[block * 64 : block * 64 + 64]
+            blocks.append(rows[:, start * 64 : end * 64] @ b[start * 64 : end * 64])
+        return np.concatenate(blocks)
+
+    held(cleared_by_product(condition, turns, columns, filled=filled), expected, 2e-3)
+
+
+def test_a_sum_that_no_turn_clears_keeps_its_first_value() -> None:
+    """Cleared before the loop it would lose it, so the condition stays and is refused."""
+    error = ttx.explore(cleared_by_product(lambda k: k == 0, UP_TO, filled=True)).error
+    assert isinstance(error, Unsupported)
+    assert error.message == "a condition that is only known when the kernel runs is not lowered"
+    assert error.span is not None
+    assert ttx.explore(cleared_by_product(lambda k: k == 1, UP_TO_AND_WITH)).error is not None
+
+
+def test_loops_in_another_order_than_the_axes() -> None:
+    exploration = ttx.explore(turned_loops())
+    assert exploration.error is None, str(exploration.error)
+    a, v, d = (one.astype(np.float64) for one in exploration.inputs())
+    assert exploration.check()
+    c, e = exploration.run().outputs
+    np.testing.assert_allclose(c, np.triu(a + v, 1), rtol=1e-6)
+    np.testing.assert_allclose(e, d.T * 2 + d, rtol=2e-3, atol=2e-3 * np.abs(d).max())

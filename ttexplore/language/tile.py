@@ -11,7 +11,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.sizes import extents_of
-from ttexplore.language.builder import constant, current, element, plain, unsupported
+from ttexplore.language.builder import condition, constant, current, element, is_dynamic, plain, unsupported
 from ttexplore.language.spans import caller_span
 
 
@@ -220,6 +220,7 @@ def gemm(
     **hints: Any,
 ) -> Any:
     """``C += A @ B`` on blocks: A is (M, K), B is (K, N), C is (M, N); transposed operands are stored the other way.
+    Where `clear_accum` holds C is cleared first.
 
     Raises KernelError where the shapes do not fit together.
     """
@@ -237,6 +238,11 @@ def gemm(
     if policy is not None:
         current("T.gemm").note("T.gemm policy= divides work among GPU warps; a Tensix core has none")
     _note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
+    if is_dynamic(clear_accum):
+        builder = current("T.gemm")
+        zeros = tirx.Evaluate(call("tl.fill", [c, constant(0, str(c.source.ty.dtype.dtype))]), builder.tvm_span())
+        builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
+        clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
     return call("tl.gemm", [a, b, c], {name: 1 for name, on in flags.items() if on})
 

@@ -1,0 +1,37 @@
+"""The loops of a T.Parallel nest in the order of the axes that it stores to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.build import with_body
+from ttexplore.ir.dataflow import is_parallel, parallel_body, same_indices
+from ttexplore.ir.rewrite import rewrite, walk
+
+
+def with_ordered_parallel(function: Any) -> Any:
+    """The kernel with turned T.Parallel nests the right way round: they have no order of their own.
+
+    for j, i in T.Parallel(64, 32):       for i, j in T.Parallel(32, 64):
+        c[i, j] = a[i, j] * 2        ==>      c[i, j] = a[i, j] * 2
+    """
+    if not any(is_parallel(one) for one in walk(function.body)):
+        return function
+    moved: list[Any] = []
+
+    def rule(statement: Any) -> list[Any] | None:
+        if not is_parallel(statement):
+            return None
+        loops, body = parallel_body(statement)
+        stores = [one for one in body if isinstance(one, tirx.BufferStore)]
+        turned = [one.loop_var for one in loops][::-1]
+        if len(loops) != 2 or not stores or not all(same_indices(one.indices, turned) for one in stores):
+            return [statement]
+        outer, inner = loops
+        moved.append(statement)
+        return [with_body(inner, [with_body(outer, body)])]
+
+    made = rewrite(function, rule)
+    return made if moved else function
