@@ -10,7 +10,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, Unsupported
 
 ROWS, COLUMNS = np.mgrid[:64, :64]
 A = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
@@ -118,3 +118,43 @@ def test_logic_of_nothing() -> None:
     with pytest.raises(KernelError, match=r"T\.all works on numbers, and this is None") as caught:
         T.all()
     assert caught.value.hint == "write T.all(i > 0, j > 0)"
+
+
+def in_its_own(block: Any, i: Any, j: Any) -> Any:
+    """A helper in plain Python: what it gets are a buffer and indices."""
+    assert block.dtype == block[i, j].dtype == T.float32
+    assert (i + 1).dtype == "int32"
+    assert (block[i, j] > 0).dtype == "bool"
+    return T.cast(T.cast(block[i, j] * 4, "int32"), block[i, j].dtype) + T.cast(i, block.dtype)
+
+
+def test_dtypes_in_helpers_and_kernels() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):  # pyright: ignore
+        with T.Kernel(1):
+            a = T.alloc_shared((64, 64), A.dtype)
+            b = T.alloc_shared(a.shape, a.dtype)
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                b[i, j] = in_its_own(a, i, j) + a.dtype(a.dtype.bits) + a[i, j].dtype(j)  # pyright: ignore
+            T.copy(b, B)
+
+    np.testing.assert_array_equal(result(kernel, A), np.trunc(A * 4) + ROWS + COLUMNS + 32)
+
+
+def test_a_loop_inside_of_parallel() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):  # pyright: ignore
+        with T.Kernel(1):
+            a = T.alloc_shared((64, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                for _ in T.serial(3):
+                    a[i, j] = a[i, j] * 2.0
+            T.copy(a, B)
+
+    exploration = ttx.explore(kernel)
+    assert isinstance(exploration.error, Unsupported)
+    assert exploration.error.message == "a loop inside T.Parallel is not lowered"
+    assert exploration.error.hint == "write the T.Parallel inside of the loop, or the loop's turns one after another"
+    assert exploration.error.span is not None

@@ -122,6 +122,12 @@ def _unsupported(statement: Any) -> Unsupported:
                 hint="put it into `for i, j in T.Parallel(...)`; write out the value of a scalar where it is used",
                 span=span_of(statement),
             )
+        case tirx.For():
+            return Unsupported(
+                "a loop inside T.Parallel is not lowered",
+                hint="write the T.Parallel inside of the loop, or the loop's turns one after another",
+                span=span_of(statement),
+            )
         case tirx.IfThenElse():
             return Unsupported(
                 "a condition that is only known when the kernel runs is not lowered",

@@ -152,3 +152,12 @@ def as_argument(value: Any) -> Any:
     ):
         return dtype(value)
     return value
+
+
+def _dtype_of(element: Any) -> dtype:
+    return dtype(str(element.ty.dtype))
+
+
+# Elements had this before TVM 0.27, and kernels' helper functions, which are plain Python, ask for it: x[i].dtype.
+if not hasattr(ir.Expr, "dtype"):
+    setattr(ir.Expr, "dtype", property(_dtype_of))  # noqa: B010 - TVM's types do not declare it

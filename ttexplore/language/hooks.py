@@ -15,6 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
+from ttexplore.ir.build import dtype_of
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
     Allocation,
@@ -197,8 +198,8 @@ class Hooks:
         """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
         if is_buffer(base) and name == "shape":
             return extents_of(base)
-        if name == "dtype" and isinstance(base, ir.Expr) and not is_buffer(base):
-            return dtype(str(base.ty.dtype))
+        if name == "dtype" and isinstance(base, ir.Expr):
+            return dtype(dtype_of(base) if is_buffer(base) else str(base.ty.dtype))
         return getattr(base, name)
 
     def range(self, index: int, function: Any, *bounds: Any) -> Any:
