@@ -38,7 +38,9 @@ ALLOWED: dict[str, set[str]] = {
         "record", "errors", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views", "files",
         "archive", "results", "widget", "watching",
     },
-    "saved": {"record", "errors", "target", "plan", "given", "inputs", "backends", "archive", "results", "explored"},
+    "saved": {
+        "record", "errors", "target", "plan", "given", "inputs", "backends", "views", "archive", "results", "explored",
+    },
     "exploration": {
         "record", "errors", "target", "plan", "given", "options", "ops", "inputs", "ir", "language", "passes", "emit",
         "backends", "archive", "results", "explored",

@@ -36,6 +36,8 @@ _LARGEST_JSON_BYTES = 64 << 20
 # More columns or rows than any chip has.
 _LARGEST_GRID = 64
 _LARGEST_VALUE = 1 << 24
+# More than any machine's memory holds, and few enough for every index.
+_LARGEST_TENSOR = 1 << 44
 # The same bytes whenever it is written.
 _DATE = (1980, 1, 1, 0, 0, 0)
 # What a value of a wrong form raises where it is converted or shown.
@@ -113,6 +115,10 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         trace = from_json(Trace, data)
         plan = from_json(Plan, trace.plan)
         target = from_json(Target, head.get("target"))
+        # Those of the steps are looked at one by one, later.
+        for step in trace.steps:
+            for one in (step.plan_before, step.plan_after):
+                from_json(Plan, one)
         _check(trace, plan, target)
     except MALFORMED as error:
         raise malformed(path, f"its content has a wrong form ({_short(error)})") from None
@@ -140,8 +146,13 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     values = [value for core in (plan.partition.cores if plan.partition else ()) for value in core.values.values()]
     if any(abs(value) > _LARGEST_VALUE for value in (*values, plan.partition.work_items if plan.partition else 0)):
         raise ValueError(f"there are more than {_LARGEST_VALUE:,} work items")
+    # They stand in texts that the runner reads.
+    if strange := [one.name for one in (*plan.layouts, *plan.buffers) if not one.name.isidentifier()]:
+        raise ValueError(f"{strange[0]!r} is no name of a tensor or buffer")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
+    if any(prod(layout.shape) > _LARGEST_TENSOR for layout in plan.layouts):
+        raise ValueError(f"a tensor has more than {_LARGEST_TENSOR:,} elements")
 
 
 def tensors(plan: Plan, roles: Sequence[str]) -> list[TensorLayout]:

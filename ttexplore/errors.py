@@ -5,9 +5,10 @@ An error says what is wrong, at which kernel line, with which number, and what w
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import threading
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from ttexplore.diagnostics import KINDS, recognise
 from ttexplore.record import ErrorRecord, Span
@@ -95,6 +96,21 @@ class Unsupported(TTExploreError):
 
 class ResourceError(TTExploreError):
     """The kernel does not fit the target: L1, circular buffers, DST, arguments, cores."""
+
+
+@contextlib.contextmanager
+def memory_for(doing: str) -> Generator[None]:
+    """Tells as ResourceError that `doing` something inside needs more memory than there is."""
+    try:
+        yield
+    except MemoryError as error:
+        raise out_of_memory(doing) from error
+
+
+def out_of_memory(doing: str, span: Span | None = None) -> ResourceError:
+    return ResourceError(
+        f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
+    )
 
 
 class VerifyError(TTExploreError):

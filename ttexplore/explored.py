@@ -24,7 +24,7 @@ from ttexplore.backends.compare import Comparison, Side
 from ttexplore.backends.emulator import Emulator
 from ttexplore.backends.remedy import remedy
 from ttexplore.backends.ttnn import Ttnn
-from ttexplore.errors import TTExploreError, UsageError, shown, unknown
+from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
 from ttexplore.given import dictionary, named, path, plain, seconds, whole, wholes, wrong
 from ttexplore.given import text as text_of
@@ -324,6 +324,7 @@ class Explored(ABC):
 
     # Running
 
+    @memory_for("making the inputs")
     def inputs(self, seed: int = 0, kind: str = "random") -> tuple[Array, ...]:
         """Inputs in the tensors' own dtypes and the sizes of the plan.
 
@@ -338,12 +339,14 @@ class Explored(ABC):
         layouts = sorted(self.plan.layouts, key=lambda layout: layout.position)
         return [Tensor(layout.name, layout.shape, layout.dtype) for layout in layouts if layout.role in roles]
 
+    @memory_for("making the inputs")
     def _inputs(self, inputs: Inputs, seed: int) -> tuple[Array, ...]:
         """The inputs in storage precision, as float32 or int32. Raises UsageError for what is no such input."""
         tensors = self._tensors(("input", "inout"))
         arrays = arrays_for(inputs, tensors, seed)
         return tuple(rounded(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True))
 
+    @memory_for("running the program")
     def run(
         self, inputs: Inputs = None, backend: str = "emulator", seed: int = 0, *,
         arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
@@ -458,6 +461,7 @@ class Explored(ABC):
     def _emitted(self, listings: Mapping[str, Listing]) -> EmittedProgram:
         return EmittedProgram({role: listing.text for role, listing in listings.items()}, self.plan)
 
+    @memory_for("running the program")
     def timeline(
         self, core: tuple[int, int] | None = None, *, inputs: Inputs = None, seed: int = 0,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from ttexplore.given import dictionary
 from ttexplore.inputs import Inputs
 from ttexplore.plan import Plan
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, from_json
-from ttexplore.results import Check
+from ttexplore.results import Check, Run
 from ttexplore.target import Target
+from ttexplore.views.timeline import Timeline
 
 Array = NDArray[Any]
 
@@ -149,6 +151,20 @@ class SavedExploration(Explored):
             raise _needs_kernel("the reference of these inputs")
         return found
 
+    def run(self, *arguments: Any, **options: Any) -> Run:
+        """Run the emitted code, as :meth:`Explored.run` does. Its C++ is compiled and executed on this machine: run
+        only files whose origin you trust.
+
+        Raises UsageError where the parts of the file do not fit together, and what that raises.
+        """
+        with _fitting():
+            return super().run(*arguments, **options)
+
+    def timeline(self, *arguments: Any, **options: Any) -> Timeline:
+        """Record a run, as :meth:`Explored.timeline` does; what is said of :meth:`run` holds here too."""
+        with _fitting():
+            return super().timeline(*arguments, **options)
+
     def _kept(self) -> Kept | None:
         return self._archive.kept
 
@@ -191,6 +207,16 @@ class SavedExploration(Explored):
     def check(self, inputs: Inputs = None, seed: int = 0, *, cancel: threading.Event | None = None) -> Check:
         """Raises UsageError: executing each step needs the kernel."""
         raise _needs_kernel("executing each step")
+
+
+@contextlib.contextmanager
+def _fitting() -> Generator[None]:
+    """Tells what a plan that fits no program raises where it is run."""
+    try:
+        yield
+    except MALFORMED as error:
+        why = f"its parts do not fit together ({type(error).__name__}: {error})"
+        raise malformed("the file", why) from error
 
 
 def _needs_kernel(what: str) -> UsageError:

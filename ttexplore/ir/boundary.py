@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import ResourceError, TTExploreError, VerifyError
+from ttexplore.errors import TTExploreError, VerifyError, out_of_memory
 from ttexplore.ir.adapter import span_of
 from ttexplore.record import Span
 
@@ -36,9 +36,7 @@ def internal_error(error: Exception, doing: str) -> TTExploreError:
     """The error of ours for an exception that came out of `doing` something."""
     span = _line(error)
     if isinstance(error, MemoryError):
-        return ResourceError(
-            f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
-        )
+        return out_of_memory(doing, span)
     said = str(error).strip().partition("\n")[0][:_LONGEST]
     return VerifyError(
         f"{doing} failed inside of ttexplore: {type(error).__name__}: {said}",
