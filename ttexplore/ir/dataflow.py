@@ -50,6 +50,25 @@ def is_parallel(statement: Any) -> bool:
     return isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL
 
 
+def blocks(body: Any) -> list[Any]:
+    """All statements below `body` in pre-order, T.Parallel nests without what is in them."""
+    found: list[Any] = []
+    waiting = statements(body)[::-1]
+    while waiting:
+        statement = waiting.pop()
+        found.append(statement)
+        match statement:
+            case tirx.For() | tirx.While() if not is_parallel(statement):
+                waiting += statements(statement.body)[::-1]
+            case tirx.IfThenElse():
+                if statement.else_case is not None:
+                    waiting += statements(statement.else_case)[::-1]
+                waiting += statements(statement.then_case)[::-1]
+            case _:
+                pass
+    return found
+
+
 def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
     """The loops of a T.Parallel nest and the statements in it: stores, and bindings of names to values."""
     loops: list[Any] = []

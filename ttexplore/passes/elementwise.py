@@ -16,6 +16,7 @@ from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
 from ttexplore.ir.dataflow import parallel_body
+from ttexplore.ir.deep import Deep, deep
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ops import OPS
 from ttexplore.passes.expressions import Reader
@@ -76,6 +77,8 @@ class _Nest:
         )  # fmt: skip
         self.stores: list[_Store] = []
         self.uses: dict[int, int] = {}
+        self.users: dict[int, list[int]] = {}
+        self.needs: dict[int, int] = {}
         self.jumped: set[int] = set()
         # Where values are: `places` by value; `holders` says which value an array of DST holds.
         self.places: dict[int, Any] = {}
@@ -119,7 +122,7 @@ class _Nest:
                 value = self.graph.make("to_float32", value)
             case _:
                 pass
-        if not self.storage.is_wide and any(map(self.graph.is_int32, range(len(self.graph.values)))):
+        if not self.storage.is_wide and self.graph.has_int32():
             raise Unsupported("integers in 16-bit DST", hint="leave accumulate_dtype out")
         # A later load sees the value as the buffer holds it.
         reader.store(buffer, value)
@@ -148,6 +151,7 @@ class _Nest:
             seen.add(value)
             for operand in self.graph[value].operands:
                 self.uses[operand] = self.uses.get(operand, 0) + 1
+                self.users.setdefault(operand, []).append(value)
                 waiting.append(operand)
         for value in sorted(seen, reverse=True):
             known = self.graph[value]
@@ -164,11 +168,11 @@ class _Nest:
     def write(self, store: _Store) -> None:
         target = self.storage.tiles[store.statement.buffer]
         if scope_of(target) != "tt.dst":
-            array = self.place(store.value, None)
+            array = deep(self.place(store.value, None))
             self.done(store.value)
             self.made += self.storage.pack(array, target, store.statement.buffer)
             return
-        array = self.place(store.value, target)
+        array = deep(self.place(store.value, target))
         self.done(store.value)
         if array.same_as(target):
             self.holders[target] = store.value
@@ -181,7 +185,9 @@ class _Nest:
         self.move(array, target, dtype_of(target))
         self.holders.pop(target, None)
 
-    def place(self, value: int, want: Any) -> Any:
+    # Each of the following runs by `deep`: a value may be made of others a thousand deep.
+
+    def place(self, value: int, want: Any) -> Deep:
         """The array of DST that holds a value. A new one is `want` where nothing needs any more what that holds."""
         if value in self.places:
             return self.places[value]
@@ -192,7 +198,7 @@ class _Nest:
             out = self.new(want, self._dtype(value))
             self.leaf(known, out)
             return out
-        out = self.computed(value, known, want)
+        out = yield self.computed(value, known, want)
         self.keep(value, out)
         return out
 
@@ -232,9 +238,9 @@ class _Nest:
     def _dtype(self, value: int) -> str:
         return "int32" if self.graph.is_int32(value) else "float32"
 
-    def computed(self, value: int, known: Value, want: Any) -> Any:
+    def computed(self, value: int, known: Value, want: Any) -> Deep:
         if known.op in ("to_int32", "to_float32"):
-            return self.converted(known, want)
+            return (yield self.converted(known, want))
         fpu = self.fpu_form(value, known)
         if fpu is not None:
             return self.on_fpu(known, *fpu, want)
@@ -243,17 +249,17 @@ class _Nest:
             scalars = scalars[1:]
         operands = [one for one in known.operands if one not in scalars]
         if len(operands) == 1 and self._has_scalar_form(known, operands[0]):
-            return self.in_place(known, operands[0], scalars, want)
-        return self.on_several(value, known, want)
+            return (yield self.in_place(known, operands[0], scalars, want))
+        return (yield self.on_several(value, known, want))
 
-    def converted(self, known: Value, want: Any) -> Any:
+    def converted(self, known: Value, want: Any) -> Deep:
         """Integers as numbers, or numbers as integers: in an array of its own, that is one or the other for all time
         between operations."""
         (operand,) = known.operands
         before, after = self._dtype(operand), "int32" if known.op == "to_int32" else "float32"
         out = self.new(want, after)
         if operand in self.places or self.graph[operand].op not in _LEAVES:
-            array = self.place(operand, None)
+            array = yield self.place(operand, None)
             self.move(array, out, before)
         else:
             self.leaf(self.graph[operand], out)
@@ -267,9 +273,9 @@ class _Nest:
             return False
         return known.op != "pow" or known.operands[0] == operand
 
-    def in_place(self, known: Value, operand: int, scalars: list[int], want: Any) -> Any:
+    def in_place(self, known: Value, operand: int, scalars: list[int], want: Any) -> Deep:
         """An operation that replaces its operand by its result."""
-        out = self.changeable(operand, want)
+        out = yield self.changeable(operand, want)
         name = self._name(known, operand, scalars)
         numbers = [self._number(one) for one in scalars]
         for one in scalars:
@@ -277,19 +283,19 @@ class _Nest:
         self.each(lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
         return out
 
-    def on_several(self, value: int, known: Value, want: Any) -> Any:
+    def on_several(self, value: int, known: Value, want: Any) -> Deep:
         """An operation of two or three tiles of DST with a place for its result."""
         operands = list(dict.fromkeys(known.operands))
         if known.op == "mul" and len(operands) == 1:
-            out = self.changeable(operands[0], want, twice=True)
+            out = yield self.changeable(operands[0], want, twice=True)
             self.each(lambda t: op("square_tile", out, t))
             return out
         # What needs most of DST goes first, while it is empty.
         first = max(operands, key=self._need)
-        arrays = {first: self.place(first, want)}
+        arrays = {first: (yield self.place(first, want))}
         for one in operands:
             if one != first:
-                arrays[one] = self.place(one, None)
+                arrays[one] = yield self.place(one, None)
         for one in known.operands:
             self.done(one)
         out = self._result(value, operands, arrays, want)
@@ -386,6 +392,7 @@ class _Nest:
     def keep(self, value: int, array: Any) -> None:
         self.places[value] = array
         self.holders[array] = value
+        self._forget_needs(value)
 
     def done(self, value: int) -> None:
         self.uses[value] -= 1
@@ -400,9 +407,9 @@ class _Nest:
             return False
         return value not in self.places or not self.uses[value]
 
-    def changeable(self, value: int, want: Any, *, twice: bool = False) -> Any:
+    def changeable(self, value: int, want: Any, *, twice: bool = False) -> Deep:
         """An array with a value that may be replaced."""
-        array = self.place(value, want)
+        array = yield self.place(value, want)
         for _ in range(1 + twice):
             self.done(value)
         if self._may_change(value, array, want):
@@ -416,12 +423,32 @@ class _Nest:
             self.made.append(self.storage.move(source, target, dtype))
 
     def _need(self, value: int) -> int:
-        """The tiles of DST that computing a value takes (Sethi and Ullman's numbers)."""
-        known = self.graph[value]
-        if value in self.places or self.graph.is_scalar(value) or known.op == "load":
-            return 0 if value in self.places else 1
-        needs = sorted((self._need(one) for one in set(known.operands) if not self.graph.is_scalar(one)), reverse=True)
-        return max((need + place for place, need in enumerate(needs)), default=1)
+        """The tiles of DST that computing a value takes (Sethi and Ullman's numbers), with those that are there."""
+        waiting = [value]
+        while waiting:
+            one = waiting[-1]
+            operands = [part for part in set(self.graph[one].operands) if not self.graph.is_scalar(part)]
+            unknown = [part for part in operands if part not in self.needs]
+            if one in self.needs:
+                waiting.pop()
+            elif one in self.places:
+                self.needs[one] = 0
+            elif self.graph.is_scalar(one) or self.graph[one].op == "load":
+                self.needs[one] = 1
+            elif unknown:
+                waiting += unknown
+            else:
+                needs = sorted((self.needs[part] for part in operands), reverse=True)
+                self.needs[one] = max((need + place for place, need in enumerate(needs)), default=1)
+        return self.needs[value]
+
+    def _forget_needs(self, value: int) -> None:
+        """Let the needs of what a value is a part of be found anew: it has a place now."""
+        waiting = [value]
+        while waiting:
+            one = waiting.pop()
+            if self.needs.pop(one, None) is not None:
+                waiting += self.users.get(one, ())
 
     # Tiles
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Any
 
 from tvm import ir, tirx
@@ -38,16 +40,36 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
         for name, one in staging.buffers.items()
     }
     buffers = {name: statement.buffer for name, statement in made.items()}
-    body = rewrite_body(statements(kernel.body), lambda statement: _renamed(statement, staging, buffers))
+    names = _names(staging)
+    body = rewrite_body(statements(kernel.body), lambda statement: _renamed(statement, staging, names, buffers))
     body = counted_loops(body, empty_loops(kernel))
     return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]))
 
 
-def _renamed(statement: Any, staging: Staging, buffers: dict[str, Any]) -> list[Any] | None:
+@dataclass
+class _Names:
+    """What the buffers that one statement reads, as each role, and writes are called from now on."""
+
+    reads: dict[tuple[Any, str], str] = field(default_factory=dict[tuple[Any, str], str])
+    writes: dict[Any, str] = field(default_factory=dict[Any, str])
+
+
+def _names(staging: Staging) -> dict[Any, _Names]:
+    found: dict[Any, _Names] = defaultdict(_Names)
+    for (reader, buffer, role), name in staging.reads.items():
+        found[reader].reads[(buffer, role)] = name
+    for (writer, buffer), name in staging.writes.items():
+        found[writer].writes[buffer] = name
+    return found
+
+
+def _renamed(
+    statement: Any, staging: Staging, names: dict[Any, _Names], buffers: dict[str, Any]
+) -> list[Any] | None:  # fmt: skip
     if isinstance(statement, tirx.AllocBuffer):
         return []
     if is_parallel(statement):
-        made = _parallel(statement, staging, buffers)
+        made = _parallel(statement, names[statement], buffers)
     elif op_name(statement).startswith("tl."):
         made = _operation(statement, staging, buffers)
     else:
@@ -90,18 +112,14 @@ def _operation(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any
     return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
 
 
-def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
+def _parallel(statement: Any, names: _Names, buffers: dict[str, Any]) -> Any:
     """The nest with each load and store renamed; a load of what the nest itself writes sees the new buffer."""
-    writes = {buffer: name for (writer, buffer), name in staging.writes.items() if writer.same_as(statement)}
-    reads = {
-        (buffer, role): name for (reader, buffer, role), name in staging.reads.items() if reader.same_as(statement)
-    }
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
 
     def load(expression: Any) -> Any:
         role = load_role(expression, variables)
-        name = reads.get((expression.source, role)) or writes[expression.source]
+        name = names.reads.get((expression.source, role)) or names.writes[expression.source]
         indices = list(expression.indices)
         if role == "transposed":
             indices = variables
@@ -112,7 +130,7 @@ def _parallel(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
         return made if made.ty == expression.ty else tirx.Cast(expression.ty, made)
 
     def store(one: Any) -> Any:
-        buffer = buffers[writes[one.buffer]]
+        buffer = buffers[names.writes[one.buffer]]
         value = one.value if one.value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, one.value)
         return tirx.BufferStore(buffer, value, list(one.indices), one.span)
 

@@ -25,9 +25,9 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )  # fmt: skip
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ir.rewrite import stamp
 from ttexplore.ops.storage import rounded
 from ttexplore.passes.elementwise import Engine, lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
@@ -231,12 +231,8 @@ def _read_by_others_than_packers(function: Any) -> set[Any]:
         if scope_of(buffer) == "tt.dst" and dtype_of(buffer) == "bfloat16":
             found.add(buffer)
 
-    inside: list[Any] = []
-    for statement in walk(function.body):
-        if any(statement.same_as(part) for part in inside):
-            continue
+    for statement in blocks(function.body):
         if is_parallel(statement):
-            inside += walk(statement.body)
             for store in parallel_body(statement)[1]:
                 for load in loads_of(store.value):
                     reads(load.source)

@@ -12,9 +12,8 @@ from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageEr
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
 from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
@@ -254,7 +253,7 @@ def _tensor_operand(name: str, region: Any) -> TTExploreError:
 def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
     """Whether DST is to hold 32-bit values, and why."""
     function = program.kernel
-    found = walk(function.body)
+    found = blocks(function.body)
     held: dict[str, list[str]] = {}
     for buffer in (*(s.buffer for s in found if isinstance(s, tirx.AllocBuffer)), *filter(is_buffer, function.params)):
         held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
@@ -271,12 +270,10 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     if any(op_name(statement) == "tl.gemm" for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
     engine = program.plan.options.get("eltwise", "auto")
-    inner: list[Any] = []
     for statement in found:
-        if not is_parallel(statement) or any(statement.same_as(one) for one in inner):
+        if not is_parallel(statement):
             continue
-        loops, body = parallel_body(statement)
-        inner += loops
+        body = parallel_body(statement)[1]
         if not all(_one_fpu_operation(store, statement, staging, engine) for store in body):
             return True, ["32-bit DST: SFPU operations cut 16-bit results"]
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]

@@ -41,6 +41,8 @@ _KEEPS_BFLOAT16 = frozenset(
     ["abs", "negative", "relu", "max", "min", "where", "clamp", "floor", "ceil", "trunc", "round"]
 )
 
+_TRUTH = COMPARISONS | {"not", *(f"{name}z" for name in MIRRORED)}
+
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "pow": np.power, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal,
@@ -78,6 +80,11 @@ class ValueGraph:
     numbers: dict[Value, int] = field(default_factory=dict[Value, int])
     ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     scalars: list[Any] = field(default_factory=list[Any])
+    # The places of scalars by their hashes, and what is known of each value.
+    _places: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    _is_int32: list[bool] = field(default_factory=list[bool])
+    _is_boolean: list[bool] = field(default_factory=list[bool])
+    _is_bfloat16: list[bool] = field(default_factory=list[bool])
 
     def __getitem__(self, number: int) -> Value:
         return self.values[number]
@@ -87,6 +94,10 @@ class ValueGraph:
             self.numbers[value] = len(self.values)
             self.values.append(value)
             self.ranges.append(self._range(value))
+            # Operands come first, so that nothing is asked twice or deep down.
+            self._is_int32.append(self._holds_int32(value))
+            self._is_boolean.append(self._holds_truth(value))
+            self._is_bfloat16.append(self._holds_bfloat16(value, self._is_boolean[-1]))
         return self.numbers[value]
 
     # Leaves
@@ -96,9 +107,11 @@ class ValueGraph:
 
     def scalar(self, expression: Any) -> int:
         """An int32 expression of variables that do not change within a tile."""
-        for place, known in enumerate(self.scalars):
-            if tvm_ffi.structural_equal(known, expression):
+        alike = self._places.setdefault(tvm_ffi.structural_hash(expression), [])
+        for place in alike:
+            if tvm_ffi.structural_equal(self.scalars[place], expression):
                 return self._add(Value("scalar", detail=place))
+        alike.append(len(self.scalars))
         self.scalars.append(expression)
         return self._add(Value("scalar", detail=len(self.scalars) - 1))
 
@@ -128,34 +141,42 @@ class ValueGraph:
 
     def is_int32(self, value: int) -> bool:
         """Whether DST holds it as an integer. Numbers of indices, and truth, are float32."""
-        known = self[value]
+        return self._is_int32[value]
+
+    def has_int32(self) -> bool:
+        """Whether DST holds any of the values as an integer."""
+        return any(self._is_int32)
+
+    def is_boolean(self, value: int) -> bool:
+        """Whether it is 1.0 or 0.0."""
+        return self._is_boolean[value]
+
+    def is_bfloat16(self, value: int) -> bool:
+        """Whether DST holds a value that bfloat16 holds exactly; in 16 bits it holds no other."""
+        return not self.is_wide or self._is_bfloat16[value]
+
+    def _holds_int32(self, known: Value) -> bool:
         if known.op == "load":
             return known.detail[3] == "int32"
         return known.op in _INT32_RESULTS or (known.op == "where" and self.is_int32(known.operands[1]))
 
-    def is_boolean(self, value: int) -> bool:
-        """Whether it is 1.0 or 0.0."""
-        known = self[value]
+    def _holds_truth(self, known: Value) -> bool:
         if known.op == "number":
             return known.detail in (0.0, 1.0)
         if known.op in ("max", "min", "mul"):
             return all(self.is_boolean(operand) for operand in known.operands)
         if known.op == "to_float32":
             return self[known.operands[0]].op.removesuffix(_ON_INT32) in COMPARISONS
-        return known.op in COMPARISONS or known.op in ("not", *(f"{name}z" for name in MIRRORED))
+        return known.op in _TRUTH
 
-    def is_bfloat16(self, value: int) -> bool:
-        """Whether DST holds a value that bfloat16 holds exactly; in 16 bits it holds no other."""
-        if not self.is_wide:
-            return True
-        known = self[value]
+    def _holds_bfloat16(self, known: Value, is_boolean: bool) -> bool:
         if known.op == "number":
             return float(ml_dtypes.bfloat16(known.detail)) == known.detail or math.isnan(known.detail)
         if known.op == "load":
             return known.detail[3] in ("bfloat16", "uint8")
         if known.op in _KEEPS_BFLOAT16:
-            return all(self.is_bfloat16(operand) for operand in known.operands[known.op == "where" :])
-        return known.op in ("axis", "to_bfloat16", "sign") or self.is_boolean(value)
+            return all(self._is_bfloat16[operand] for operand in known.operands[known.op == "where" :])
+        return known.op in ("axis", "to_bfloat16", "sign") or is_boolean
 
     def range(self, value: int) -> tuple[float, float]:
         """The least and the largest that a whole number can be; infinite where nothing says it, as of floats."""

@@ -85,7 +85,7 @@ def dst_operands(call: Any) -> tuple[DstOperand, ...]:
     positions = _DST_POSITIONS.get(op_name(call))
     if positions is None:
         return ()
-    values = call.value.args
+    values = call.value.args[:]
     return tuple(DstOperand(values[at], values[at + 1], access, at) for at, access in positions)
 
 
