@@ -145,3 +145,14 @@ def l015() -> Any:
             T.copy(a, B[bx * 32, 0])
 
     return ttx.explore(kernel)
+
+
+def l016() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "bfloat16"), B: T.Tensor((64, 32), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[sum(bx for _ in range(3200)) // 100, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return ttx.explore(kernel)

@@ -118,4 +118,11 @@ LOWERING = (
         "{} is between {} and {}, which int32 does not hold", "{} divides by {}, which can be 0",
         "int32 does not hold the number {}", "{} shifts by {} to {} bits",
     ),
+    diagnostic(
+        "L016", "an expression that is too deep",
+        "So many operations stand inside one another that the compiler cannot follow them. Those of elements get names "
+        "by themselves; an index, also one that names stand for, is one expression.",
+        "Compute it in fewer steps.",
+        "an expression of {} operations, {} of them inside one another",
+    ),
 )  # fmt: skip

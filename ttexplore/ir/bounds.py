@@ -10,6 +10,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.build import bind, constant, sequence, statements
 from ttexplore.ir.index import Expression, Range, Variable, always, convert, placed, value_range
+from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
 
@@ -17,6 +18,9 @@ BLOCK_RANGES = "tt.block_ranges"
 _MAY_BE_EMPTY = "tt.may_be_empty"
 # Indices are computed in 32 bits: a T.dynamic size is less than this.
 MAX_SIZE = 1 << 24
+MAX_INDEX = 1 << 30
+# TVM's proofs try each form of a division and of what it divides: time doubles with each one inside another.
+_PROVED_DEPTH = 16
 
 
 class Bounds:
@@ -51,9 +55,20 @@ class Bounds:
             elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
                 if str(statement.value.args[0].value).startswith(SIZE_PREFIX):
                     self._size(statement.var)
-            else:
-                self.proofs.bind(statement.var, statement.value, True)
-                self.known.stands_for(statement.var, statement.value)
+            elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):
+                self._name(statement.var, statement.value)
+
+    def _name(self, variable: Any, value: Any) -> None:
+        """A name stands for a whole number. Proofs write it out: of a large one only the range is known."""
+        if not is_large(self.proofs.simplify(value), _PROVED_DEPTH):
+            self.proofs.bind(variable, value, True)
+            self.known.stands_for(variable, value)
+            return
+        bound = self.proofs.const_int_bound(value)
+        if -MAX_INDEX <= bound.min_value <= bound.max_value <= MAX_INDEX:
+            low, count = (tirx.const(one, "int32") for one in (bound.min_value, bound.max_value - bound.min_value + 1))
+            self.proofs.bind(variable, ir.Range.from_min_extent(low, count), True)
+            self.known.counts(variable, low, count)
 
     def _size(self, variable: Any) -> None:
         self.proofs.bind(variable, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")), True)
@@ -140,7 +155,7 @@ def empty_loops(function: Any) -> frozenset[Any]:
             if isinstance(statement, tirx.For) and bounds.may_be_empty(statement):
                 found.add(statement.loop_var)
             bounds.enter(statement)
-            if isinstance(statement, tirx.For):
+            if isinstance(statement, tirx.For) and statement.kind != tirx.ForKind.PARALLEL:
                 visit(statement.body)
 
     visit(function.body)

@@ -15,19 +15,25 @@ from ttexplore.ir.adapter import identity
 
 T = TypeVar("T")
 
+_LEAVES = frozenset[Any]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
+
 
 def parts_of(expression: Any) -> list[Any]:
     """The operands of an expression; the indices of a load."""
-    if isinstance(expression, tirx.Cast):
+    # By exact types, because TVM's own isinstance is slow where every pass comes by.
+    kind = type(expression)
+    if kind in _LEAVES:
+        return []
+    if kind is ir.TensorLoad:
+        return expression.indices[:]
+    if kind is tirx.Cast:
         return [expression.value]
-    if isinstance(expression, tirx.Select):
+    if kind is ir.Call:
+        return expression.args[:]
+    if kind is tirx.Select:
         return [expression.condition, expression.true_value, expression.false_value]
-    if isinstance(expression, tirx.Not | tirx.BitwiseNot):
+    if kind is tirx.Not or kind is tirx.BitwiseNot:
         return [expression.a]
-    if isinstance(expression, ir.Call):
-        return list(expression.args)
-    if isinstance(expression, ir.TensorLoad):
-        return list(expression.indices)
     if hasattr(expression, "a") and hasattr(expression, "b"):
         return [expression.a, expression.b]
     return []
@@ -64,12 +70,13 @@ def replaced(expression: Any, rule: Callable[[Any], Any]) -> Any:
 
     def rebuilt(one: Any, parts: list[Any]) -> Any:
         same = all(a.same_as(b) for a, b in zip(parts_of(one), parts, strict=True))
-        return rule(one if same else _with_parts(one, parts))
+        return rule(one if same else with_parts(one, parts))
 
     return folded(expression, rebuilt)
 
 
-def _with_parts(expression: Any, parts: list[Any]) -> Any:
+def with_parts(expression: Any, parts: list[Any]) -> Any:
+    """The same operation on other operands."""
     kind: Any = type(expression)
     if kind is tirx.Cast:
         return tirx.Cast(expression.ty, parts[0], expression.span)

@@ -15,6 +15,7 @@ from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.build import allocation
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.shallow import refuse_deep, shallow
 from ttexplore.language.dtypes import dtype_name, held, integer_range
 from ttexplore.language.elements import Reads
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
@@ -224,6 +225,7 @@ class Builder:
 
     def emit(self, statement: Any) -> None:
         """The next statement. Values that it takes from elements are those of the time when they were read."""
+        refuse_deep(_expressions_of(statement))
         self.emitted += 1
         self.frames[-1].append(self.reads.settled(statement, self.frames))
 
@@ -281,6 +283,7 @@ class Builder:
             value = element(value, f"storing to {buffer.name}")
             if value.ty != dtype:
                 value = tirx.Cast(dtype, value, self.tvm_span())
+        value = self.shallow(str(buffer.name), value)
         places = [element(index, f"an index of {buffer.name}") for index in indices]
         self.emit(tirx.BufferStore(buffer, value, places, self.tvm_span()))
 
@@ -295,10 +298,37 @@ class Builder:
             and ir.is_prim_expr(value)
             and not isinstance(value, ir.Var | tirx.IntImm | tirx.FloatImm)
         ):
-            variable = tirx.Var(name, value.ty, self.tvm_span())
-            self.emit(tirx.Bind(variable, value, self.tvm_span()))
-            return variable
+            return self._bound(name, self.shallow(name, value))
         return value
+
+    def _bound(self, name: str, value: Any) -> Any:
+        variable = tirx.Var(name, value.ty, self.tvm_span())
+        self.emit(tirx.Bind(variable, value, self.tvm_span()))
+        return variable
+
+    def shallow(self, name: str, value: Any) -> Any:
+        """A value to be stored or named: parts of one that is deep or large get names of their own."""
+        return shallow(value, lambda part: self._bound(self.unused(f"{name}_part"), part)) if self.blocks else value
+
+
+def _expressions_of(statement: Any) -> list[Any]:
+    """The expressions of a statement whose parts get no names."""
+    match statement:
+        case tirx.For():
+            return [statement.min, statement.extent]
+        case tirx.IfThenElse() | tirx.While():
+            return [statement.condition]
+        case tirx.BufferStore():
+            return list(statement.indices)
+        case tirx.Evaluate() if isinstance(statement.value, ir.Call):
+            values = list(statement.value.args)
+            regions = [one for one in values if isinstance(one, ir.TensorRegion)]
+            return [
+                *(one for one in values if not isinstance(one, ir.TensorRegion)),
+                *(bound for one in regions for part in one.region for bound in (part.min, part.extent)),
+            ]
+        case _:
+            return []
 
 
 def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:

@@ -20,6 +20,7 @@ from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
+from ttexplore.ir.shallow import is_large, refuse_deep
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -126,7 +127,16 @@ class Reader:
         return is_index(e) and not any(one in self.names for one in nodes_of(e))
 
     def written_out(self, e: Any) -> Any:
-        return replaced(e, lambda one: self.indices.get(one, one)) if self.indices else e
+        if not self.indices:
+            return e
+        made = replaced(e, lambda one: self.indices.get(one, one))
+        if not is_large(made):
+            return made
+        if not any(isinstance(one, tirx.FloorDiv | tirx.FloorMod) for one in nodes_of(made)):
+            # Names that were counted up one by one are few terms when they are added up.
+            made = self.analyzer.simplify(made)
+        refuse_deep([made])
+        return made
 
     # Values
 

@@ -1,0 +1,206 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+"""How the time to lower a kernel grows with its size.
+
+    python -m benchmarks.scaling [shape ...] [--sizes=10,30,100,300,1000]
+
+Each shape makes a kernel of n things of one kind. Prints the processor seconds of `explore` at each size and two
+scaling exponents, of all sizes (least squares) and of the two largest: with 1, twice the size takes twice the time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ttexplore as ttx
+import ttexplore.language as T
+
+
+def nests(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for _ in [*range(n)]:
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] * 0.5 + a[i, j]
+            T.copy(c, C)
+
+    return kernel
+
+
+def stores(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for i, j in T.Parallel(32, 32):
+                for _ in [*range(n)]:
+                    c[i, j] = c[i, j] * 0.5 + a[i, j]
+            T.copy(c, C)
+
+    return kernel
+
+
+def chains(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                v = a[i, j]
+                for _ in [*range(n)]:
+                    v = T.exp(v * 0.01)
+                c[i, j] = v
+            T.copy(c, C)
+
+    return kernel
+
+
+def products(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                v = a[i, j]
+                for _ in [*range(n)]:
+                    v = v * a[i, j]
+                c[i, j] = v
+            T.copy(c, C)
+
+    return kernel
+
+
+def squares(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                v = a[i, j]
+                for _ in [*range(n)]:
+                    v = v * v + v
+                c[i, j] = v
+            T.copy(c, C)
+
+    return kernel
+
+
+def terms(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = sum([a[i, j] * float(k) for k in range(n)])
+            T.copy(c, C)
+
+    return kernel
+
+
+def copies(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            d = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.copy(a, c)
+            for _ in [*range(n)]:
+                T.copy(c, d)
+                T.copy(d, c)
+            T.copy(c, C)
+
+    return kernel
+
+
+def gemms(n: int) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for _ in [*range(n)]:
+                T.gemm(a, a, c)
+            T.copy(c, C)
+
+    return kernel
+
+
+def helper_calls(n: int) -> Any:
+    def blend(x, y):
+        return x * 0.5 + T.abs(y)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for i, j in T.Parallel(32, 32):
+                v = a[i, j]
+                for _ in [*range(n)]:
+                    v = blend(v, a[i, j])
+                c[i, j] = v
+            T.copy(c, C)
+
+    return kernel
+
+
+SHAPES: dict[str, Callable[[int], Any]] = {
+    made.__name__: made for made in (nests, stores, chains, products, squares, terms, copies, gemms, helper_calls)
+}
+
+
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """The slope of the line through the logarithms, by least squares."""
+    x, y = [math.log(size) for size in sizes], [math.log(one) for one in seconds]
+    middle_x, middle_y = statistics.fmean(x), statistics.fmean(y)
+    across = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True))
+    return across / sum((a - middle_x) ** 2 for a in x)
+
+
+def main() -> None:
+    names = [one for one in sys.argv[1:] if not one.startswith("-")] or [*SHAPES]
+    asked = next((one.partition("=")[2] for one in sys.argv if one.startswith("--sizes=")), "10,30,100,300,1000")
+    sizes = [int(one) for one in asked.split(",")]
+    ttx.explore(nests(2))
+    print(f"{'n':14}", *(f"{size:8}" for size in sizes), f"{'exponent':>10} {'at the end':>10}")
+    for name in names:
+        row: list[float] = []
+        for size in sizes:
+            kernel = SHAPES[name](size)
+            start = time.process_time()
+            exploration = ttx.explore(kernel)
+            row.append(time.process_time() - start)
+            if exploration.error is not None:
+                raise exploration.error
+        figures = f"{exponent(sizes, row):10.2f} {exponent(sizes[-2:], row[-2:]):10.2f}"
+        print(f"{name:14}", *(f"{one:8.2f}" for one in row), figures, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+"""Large kernels: what lowering does grows as the kernel, and no depth of an expression ends in a RecursionError."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from benchmarks.scaling import SHAPES
+from ttexplore.errors import Unsupported
+from ttexplore.ir.deep import Deep, deep
+from ttexplore.ir.names import unused_name
+
+
+def calls_of(shape: str, size: int) -> int:
+    """The Python functions that lowering a kernel calls: the same number each time, however fast the machine."""
+    kernel = SHAPES[shape](size)
+    count = 0
+
+    def count_call(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(count_call)
+    try:
+        exploration = ttx.explore(kernel)
+    finally:
+        sys.setprofile(None)
+    assert exploration.error is None
+    return count
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lowering_is_linear(shape: str) -> None:
+    """Twice as much more of a kernel takes twice as many more calls: what every kernel takes falls out."""
+    calls_of(shape, 2)
+    few, some, many = (calls_of(shape, size) for size in (20, 40, 80))
+    assert (many - some) / (some - few) < 2 * 1.15
+
+
+def explored(expression: Any) -> Any:
+    """A kernel that stores an expression of a[i, j]."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = expression(a[i, j])
+            T.copy(c, C)
+
+    return ttx.explore(kernel)
+
+
+def ladder(x: Any) -> Any:
+    """Each step uses the one before twice: written out it has 3^40 operations."""
+    for _ in range(40):
+        x = x * 0.5 + T.abs(x) * 0.25
+    return x
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (lambda x: sum([x * float(k % 3) for k in range(600)]), lambda x: x * 600),
+        (ladder, lambda x: np.where(x > 0, x * 0.75**40, x * 0.25**40)),
+    ],
+    ids=["many terms", "shared parts"],
+)
+def test_deep_expressions(expression: Any, expected: Any) -> None:
+    exploration = explored(expression)
+    array = np.linspace(0.5, 2, 1024, dtype=np.float32).reshape(32, 32) * np.where(np.eye(32), -1, 1)
+    result = exploration.reference([array.astype(np.float32)])[0]
+    np.testing.assert_allclose(result, expected(array), rtol=1e-3)
+    assert exploration.check([array.astype(np.float32)])
+    assert max(len(line.text) for line in exploration.steps[0].listing.lines) < 20_000
+
+
+def explored_index() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "bfloat16"), B: T.Tensor((64, 32), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[sum(bx for _ in range(3200)) // 100, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    return ttx.explore(kernel)
+
+
+def test_deep_index_is_refused_at_its_line() -> None:
+    with pytest.raises(Unsupported, match=r"an expression of .* operations, 3200 of them inside one another") as raised:
+        explored_index()
+    assert raised.value.span is not None
+    assert "fewer steps" in raised.value.hint
+
+
+def test_names_stay_unused_ones() -> None:
+    taken: set[str] = set()
+    for number in range(1, 300):
+        name = unused_name("value", taken)
+        assert name == ("value" if number == 1 else f"value_{number}")
+        taken.add(name)
+    taken -= {"value_7", "value_200"}
+    assert unused_name("value", taken) not in taken
+
+
+def test_calls_inside_one_another_need_no_stack() -> None:
+    def depth(n: int) -> Deep:
+        if n == 0:
+            return 0
+        return 1 + (yield depth(n - 1))
+
+    assert deep(depth(5 * sys.getrecursionlimit())) == 5 * sys.getrecursionlimit()
