@@ -106,7 +106,9 @@ def test_statements_on_elements(write: Write, before: str, body: str, expected: 
     np.testing.assert_array_equal(run.outputs[0], expected(INPUT))
 
 
-RUNS: list[tuple[str, str, float]] = [
+RUNS: list[tuple[str, str, Any]] = [
+    ("number of the block", f"s = 2.0 if bx in (0, 2) else 3.0\n{SCALED}", np.where(BLOCK % 2 == 0, 2, 3)),
+    ("made of names", f"p = bx == 1\ns = T.cast(bx, 'float32')\nt = s * 2.0\ns = t if p else s\n{SCALED}", np.where(BLOCK == 1, 2, BLOCK)),
     ("names of a turn", f"for k in range(3):\n    t = k * 2\n{TIMES}T.cast(t, 'float32')\nfor k in range(2):\n    t = k\n{TIMES}t", 7),
     ("constant of all turns", f"for k in range(3):\n    s = 2.0\n{TIMES}s\n{SCALED}", 2),
     ("bound to the same again", f"s = 2.0\nfor k in range(3):\n{TIMES}s\n    s = 2.0", 6),
@@ -127,7 +129,7 @@ RUNS: list[tuple[str, str, float]] = [
 
 
 @pytest.mark.parametrize(("body", "factor"), [row[1:] for row in RUNS], ids=[row[0] for row in RUNS])
-def test_python_around_loops(write: Write, body: str, factor: float) -> None:
+def test_python_around_loops(write: Write, body: str, factor: Any) -> None:
     run = ttx.explore(write(body, "")).run([INPUT], backend="interpreter")
     assert run.passed
     np.testing.assert_array_equal(run.outputs[0], INPUT * factor)

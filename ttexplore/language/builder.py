@@ -14,6 +14,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.build import allocation
+from ttexplore.ir.dag import parts_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.shallow import refuse_deep, shallow
 from ttexplore.language.dtypes import dtype_name, held, integer_range
@@ -297,6 +298,7 @@ class Builder:
             and isinstance(value, ir.Expr)
             and ir.is_prim_expr(value)
             and not isinstance(value, ir.Var | tirx.IntImm | tirx.FloatImm)
+            and not _is_short_scalar(value)
         ):
             return self._bound(name, self.shallow(name, value))
         return value
@@ -329,6 +331,27 @@ def _expressions_of(statement: Any) -> list[Any]:
             ]
         case _:
             return []
+
+
+# A name for more than this many parts gets a statement of its own.
+_SHORT = 40
+
+
+def _is_short_scalar(value: Any) -> bool:
+    """Whether a value is a number or condition that indices alone decide: it is the same wherever its name is used, and
+    what is computed for each element has no names of outside."""
+    if "int" in str(value.ty.dtype):
+        return False
+    todo, count = [value], 0
+    while todo:
+        one = todo.pop()
+        count += 1
+        if isinstance(one, ir.TensorLoad) or count > _SHORT:
+            return False
+        if isinstance(one, ir.Var) and "int" not in str(one.ty.dtype):
+            return False
+        todo += parts_of(one)
+    return True
 
 
 def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
