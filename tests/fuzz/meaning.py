@@ -234,6 +234,11 @@ def _select(p: Precision, test: Interval, a: Interval, b: Interval) -> Interval:
     return made.widened(p.unit * made.size)
 
 
+def _whole(function: Callable[[Any, Any], Any]) -> Callable[..., Interval]:
+    """An operation on two whole numbers, which are exact."""
+    return lambda p, a, b: Interval.exact(function(a.value.astype(np.int64), b.value.astype(np.int64)))
+
+
 def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-np.clip(x, -700, 700)))
 
@@ -264,6 +269,13 @@ OPERATIONS: dict[str, Operation] = {
     "floor": Operation("T.floor({0})", _steps(np.floor)),
     "ceil": Operation("T.ceil({0})", _steps(np.ceil)),
     "round": Operation("T.round({0})", _steps(lambda x: np.trunc(x + np.copysign(0.5, x)))),
+    "floor_divide": Operation("({0} // {1})", _whole(np.floor_divide)),
+    "remainder": Operation("({0} % {1})", _whole(np.mod)),
+    "bit_and": Operation("({0} & {1})", _whole(np.bitwise_and)),
+    "bit_or": Operation("({0} | {1})", _whole(np.bitwise_or)),
+    "bit_xor": Operation("({0} ^ {1})", _whole(np.bitwise_xor)),
+    "shift_left": Operation("({0} << {1})", _whole(np.left_shift)),
+    "shift_right": Operation("({0} >> {1})", _whole(np.right_shift)),
     "less": Operation("({0} < {1})", _less, "condition"),
     "less_equal": Operation("({0} <= {1})", _less_equal, "condition"),
     "greater": Operation("({0} > {1})", _swapped(_less), "condition"),
@@ -483,9 +495,12 @@ class _Run:
             case Named(name):
                 return self.values[name]
             case Call(name, arguments):
-                whole = self.common_dtype(name, arguments) in INTEGERS
-                precision = _WHOLE if whole else self.precision
-                return OPERATIONS[name].meaning(precision, *self.operands(name, arguments))
+                dtype = self.common_dtype(name, arguments)
+                precision = _WHOLE if dtype in INTEGERS else self.precision
+                made = OPERATIONS[name].meaning(precision, *self.operands(name, arguments))
+                return (
+                    _wrapped(made) if self.dtype(expression) == "uint8" and OPERATIONS[name].kind == "number" else made
+                )
 
     def operands(self, name: str, arguments: tuple[Expression, ...]) -> list[Interval]:
         """The values of the arguments, in the dtype that they have in common."""
@@ -510,7 +525,7 @@ class _Run:
                 return name
             case Call(name, arguments):
                 dtype = self.common_dtype(name, arguments)
-                turned = dtype is None or (dtype in INTEGERS and name != "abs")
+                turned = dtype is None or (dtype in INTEGERS and name not in ("abs", "negative"))
                 return "float32" if turned and len(arguments) == 1 else dtype
 
     def common_dtype(self, name: str, arguments: tuple[Expression, ...]) -> str | None:
@@ -521,6 +536,12 @@ class _Run:
         if name == "reciprocal" or (name in _OPERATORS and floats):
             dtypes.add("float32")
         return next((dtype for dtype in ("float32", "float16", "bfloat16", *INTEGERS) if dtype in dtypes), None)
+
+
+def _wrapped(interval: Interval) -> Interval:
+    """Bytes, of which NumPy's have their lowest bits in every intermediate."""
+    assert np.array_equal(interval.low, interval.high), "bytes are exact"
+    return Interval.exact(interval.value.astype(np.int64).astype(np.uint8))
 
 
 def _transposed(interval: Interval) -> Interval:

@@ -22,6 +22,7 @@ from tests.fuzz.description import (
     Store,
     statements,
 )
+from tests.fuzz.meaning import OPERATIONS
 
 
 def traits(kernel: Kernel, schedule: Schedule) -> set[str]:
@@ -67,6 +68,8 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
         yield "tensor of no whole tiles"
     if any(len(shape) > 2 for shape in shapes.values()):
         yield "tensor of rank 3 and more"
+    if computes_bytes(kernel):
+        yield "bytes that wrap around"
     for dtype in ("int32", "uint8"):
         if any(tensor.dtype == dtype for tensor in kernel.tensors):
             yield dtype
@@ -127,6 +130,20 @@ def _loads(value: Expression) -> set[str]:
 
 def _has(value: Expression, name: str) -> bool:
     return isinstance(value, Call) and (value.name == name or any(_has(one, name) for one in value.arguments))
+
+
+def computes_bytes(kernel: Kernel) -> bool:
+    """Whether bytes are operands of other operations than comparisons."""
+    held = {one.name for one in statements(kernel.body) if isinstance(one, Allocate) and one.dtype == "uint8"}
+
+    def computes(value: Expression) -> bool:
+        if not isinstance(value, Call):
+            return False
+        direct = any(isinstance(one, Load) and one.buffer in held for one in value.arguments)
+        return (direct and OPERATIONS[value.name].kind == "number") or any(map(computes, value.arguments))
+
+    nests = [one for one in statements(kernel.body) if isinstance(one, Parallel)]
+    return any(computes(one.value) for nest in nests for one in nest.body)
 
 
 def _has_loop(body: tuple[Statement, ...]) -> bool:

@@ -65,6 +65,7 @@ BYTES: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "difference in max": (lambda a, b: either("max", a - 10, 5), U8),
     "difference divided": (lambda a, b: (a - 1) // 2, U8),
     "difference divided by 7": (lambda a, b: (a - 1) // 7, U8),
+    "quotient divided": (lambda a, b: (a // 38) // 3 + (cast(b, I32) // 9) // 5, I32),
     "remainder of a sum": (lambda a, b: (a + b) % 10, U8),
     "remainder by a power": (lambda a, b: (a * 3) % 16, U8),
     "sum compared": (lambda a, b: where(a + 200 > 250, 1, 0), U8),
@@ -149,6 +150,27 @@ def test_operands_that_a_dtype_does_not_take(function: Callable[[Any, Any], Any]
     assert raised.value.message == message
     assert raised.value.hint
     assert raised.value.span is not None
+
+
+def test_bytes_that_are_changed_in_place() -> None:
+    """They stay in DST, which holds them as float32, until they are copied on."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), U8), Out: T.Tensor((64, 32), U8)):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), U8)
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * 3 + 200
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] // 7
+            T.copy(a, Out[bx * 32, 0])
+
+    a = np.resize(np.arange(256), (64, 32)).astype(np.uint8)
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check([a])
+    np.testing.assert_array_equal(exploration.run([a]).outputs[0], (a * np.uint8(3) + np.uint8(200)) // np.uint8(7))
 
 
 def test_a_division_by_elements_is_refused() -> None:

@@ -258,7 +258,9 @@ class Reader:
         are known to be small."""
         divisor, make, dtype = constant(e.b), self.graph.make, str(e.ty.dtype)
         dividend = self.value(e.a)
-        is_small = self.graph.is_wide and max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
+        if not self.graph.is_wide:
+            raise Unsupported("integers in 16-bit DST", hint="leave accumulate_dtype out")
+        is_small = dtype in SMALL_INTEGERS or max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
         if divisor is None or divisor < 1 or (divisor & (divisor - 1) and not is_small):
             raise Unsupported(
                 f"a division of elements by {e.b}",

@@ -155,7 +155,9 @@ class _Lowering:
                 *storage.pack(value, target, target_block),
             ]  # fmt: skip
         kinds = (dtype_of(source), dtype_of(target))
-        if kinds[1] == "uint8" and kinds[0] != "uint8":
+        (region, _) = arguments(statement)
+        # In DST bytes are float32, and bytes still.
+        if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(region.source)):
             raise Unsupported(f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":

@@ -207,6 +207,8 @@ class ValueGraph:
             case "mul" if np.isfinite(parts).all():
                 corners = [a * b for a in parts[0] for b in parts[1]]
                 found = (min(corners), max(corners))
+            case "floor" if np.isfinite(parts).all():
+                found = (math.floor(parts[0][0]), math.floor(parts[0][1]))
             case "bit_and" if max(low for low, _ in parts) >= 0:
                 found = (0, min(high for low, high in parts if low >= 0))
             case "bit_or" | "bit_xor" if min(low for low, _ in parts) >= 0 and np.isfinite(parts).all():

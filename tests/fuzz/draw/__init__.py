@@ -16,7 +16,7 @@ from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.draw.blocks import fill, load, move, store, vector
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import parallel
-from tests.fuzz.draw.integers import integers, mask
+from tests.fuzz.draw.integers import integers, mask, wrapping
 from tests.fuzz.draw.loops import loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
 from tests.fuzz.draw.products import chain, product
@@ -28,7 +28,7 @@ def _loop(draft: Draft) -> None:
     loop(draft, _ANYWHERE)
 
 
-_PHASES: tuple[Callable[[Draft], None], ...] = (*_ANYWHERE, fill, chain, _loop, integers, mask)
+_PHASES: tuple[Callable[[Draft], None], ...] = (*_ANYWHERE, fill, chain, _loop, integers, mask, wrapping)
 
 
 @st.composite

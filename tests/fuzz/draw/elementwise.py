@@ -159,7 +159,7 @@ def _position(draft: Draft, variables: tuple[str, ...]) -> Expression:
 
 def _leaf(draft: Draft, variables: tuple[str, ...]) -> Expression:
     if draft.chance(4):
-        return Constant(draft.number(-8, 8) / 4)
+        return Constant(draft.number(-16, 16) / 4)
     if draft.values and draft.chance(3):
         return Named(draft.one(draft.values))
     if not draft.is_vector and draft.chance(3):

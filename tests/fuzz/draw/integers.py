@@ -1,13 +1,20 @@
-"""Blocks of integers: element-wise blocks of int32, and masks of uint8 that choose between numbers."""
+"""Blocks of integers: element-wise blocks of int32, masks of uint8 that choose between numbers, and bytes that wrap
+around in every intermediate."""
 
 from __future__ import annotations
 
 from tests.fuzz.description import Call, Constant, Expression, Load, Parallel, Store
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import COMPARISONS
-from tests.fuzz.draw.ranges import expression_range
+from tests.fuzz.draw.ranges import expression_range, value_range
 
 _OPERATIONS = ("add", "subtract", "multiply", "max", "min", "abs", "select")
+_OF_BYTES = (
+    "add", "subtract", "subtract", "multiply", "max", "min", "negative", "floor_divide", "remainder", "bit_and",
+    "bit_or", "bit_xor", "shift_left", "shift_right", "select",
+)  # fmt: skip
+# The least and the largest second operand, which is a number.
+_BY_NUMBERS = {"floor_divide": (1, 40), "remainder": (1, 40), "shift_left": (0, 7), "shift_right": (0, 7)}
 # What float32 holds exactly, as the model computes in numbers.
 _LARGEST = 2**22
 
@@ -31,6 +38,37 @@ def mask(draft: Draft) -> None:
     draft.add(Parallel(variables, draft.block, (Store(target, Call("select", (test, *sides))),)))
     if draft.chance(3):
         draft.store(loaded, "uint8")
+
+
+def wrapping(draft: Draft) -> None:
+    """A block of bytes that is loaded, computed with and stored, as bytes or as numbers."""
+    loaded = draft.load_as(draft.places, "uint8", "b")
+    variables = ("i", "j")[-len(draft.block) :]
+    value = _bytes(draft, loaded, variables, draft.number(1, 3))
+    dtype = draft.one(["uint8", "uint8", "float32"])
+    target = draft.target(draft.block, dtype, "w")
+    stored = Call("float32", (value,)) if dtype == "float32" else value
+    draft.add(Parallel(variables, draft.block, (Store(target, stored),)))
+    # Whatever was computed on the way.
+    draft.ranges[target] = value_range(0, 255)
+    draft.store(target, dtype)
+
+
+def _bytes(draft: Draft, loaded: str, variables: tuple[str, ...], depth: int) -> Expression:
+    """Bytes, with elements in every operation."""
+    if depth == 0:
+        return Load(draft.one([loaded, *draft.defined(draft.block, "uint8")]), variables)
+    first = _bytes(draft, loaded, variables, depth - 1)
+    name = draft.one(_OF_BYTES)
+    if name == "negative":
+        return Call(name, (first,))
+    if name in _BY_NUMBERS:
+        return Call(name, (first, Constant(draft.number(*_BY_NUMBERS[name]))))
+    second = _bytes(draft, loaded, variables, depth - 1)
+    if name == "select":
+        return Call(name, (Call(draft.one(COMPARISONS), (first, second)), second, first))
+    number = Constant(draft.number(0, 255))
+    return Call(name, draft.one([(first, second), (first, number), (number, second)]))
 
 
 def _number(draft: Draft, variables: tuple[str, ...]) -> Expression:

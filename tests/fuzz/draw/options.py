@@ -13,6 +13,7 @@ from hypothesis.strategies import SearchStrategy
 from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements
 from tests.fuzz.draw.grids import Drawing
 from tests.fuzz.meaning import INTEGERS
+from tests.fuzz.traits import computes_bytes
 from ttexplore.ops.block_float import GROUP
 from ttexplore.target import TARGETS
 
@@ -116,7 +117,8 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
     if options.get("stride", 1) > math.prod(options.get("cores", (2, 1))):
         options.pop("stride")
     # Integers need a DST of 32 bits.
-    if any(isinstance(one, Allocate) and one.dtype == "int32" for one in statements(kernel.body)):
+    whole = any(isinstance(one, Allocate) and one.dtype == "int32" for one in statements(kernel.body))
+    if whole or computes_bytes(kernel):
         options.pop("accumulate_dtype", None)
     target = drawing.one(sorted(TARGETS, key=lambda name: name != "wormhole_n150"))
     if drawing.chance(3):
