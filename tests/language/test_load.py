@@ -206,6 +206,22 @@ def test_errors_in_the_file_name_its_line(kernel_file: Callable[..., str], text:
     assert "tilelang" not in sys.modules
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("import not_there", "install not_there, or keep what imports it in another file than the kernel"),
+        ("from . import neighbour", "a file is loaded by itself: import its neighbours by their names"),
+        ("from tilelang.tenstorrent import apply_tt_default", "the module has no such name: compare it with dir()"),
+        ("1 // 0", "the file raised this while it was loaded; put what runs a kernel under"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ImportWarning")
+def test_what_to_do_about_a_file_that_raises(kernel_file: Callable[..., str], text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_module(kernel_file(text))
+    assert caught.value.hint.startswith(hint)
+
+
 def test_missing_files_and_kernels(kernel_file: Callable[..., str], tmp_path: Path) -> None:
     other = KERNEL.replace("add_one", "second") + "\ndef helper(x):\n    return x\n"
     file = kernel_file(KERNEL + other)

@@ -51,10 +51,23 @@ def load_module(file: str | Path) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"{type(error).__name__}: {error}",
-            hint="the file raised this while it was loaded; put what runs a kernel under `if __name__ == '__main__':`",
+            hint=_hint(error),
             span=error_span(error, {file: file}),
         ) from error
     return module
+
+
+def _hint(error: BaseException) -> str:
+    """What to do about what a file raised while it was loaded."""
+    match error:
+        case ModuleNotFoundError():
+            return f"install {error.name}, or keep what imports it in another file than the kernel"
+        case ImportError() if "relative import" in str(error):
+            return "a file is loaded by itself: import its neighbours by their names"
+        case ImportError():
+            return "the module has no such name: compare it with dir() of the module"
+        case _:
+            return "the file raised this while it was loaded; put what runs a kernel under `if __name__ == '__main__':`"
 
 
 @contextlib.contextmanager
