@@ -165,13 +165,17 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop from 0: T.serial, T.Pipelined where `stages` is a number, or one that Python runs and counts itself."""
+    """A loop from 0: T.serial, T.Pipelined where `stages` is a number, or one that Python runs and counts itself.
+
+    It ends at `own`, an expression of block indices, where there is one and it is less than `extent`.
+    """
 
     variable: str
     extent: int | Blocks
     stages: int | None
     body: tuple[Statement, ...]
     in_python: bool = False
+    own: str = ""
 
 
 Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop

@@ -407,8 +407,9 @@ class _Run:
                 self.put(buffer, Interval.exact(np.full(shape, value)))
             case Gemm():
                 self.gemm(statement)
-            case Loop(variable, extent, _, body):
-                for turn in range(self.kernel.number(extent)):
+            case Loop(variable, extent, _, body, own=own):
+                turns = self.kernel.number(extent)
+                for turn in range(min(turns, self.index(own)) if own else turns):
                     self.names[variable] = turn
                     self.body(body)
             case Parallel():

@@ -80,6 +80,8 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 yield (replace(statement, stages=None),)
             if statement.in_python:
                 yield (replace(statement, in_python=False),)
+            if statement.own:
+                yield (replace(statement, own=""),)
             if isinstance(extent, int) and extent > 2:
                 yield (replace(statement, extent=2),)
             for inner in _bodies(body):

@@ -114,8 +114,8 @@ def _statement(statement: Statement, depth: int) -> list[str]:
                 f"{indent}    {variable} += 1",
                 *inner,
             ]
-        case Loop(variable, extent, stages, body):
-            turns = extent_text(extent)
+        case Loop(variable, extent, stages, body, own=own):
+            turns = f"T.min({own}, {extent_text(extent)})" if own else extent_text(extent)
             how = f"T.serial({turns})" if stages is None else f"T.Pipelined({turns}, num_stages={stages})"
             return [f"{indent}for {variable} in {how}:", *_body(body, depth + 1)]
         case Parallel(variables, extents, body):

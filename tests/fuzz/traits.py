@@ -50,6 +50,8 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "nested loops"
     if any(isinstance(one, Loop) for one in every):
         yield "loop"
+    if any(isinstance(one, Loop) and one.own for one in every):
+        yield "loop of a block's own length"
     if any(isinstance(one, Loop) and one.in_python for one in every):
         yield "loop in Python"
     for form in {one.form for nest in nests for one in nest.body if isinstance(one, Bind)}:

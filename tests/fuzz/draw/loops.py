@@ -44,10 +44,10 @@ def _fits_python(count: int | Blocks, body: tuple[Statement, ...]) -> bool:
 
 
 def forget(draft: Draft, loop: Loop) -> None:
-    """Let nothing use a block that the loop loads, and is refused after it, or overwrites in every turn."""
+    """Let nothing use a block that the loop overwrites in every turn, or loads in turns that may not come."""
     for one in statements(loop.body):
         match one:
-            case Copy(_, target):
+            case Copy(_, target) if loop.own:
                 overwritten = [target.name]
             case Fill(buffer):
                 overwritten = [buffer]

@@ -71,7 +71,10 @@ def _summed(draft: Draft) -> Axis:
 
 def _loop(draft: Draft, axis: Axis, outside: list[Statement]) -> None:
     rest = draft.taken_apart(outside)
-    made = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, rest)
+    blocks = [one.text for one in (draft.row, draft.column) if one.text.isidentifier()]
+    keeps = not any(isinstance(one, Gemm) and one.clear for one in rest)
+    own = f"{draft.one(blocks)}{draft.one(['', '', ' + 1'])}" if blocks and keeps and draft.chance(4) else ""
+    made = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, rest, own=own)
     draft.add(made)
     forget(draft, made)
 
