@@ -175,3 +175,34 @@ def test_a_block_before_the_tensor() -> None:
     error = refused(page(lambda bx: bx - 1))
     assert "which can lie before the tensor" in error.message
     assert "start at 0 or behind" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("index", "wanted"),
+    [
+        (lambda bx: T.if_then_else(bx > 0, bx - 1, 3), [3, 0, 1, 2]),
+        (lambda bx: T.truncdiv(bx - 4, 2) + 2, [0, 1, 1, 2]),
+        (lambda bx: (bx ^ 1) & 3, [1, 0, 3, 2]),
+    ],
+)
+def test_shards_are_matched_by_any_index(index: Callable[[Any], Any], wanted: list[float]) -> None:
+    """The block that item 0 of a core begins with is the block of its own shard."""
+    options = {"layouts": {"A": {"shard": "height"}}, "policy": "match_shard"}
+    exploration = ttx.explore(page(index), options=options)
+    assert exploration.error is None, str(exploration.error)
+    partition, layout = exploration.plan.partition, exploration.plan.layout("A")
+    assert partition is not None
+    assert layout.sharding is not None
+    for core in partition.cores:
+        shard = layout.sharding.cores.index((core.x, core.y))
+        assert {int(wanted[item]) for item in partition.items_of(core)} <= {shard}
+    assert exploration.check(inputs=[PAGES])
+    assert exploration.run(inputs=[PAGES]).outputs[0][::32, 0].tolist() == wanted
+
+
+def test_a_tensor_to_match_in_a_loop_of_any_length() -> None:
+    options = {"layouts": {"A": {"shard": "height"}}, "policy": "match_shard"}
+    error = ttx.explore(total(lambda bx: (0, bx + 1)), options=options).error
+    assert error is not None
+    assert "the blocks of A cannot be followed" in error.message
+    assert error.span is not None

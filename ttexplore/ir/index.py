@@ -7,7 +7,7 @@ the same object the value is known exactly.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -335,6 +335,39 @@ def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
     if isinstance(e, tuple) and e[0] not in _LEAVES:
         return (e[0], *(placed(part, bound) for part in e[1:]))
     return e
+
+
+def compiled(expressions: Sequence[Expression], parameters: str, names: Mapping[Variable, str]) -> Any | None:
+    """A function of these parameters that computes the expressions, as a tuple of ints; None where a variable has no
+    name or a part is no arithmetic."""
+    texts = [_python(e, names) for e in expressions]
+    if any(text is None for text in texts):
+        return None
+    scope = {"quotient": truncated_quotient, "rest": truncated_rest}
+    return eval(f"lambda {parameters}: ({', '.join(map(str, texts))},)", scope)
+
+
+def _python(e: Expression, names: Mapping[Variable, str]) -> str | None:
+    if isinstance(e, int):
+        return str(e)
+    if isinstance(e, Variable):
+        return names.get(e)
+    if not isinstance(e, tuple) or e[0] in _LEAVES:
+        return None
+    parts = [_python(part, names) for part in e[1:]]
+    if any(part is None for part in parts):
+        return None
+    match str(e[0]):
+        case "not" | "~" as symbol:
+            return f"({symbol} {parts[0]})"
+        case "select":
+            return f"({parts[1]} if {parts[0]} else {parts[2]})"
+        case "min" | "max" as symbol:
+            return f"{symbol}({parts[0]}, {parts[1]})"
+        case "truncdiv" | "truncmod" as symbol:
+            return f"{'quotient' if symbol == 'truncdiv' else 'rest'}({parts[0]}, {parts[1]})"
+        case symbol:
+            return f"({parts[0]} {symbol} {parts[1]})"
 
 
 def affine(e: Expression) -> dict[Variable | None, int] | None:

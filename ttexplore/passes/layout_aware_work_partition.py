@@ -365,11 +365,13 @@ def _by_shard(
     layout = program.plan.layout(match)
     sharding = layout.sharding
     assert sharding is not None, "it is among those that have one"
-    copies = [one for one in tensor_copies(program.kernel, grid_loops(program.kernel)) if one.tensor == match]
+    loops = grid_loops(program.kernel)
+    copies = [one for one in tensor_copies(program.kernel, loops) if one.tensor == match]
     if not copies:
         raise Unsupported(
             f"the blocks of {match} cannot be followed: their places depend on run-time values",
             hint="match another tensor",
+            span=span_of(loops[-1]),
         )
     lists: dict[Core, list[int]] = {core: [] for core in sharding.cores}
     for item in in_order(grid, order, edge):

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.build import arguments, constant, op_name, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.expression import format_expression
+from ttexplore.ir.index import Expression, Variable, compiled, convert, placed
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Sharding, TensorLayout
 
 Block = tuple[int, ...]
@@ -41,30 +41,33 @@ class TensorCopy:
 
 def tensor_copies(function: Any, loops: list[Any]) -> list[TensorCopy]:
     """The copies of a kernel under its grid `loops`, in order. Those that numbers cannot follow are left out."""
-    names = {loop.loop_var: f"b[{axis}]" for axis, loop in enumerate(loops)}
+    numbers: dict[Any, Variable] = {}
+    bound: dict[Variable, Expression] = {}
     found: list[TensorCopy] = []
 
-    def visit(body: list[Any], names: dict[Any, str], around: tuple[int, ...]) -> None:
+    def number(one: Any) -> Variable:
+        return numbers.setdefault(one, Variable(len(numbers), str(one.name)))
+
+    def visit(body: list[Any], names: dict[Variable, str], around: tuple[int, ...]) -> None:
         for statement in body:
             if isinstance(statement, tirx.Bind):
-                names = names | {statement.var: f"({_text(statement.value, names)})"}
+                bound[number(statement.var)] = convert(statement.value, number)
             elif isinstance(statement, tirx.For):
                 extent = constant(statement.extent)
                 if extent is not None and constant(statement.min) == 0:
-                    inner = names | {statement.loop_var: f"v[{len(around)}]"}
+                    inner = names | {number(statement.loop_var): f"v[{len(around)}]"}
                     visit(statements(statement.body), inner, (*around, extent))
-            elif op_name(statement) == "tl.copy" and (copy := _copy(statement, names, around)) is not None:
-                found.append(copy)
+            elif op_name(statement) == "tl.copy":
+                copy = _copy(statement, names, around, lambda e: placed(convert(e, number), bound))
+                found.extend([] if copy is None else [copy])
 
-    visit(statements(loops[-1].body), names, ())
+    visit(statements(loops[-1].body), {number(one.loop_var): f"b[{axis}]" for axis, one in enumerate(loops)}, ())
     return found
 
 
-def _text(expression: Any, names: dict[Any, str]) -> str:
-    return format_expression(expression, "python", lambda variable: names.get(variable, "None"))
-
-
-def _copy(statement: Any, names: dict[Any, str], around: tuple[int, ...]) -> TensorCopy | None:
+def _copy(
+    statement: Any, names: dict[Variable, str], around: tuple[int, ...], written_out: Callable[[Any], Expression]
+) -> TensorCopy | None:  # fmt: skip
     source, target = arguments(statement)
     if is_on_chip(source.source) == is_on_chip(target.source):
         return None
@@ -72,16 +75,11 @@ def _copy(statement: Any, names: dict[Any, str], around: tuple[int, ...]) -> Ten
     extents = [constant(part.extent) for part in region.region]
     if None in extents or not isinstance(region, ir.TensorRegion):
         return None
-    text = ", ".join(_text(part.min, names) for part in region.region)
-    low = eval(f"lambda b, v: ({text},)", {"T": _Functions})
+    low = compiled([written_out(part.min) for part in region.region], "b, v", names)
+    if low is None:
+        return None
     sizes = tuple(int(extent or 0) for extent in extents)
     return TensorCopy(statement, str(region.source.name), region is source, sizes, around, low)
-
-
-class _Functions:
-    """What the functions of index expressions mean."""
-
-    min, max = min, max
 
 
 def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:
