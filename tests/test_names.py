@@ -20,6 +20,8 @@ from tests.corpus import CORPUS
 from ttexplore.language.kernel import TracedKernel, trace
 
 NAMES = {case.name: case for case in CORPUS}
+# In these kernels names do show: those of C++ and of passes are changed where they are emitted.
+HOSTILE = {"names_of_passes", "names_of_masks", "names_of_cpp"}
 
 
 def renamed(kernel: TracedKernel, seed: int) -> tuple[TracedKernel, dict[str, str]]:
@@ -56,6 +58,8 @@ def _in_words(value: Any, words: dict[str, str]) -> Any:
 def test_no_name_means_anything(name: str) -> None:
     case = NAMES[name]
     kernel = trace(case.make())
+    if name in HOSTILE:
+        kernel, _ = renamed(kernel, len(name) + 1)
     other, words = renamed(kernel, len(name))
     options = {option: _in_words(value, words) for option, value in case.options.items()}
     first = ttx.explore(kernel, options=case.options)
@@ -74,7 +78,7 @@ def test_no_name_means_anything(name: str) -> None:
             assert "".join(text.split()) == "".join(listing.text.split()), file
 
 
-@pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "chained_gemms"])
+@pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "chained_gemms", *sorted(HOSTILE)])
 def test_results_are_equal_under_any_names(name: str) -> None:
     kernel = trace(NAMES[name].make())
     other, _ = renamed(kernel, 1)
