@@ -77,6 +77,11 @@ fuzz: export OPENBLAS_NUM_THREADS := 1
 fuzz: $(VENV)/installed compiler headers ## random kernels through every law: make fuzz N=10000 WORKERS=2
 	$(BIN)/python -m tests.fuzz $(N) --workers $(WORKERS)
 
+.PHONY: fuzz-indices
+fuzz-indices: export OPENBLAS_NUM_THREADS := 1
+fuzz-indices: $(VENV)/installed compiler headers ## random index expressions: make fuzz-indices N=3000
+	$(BIN)/python -m tests.fuzz.indices $(N)
+
 # The SDK with its compiler and a simulated chip, in .cache of the clone (about 1.3 GB, 2 minutes, once).
 DEVICE := $(CURDIR)/.cache/ttexplore/device
 .PHONY: device

@@ -1,16 +1,28 @@
 """A kernel as a value: what the generator draws, the source text is written from, and NumPy computes.
 
 Integer expressions of block indices and loop variables are kept as Python text: they mean in a kernel what they mean
-in Python.
+in Python, with `INDEX_FUNCTIONS` as T.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 BLOCK_INDICES = ("bx", "by", "bz")
+
+
+def _truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+INDEX_FUNCTIONS = SimpleNamespace(
+    min=min, max=max, clamp=lambda value, low, high: max(low, min(value, high)),
+    if_then_else=lambda test, chosen, other: chosen if test else other, ceildiv=lambda a, b: -(-a // b),
+    truncdiv=_truncated, truncmod=lambda a, b: a - b * _truncated(a, b),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

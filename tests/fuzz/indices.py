@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import ttexplore as ttx
+from tests.fuzz.description import INDEX_FUNCTIONS
 from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 from tests.typecheck.typecheck import typecheck
 from ttexplore.backends.base import Program as EmittedProgram
@@ -33,27 +33,14 @@ from ttexplore.errors import TTExploreError
 from ttexplore.exploration import Exploration
 from ttexplore.plan import KERNEL_ROLES
 
+# Pages of the input; of each block so many rows of pages of the output: a turn's is its number modulo that.
 BLOCKS, PAGES, ROWS = 5, 16, 4
-# Turns that leave a trace: the place of a turn is its number modulo this many.
 _LARGEST = 1 << 24
-
-
-def _truncated(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-# What the names of the kernel language mean, for Python's integers.
-_MEANING = SimpleNamespace(
-    min=min, max=max, clamp=lambda value, low, high: max(low, min(value, high)),
-    if_then_else=lambda test, chosen, other: chosen if test else other, ceildiv=lambda a, b: -(-a // b),
-    truncdiv=_truncated, truncmod=lambda a, b: a - b * _truncated(a, b), floordiv=lambda a, b: a // b,
-    floormod=lambda a, b: a % b,
-)  # fmt: skip
 
 
 def value(text: str, **names: int) -> int:
     """What an index expression is for these values of its names."""
-    return int(eval(text, {"T": _MEANING}, names))
+    return int(eval(text, {"T": INDEX_FUNCTIONS}, names))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tests.fuzz.description import (
     BLOCK_INDICES,
+    INDEX_FUNCTIONS,
     Allocate,
     Bind,
     Call,
@@ -389,7 +390,7 @@ class _Run:
             self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
 
     def index(self, text: str) -> Any:
-        return eval(text, {"__builtins__": {}}, self.names)
+        return eval(text, {"__builtins__": {}, "T": INDEX_FUNCTIONS}, self.names)
 
     def body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:

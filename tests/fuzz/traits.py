@@ -66,6 +66,9 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
         yield "T.dynamic"
     if any(isinstance(one, Loop) and isinstance(one.extent, Blocks) for one in statements(kernel.body)):
         yield "T.dynamic loop"
+    starts = [text for one in statements(kernel.body) if isinstance(one, Copy) for text in one.source.starts]
+    if any("T." in text or " - " in text for text in starts):
+        yield "signed index"
     if any(extent % 32 for shape in shapes.values() for extent in shape[-2:]):
         yield "tensor of no whole tiles"
     if any(len(shape) > 2 for shape in shapes.values()):

@@ -122,15 +122,35 @@ class Grid(Drawing):
         """Another place for blocks of the same extent, for inputs; one that a T.dynamic size counts stays."""
         if isinstance(axis.count, Blocks):
             return axis
-        match self.number(0, 2):
+        match self.number(0, 2 if self.style == "shards" else 3):
             case 0:
                 return self._single(axis.extent)
             case 1 if axis.extent % 16 == 0:
                 return self._fixed(str(self.number(0, 1)), axis.extent, 2)
             case 2 if axis.count != 1:
                 return Axis(f"({axis.text} + 1) % {axis.count}", axis.count, axis.extent, axis.length)
+            case 3 if axis.count != 1:
+                return Axis(self.signed(axis.text, axis.blocks), axis.count, axis.extent, axis.length)
             case _:
                 return axis
+
+    def signed(self, text: str, count: int) -> str:
+        """A number of one of so many blocks that is computed from what can be negative."""
+        less, last = self.number(1, 3), count - 1
+        return self.one(
+            [
+                f"T.max({text} - {less}, 0)",
+                f"T.clamp({text} - {less}, 0, {last})",
+                f"(({text} - {less}) % {count})",
+                f"(({text} - {less}) // 2 % {count})",
+                f"T.min(T.max({less} - {text}, 0), {last})",
+                f"T.if_then_else({text} - {less} < 0, {last}, T.min({text} - {less}, {last}))",
+                f"T.min(({text} & {less}), {last})",
+                f"T.min(T.ceildiv({text} + 1 - {less}, 2) + {less}, {last})",
+                f"T.max(T.truncdiv({text} - {less}, 2), 0)",
+                f"T.max(({text} - {less}) >> 1, 0)",
+            ]
+        )
 
     def _single(self, extent: int) -> Axis:
         return self._fixed("0", extent, 1)
