@@ -60,7 +60,7 @@ def done_by_loop(program: Program, core: CoreWork, axes: list[Any]) -> list[int]
 
     def run(body: list[Any], values: dict[Any, Any]) -> None:
         def value(expression: Any) -> int:
-            text = format_expression(expression, "python", lambda variable: f"values[{names_of[variable]!r}]")
+            text = format_expression(expression, lambda variable: f"values[{names_of[variable]!r}]")
             return eval(text, {"tt": _Core(core), "values": values})
 
         for statement in body:
