@@ -13,6 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from benchmarks.scaling import SHAPES
 from ttexplore.errors import Unsupported
+from ttexplore.ir import dataflow
 from ttexplore.ir.deep import Deep, deep
 from ttexplore.ir.names import unused_name
 
@@ -118,3 +119,35 @@ def test_calls_inside_one_another_need_no_stack() -> None:
         return 1 + (yield depth(n - 1))
 
     assert deep(depth(5 * sys.getrecursionlimit())) == 5 * sys.getrecursionlimit()
+
+
+def nested(depth: int) -> Any:
+    """A kernel whose copies stand in loops inside one another."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((32, 32), "bfloat16")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "bfloat16")
+            for _ in T.grid(*([1] * depth)):
+                T.copy(A, a)
+                T.copy(a, C)
+
+    return kernel
+
+
+def test_data_flow_does_not_double_with_each_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = 0
+    statement = dataflow._Scan.statement
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal visited
+        visited += 1
+        return statement(*arguments)
+
+    monkeypatch.setattr(dataflow._Scan, "statement", counted)
+    numbers: list[int] = []
+    for depth in (4, 8, 12):
+        visited = 0
+        assert ttx.explore(nested(depth)).error is None
+        numbers.append(visited)
+    assert numbers[2] - numbers[1] <= 1.2 * (numbers[1] - numbers[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,7 +90,8 @@ class Bounds:
 
     def may_be_empty(self, loop: Any) -> bool:
         """Whether a loop that comes next can make no turn at all."""
-        return not self.proves(loop.extent >= 1)
+        turns = constant(loop.extent)
+        return not self.proves(loop.extent >= 1) if turns is None else turns < 1
 
 
 def counted_loops(body: Sequence[Any], empty: frozenset[Any]) -> list[Any]:
@@ -128,24 +130,37 @@ class _Values:
         self.numbers: dict[Any, Variable] = {}
         self.ranges: dict[Any, Range] = {}
         self.bound: dict[Variable, Expression] = {}
+        # What has been told since somebody asked: mostly TVM's own proofs are enough.
+        self.told: list[tuple[Any, Any, Any]] = []
 
     def number(self, variable: Any) -> Variable:
         return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
     def counts(self, variable: Any, start: Any, count: Any) -> None:
         """A variable counts up from a start."""
+        self.told.append((variable, start, count))
+
+    def stands_for(self, variable: Any, value: Any) -> None:
+        self.told.append((variable, value, None))
+
+    def _learn(self, variable: Any, start: Any, count: Any) -> None:
+        if count is None:
+            self.bound[self.number(variable)] = convert(start, self.number)
+            return
         low, turns = (value_range(placed(convert(e, self.number), self.bound), self.ranges) for e in (start, count))
         if low is not None and turns is not None:
             self.ranges[self.number(variable)] = (low[0], max(low[1] + turns[1] - 1, low[0]))
 
-    def stands_for(self, variable: Any, value: Any) -> None:
-        self.bound[self.number(variable)] = convert(value, self.number)
-
     def fulfil(self, condition: Any) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
+        for one in self.told:
+            self._learn(*one)
+        self.told.clear()
         return always(placed(convert(condition, self.number), self.bound), self.ranges)
 
 
+# C1 asks again about the function whose webs it has found.
+@functools.lru_cache(maxsize=4)
 def empty_loops(function: Any) -> frozenset[Any]:
     """The variables of the loops of a kernel that may make no turn."""
     bounds, found = Bounds(function), set[Any]()

@@ -15,14 +15,15 @@ from ttexplore.ir.adapter import identity
 
 T = TypeVar("T")
 
-_LEAVES = frozenset[Any]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
+# What has no parts, by exact types.
+LEAVES = frozenset[Any]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
 
 
 def parts_of(expression: Any) -> list[Any]:
     """The operands of an expression; the indices of a load."""
     # By exact types, because TVM's own isinstance is slow where every pass comes by.
     kind = type(expression)
-    if kind in _LEAVES:
+    if kind in LEAVES:
         return []
     if kind is ir.TensorLoad:
         return expression.indices[:]
@@ -41,6 +42,8 @@ def parts_of(expression: Any) -> list[Any]:
 
 def nodes_of(expression: Any) -> list[Any]:
     """An expression and all its parts, each once, operands first."""
+    if type(expression) in LEAVES:
+        return [expression]
     found: dict[int, Any] = {}
     # With a stack of its own: expressions may be deeper than Python's. True: the parts have been visited.
     waiting: list[tuple[Any, bool]] = [(expression, False)]

@@ -267,6 +267,8 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
                 )
 
 
+# The writes that reach a place, by buffer.
+_State = dict[Any, frozenset[int]]
 # In place of a write: what a buffer holds after a loop that was its first to write it, and made no turn.
 _NOTHING = -1
 
@@ -281,6 +283,9 @@ class _Scan:
     writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
     ids: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
     reads: dict[tuple[Any, Any, str], int] = field(default_factory=dict[tuple[Any, Any, str], int])
+    accesses: dict[Any, list[Access]] = field(default_factory=dict[Any, list[Access]])
+    # What each loop left behind, by what it found: loops inside of others find the same again and again.
+    left: dict[Any, list[tuple[_State, _State]]] = field(default_factory=dict[Any, "list[tuple[_State, _State]]"])
 
     def write_id(self, statement: Any, buffer: Any) -> int:
         key = (statement, buffer)
@@ -301,24 +306,25 @@ class _Scan:
             self.links[other] = roots[0]
         return roots[0]
 
-    def body(self, body: Any, state: dict[Any, frozenset[int]]) -> dict[Any, frozenset[int]]:
+    def body(self, body: Any, state: _State) -> _State:
         for statement in statements(body):
             state = self.statement(statement, state)
         return state
 
-    def statement(self, statement: Any, state: dict[Any, frozenset[int]]) -> dict[Any, frozenset[int]]:
+    def statement(self, statement: Any, state: _State) -> _State:
         if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             return state
         if isinstance(statement, tirx.For) and not is_parallel(statement):
-            after = self.body(statement.body, state)
-            # Once more with what the body leaves behind: what a later iteration sees.
-            merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING} for key in after}
-            after = self.body(statement.body, merged)
-            if statement.loop_var not in self.empty:
-                return after
-            return {key: state.get(key, frozenset({_NOTHING})) | after[key] for key in after}
+            known = self.left.setdefault(statement, [])
+            for before, after in known:
+                if before == state:
+                    return after
+            known.append((state, self.loop(statement, state)))
+            return known[-1][1]
         after = dict(state)
-        for access in accesses(statement):
+        if statement not in self.accesses:
+            self.accesses[statement] = accesses(statement)
+        for access in self.accesses[statement]:
             if not is_on_chip(access.buffer):
                 continue
             if access.kind != "write":
@@ -344,6 +350,15 @@ class _Scan:
                     write = self.join(state[access.buffer] | {write})
                 after[access.buffer] = frozenset({write})
         return after
+
+    def loop(self, statement: Any, state: _State) -> _State:
+        after = self.body(statement.body, state)
+        # Once more with what the body leaves behind: what a later iteration sees.
+        merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING} for key in after}
+        after = self.body(statement.body, merged)
+        if statement.loop_var not in self.empty:
+            return after
+        return {key: state.get(key, frozenset({_NOTHING})) | after[key] for key in after}
 
 
 # A2 asks several times about one function, which nothing changes.

@@ -70,7 +70,8 @@ def shallow(value: Any, name: Callable[[Any], Any]) -> Any:
 def refuse_deep(values: list[Any]) -> None:
     """Raise Unsupported for an expression that is too deep or too large, where its parts cannot get names."""
     for value in values:
-        _refuse(folded(value, _Extent.around))
+        if any(map(parts_of, parts_of(value))):
+            _refuse(folded(value, _Extent.around))
 
 
 def is_large(value: Any, depth: int = LARGEST_DEPTH) -> bool:

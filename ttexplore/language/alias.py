@@ -115,7 +115,8 @@ def tilelang_alias(folder: Path) -> Generator[None]:
 def _alias(folder: Path) -> Generator[None]:
     before, ours = dict(sys.modules), tilelang_modules()
     finder, place = _Finder(), str(folder)
-    hidden = {name: module for name, module in before.items() if _is_tilelang(name)}
+    # There are over a thousand modules.
+    hidden = {name: before[name] for name in before if name.startswith("tilelang") and _is_tilelang(name)}
     for name in hidden:
         del sys.modules[name]
     sys.modules.update(ours)
@@ -129,16 +130,14 @@ def _alias(folder: Path) -> Generator[None]:
         loading_file.reset(token)
         sys.path.remove(place)
         sys.meta_path.remove(finder)
-        for name in set(sys.modules) - set(before):
-            if _is_temporary(sys.modules[name], folder):
+        for name in [*ours, *(name for name in sys.modules if name not in before)]:
+            if name in sys.modules and (_is_tilelang(name) or _is_temporary(sys.modules[name], folder)):
                 del sys.modules[name]
-        for name in [name for name in sys.modules if _is_tilelang(name)]:
-            del sys.modules[name]
         sys.modules.update(hidden)
 
 
 def _is_tilelang(name: str) -> bool:
-    return name.partition(".")[0] == "tilelang"
+    return name == "tilelang" or name.startswith("tilelang.")
 
 
 def _is_temporary(module: Any, folder: Path) -> bool:

@@ -323,11 +323,11 @@ def _expressions_of(statement: Any) -> list[Any]:
         case tirx.BufferStore():
             return list(statement.indices)
         case tirx.Evaluate() if isinstance(statement.value, ir.Call):
-            values = list(statement.value.args)
+            values = statement.value.args[:]
             regions = [one for one in values if isinstance(one, ir.TensorRegion)]
             return [
                 *(one for one in values if not isinstance(one, ir.TensorRegion)),
-                *(bound for one in regions for part in one.region for bound in (part.min, part.extent)),
+                *(bound for one in regions for part in one.region[:] for bound in (part.min, part.extent)),
             ]
         case _:
             return []

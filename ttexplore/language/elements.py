@@ -13,7 +13,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.dag import parts_of, replaced
+from ttexplore.ir.dag import LEAVES, parts_of, replaced
 
 # The argument that an operation of blocks writes to.
 _WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
@@ -98,7 +98,7 @@ class Reads:
 
     def _settled_call(self, statement: Any, frames: list[Frame]) -> Any:
         call = statement.value
-        old = list(call.args)
+        old = call.args[:]
         new = self._each_kept(old, frames)
         if isinstance(call.op, ir.Op):
             for place in [_WRITTEN[call.op.name]] if call.op.name in _WRITTEN else range(len(old)):
@@ -121,8 +121,10 @@ class Reads:
         """The expression with names for the elements that have been written to since they were read, and for the first
         `since` elements that the kernel has read. Raises KernelError where one was read in a loop or branch that has
         ended."""
+        if type(expression) in LEAVES:
+            return expression
         if isinstance(expression, ir.TensorRegion):
-            old = [bound for part in expression.region for bound in (part.min, part.extent)]
+            old = [bound for part in expression.region[:] for bound in (part.min, part.extent)]
             new = self._each_kept(old, frames)
             if new is old:
                 return expression

@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -370,20 +370,26 @@ def _called(node: ast.AST) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+# Trees of functions are kept by their source, and nobody changes them.
+@functools.lru_cache(maxsize=256)
+def _own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a function without those of the functions inside."""
-    for child in ast.iter_child_nodes(node):
-        yield child
+    found: list[ast.AST] = []
+    waiting = [*ast.iter_child_nodes(node)][::-1]
+    while waiting:
+        child = waiting.pop()
+        found.append(child)
         if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _own_nodes(child)
+            waiting += [*ast.iter_child_nodes(child)][::-1]
+    return tuple(found)
 
 
 def is_eager(function: types.FunctionType) -> bool:
     """Whether a function is a kernel itself, not a factory that returns one."""
     node = definition(function)
-    if any(isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node)):
-        return False
-    return any(_called(inner) in ("Kernel", "const", "empty") for inner in _own_nodes(node))
+    return not _holds_prim_func(node) and any(
+        _called(inner) in ("Kernel", "const", "empty") for inner in _own_nodes(node)
+    )
 
 
 def is_kernel_function(function: types.FunctionType) -> bool:
@@ -392,9 +398,12 @@ def is_kernel_function(function: types.FunctionType) -> bool:
         node = definition(function)
     except KernelError:
         return False
-    return is_eager(function) or any(
-        isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node)
-    )
+    return is_eager(function) or _holds_prim_func(node)
+
+
+@functools.lru_cache(maxsize=256)
+def _holds_prim_func(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.FunctionDef) and _decorated_with(inner, "prim_func") for inner in ast.walk(node))
 
 
 def _constant_names(function: types.FunctionType) -> list[str]:

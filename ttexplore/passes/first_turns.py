@@ -10,6 +10,7 @@ from tvm import ir, tirx
 from ttexplore.ir.bounds import MAX_SIZE, Bounds
 from ttexplore.ir.build import op_name, statements, variable, with_body, with_function_body
 from ttexplore.ir.dag import replaced
+from ttexplore.ir.rewrite import walk
 
 
 def with_fills_before_loops(function: Any) -> Any:
@@ -23,6 +24,8 @@ def with_fills_before_loops(function: Any) -> Any:
     Only where nothing in a turn touches the block before, and where the loop surely comes to a turn or the block holds
     nothing yet.
     """
+    if not any(_guarded_fills(statement) for statement in walk(function.body)):
+        return function
     mover = _Mover(Bounds(function))
     body = mover.body(statements(function.body), frozenset())
     return with_function_body(function, body) if mover.moved else function

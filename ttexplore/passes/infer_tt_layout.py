@@ -45,14 +45,14 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     """
     refuse_single_elements(program.kernel)
     _check_blocks(program.kernel.body)
-    roles = tensor_roles(program.kernel)
+    read, written = _read_and_written(program.kernel)
+    roles = _roles(program.kernel, read, written)
     _check_outputs(program.kernel, roles)
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
     made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
     placed = place_tensors(made, layouts or {}, program.plan, target)
-    read, _ = _read_and_written(program.kernel)
     notes = tuple(
         f"{one.name} is an input that nothing reads" for one in made if one.role == "input" and one.name not in read
     )
@@ -82,7 +82,10 @@ def _cost_of_rows(layout: TensorLayout) -> str:
 def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:
     """What the kernel does with each of its tensors, from its statements alone. One that it does not touch is an input
     that nobody reads."""
-    read, written = _read_and_written(function)
+    return _roles(function, *_read_and_written(function))
+
+
+def _roles(function: Any, read: set[str], written: set[str]) -> dict[str, Literal["input", "output", "inout"]]:
     roles: dict[str, Literal["input", "output", "inout"]] = {}
     for name in (str(one.name) for one in function.params if is_buffer(one)):
         roles[name] = "input" if name not in written else "inout" if name in read else "output"
@@ -120,7 +123,7 @@ def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
         case tirx.Evaluate() if op_name(statement).startswith("tl."):
             regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
             values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-            values += [bound for one in regions for part in one.region for bound in (part.min, part.extent)]
+            values += [bound for one in regions for part in one.region[:] for bound in (part.min, part.extent)]
             # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
             found.extend((one.source, "read") for one in regions[:-1])
             adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tvm import tirx
 
@@ -136,6 +136,7 @@ class _Management:
         self.grids: dict[Any, Grid] = {}
         self.shapes: dict[Grid, SubBlock] = {}
         self.groups: list[tuple[Group, int]] = []
+        self.touches: dict[Any, dict[Any, Touch]] = {}
 
     def function(self, body: list[Any]) -> list[Any]:
         self.grids = tile_grids(body)
@@ -170,7 +171,7 @@ class _Management:
         body, fresh = self.without_first_fills(self.with_epilogues(body))
         parts = group_steps(body, self.grids)
         spilled = dict(spilled)
-        touches = [touched(_statements_of(part)) for part in parts]
+        touches = [self.touched(part) for part in parts]
         own = self.spill_shared(parts, touches, spilled, fresh)
         wanted = _wanted_later(touches, live_after)
         made: list[Any] = []
@@ -187,6 +188,14 @@ class _Management:
         for cb in own:
             self.spills.give_back(cb)
         return made
+
+    def touched(self, part: Any) -> dict[Any, Touch]:
+        """How a part of a sequence touches its values: several steps ask about each statement."""
+        if isinstance(part, Group | list):
+            return touched(part.statements if isinstance(part, Group) else cast(list[Any], part))
+        if part not in self.touches:
+            self.touches[part] = touched([part])
+        return self.touches[part]
 
     def stays(self, statement: Any) -> bool:
         """Whether the values of a loop stay in DST through it."""
@@ -243,7 +252,7 @@ class _Management:
         kept: list[Any] = []
         places: dict[Any, list[int]] = {}
         for position, statement in enumerate(body):
-            for value in touched(_statements_of(statement)):
+            for value in self.touched(statement):
                 places.setdefault(value, []).append(position)
         for position, statement in enumerate(body):
             step = None if isinstance(statement, list) else as_step(statement)
@@ -252,7 +261,7 @@ class _Management:
                 is_new, later = places[value][0] == position, places[value][1:2]
                 loop: Any = body[later[0]] if is_new and later else None
                 if isinstance(loop, tirx.For) and as_step(loop) is None and not is_marked_empty(loop):
-                    first = as_step(next(one for one in statements(loop.body) if value in touched([one])))
+                    first = as_step(next(one for one in statements(loop.body) if value in self.touched(one)))
                     if first is not None and first.is_matmul:
                         fresh[value] = loop.loop_var
                         continue
@@ -269,14 +278,14 @@ class _Management:
 
         def put(part: Any) -> None:
             waiting.append(part)
-            for value, touch in touched(_statements_of(part)).items():
+            for value, touch in self.touched(part).items():
                 upcoming.setdefault(value, []).append(touch.first)
 
         for part in reversed(body):
             put(part)
         while waiting:
             statement = waiting.pop()
-            values = [*touched(_statements_of(statement))]
+            values = [*self.touched(statement)]
             for value in values:
                 upcoming[value].pop()
             parts = [statement]
@@ -337,7 +346,7 @@ class _Management:
                 spilled[value] = self.spills.block(value, shape, reason, handed_on)
                 own.append(value)
             if value in fresh:
-                once = sum(value in touched([one]) for one in statements(loops[fresh[value]].body)) == 1
+                once = sum(value in self.touched(one) for one in statements(loops[fresh[value]].body)) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 self.accumulated[str(value.name)] = in_l1
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
@@ -451,12 +460,6 @@ def _entries(group: Group, spilled: Collection[Any]) -> dict[Any, Entry]:
     """The values that a group reads from buffers."""
     touches = touched(group.statements)
     return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
-
-
-def _statements_of(part: Any) -> list[Any]:
-    if isinstance(part, Group):
-        return part.statements
-    return part if isinstance(part, list) else [part]
 
 
 def _number(one: tuple[Any, Spill]) -> int:

@@ -54,7 +54,7 @@ class _Check:
                         self.expression(one, statement)
                 case tirx.Evaluate(value=ir.Call()):
                     for one in arguments(statement):
-                        parts = one.region if isinstance(one, ir.TensorRegion) else ()
+                        parts = one.region[:] if isinstance(one, ir.TensorRegion) else ()
                         for part in parts:
                             self.expression(part.min, statement)
                         if not parts:

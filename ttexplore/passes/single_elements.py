@@ -91,7 +91,7 @@ class _Finder:
                 if name := self._element(argument):
                     raise _value(name, span)
                 continue
-            for part in argument.region:
+            for part in argument.region[:]:
                 for bound in (part.min, part.extent):
                     name = self._element(bound) or _on_chip_element(bound)
                     if name:

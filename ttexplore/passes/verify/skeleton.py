@@ -324,7 +324,8 @@ def core_values(body: list[Statement]) -> list[str]:
 def core_ranges(plan: Plan) -> dict[Any, Range]:
     """The range of what all cores are given: from the least to the most that one is given."""
     cores = plan.partition.cores if plan.partition is not None else ()
-    values = {name: [core.values.get(name, 0) for core in cores] for core in cores for name in core.values}
+    names = dict.fromkeys(name for core in cores for name in core.values)
+    values = {name: [core.values.get(name, 0) for core in cores] for name in names}
     found: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
     if listed := [item for core in cores for item in core.listed]:
         found[ANY_ITEM] = (min(listed), max(listed))
