@@ -218,6 +218,38 @@ def test_staging_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere" / "old" / "file").read_text() == "own"
 
 
+@pytest.mark.parametrize("make", ["link", "hidden", "folder"])
+def test_staging_that_no_export_left_is_not_moved(tmp_path: Path, make: str) -> None:
+    """As in a folder that was unpacked from somebody's archive: a link to the user's files, a name of another."""
+    out, own = tmp_path / "out", tmp_path / "own"
+    own.mkdir()
+    (own / "file").write_text("own")
+    staging = out / ".ttexplore-export"
+    (staging / "complete").mkdir(parents=True)
+    (out / ".profile").write_text("own")
+    match make:
+        case "link":
+            (staging / "new").symlink_to(own)
+        case "hidden":
+            (staging / "new").mkdir()
+            (staging / "new" / ".profile").write_text("theirs")
+        case _:
+            (staging / "new" / "file").mkdir(parents=True)
+    with pytest.raises(UsageError, match="ttexplore-export is in the way"):
+        write_files(NEW, out)
+    assert (own / "file").read_text() == "own"
+    assert (out / ".profile").read_text() == "own"
+    assert sorted(os.listdir(out)) == [".profile", ".ttexplore-export"]
+
+
+@pytest.mark.parametrize("make", [lambda lock: lock.mkdir(), lambda lock: lock.symlink_to("elsewhere")])
+def test_a_lock_that_no_export_left_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / ".ttexplore-lock")
+    with pytest.raises(UsageError, match="ttexplore-lock is in the way"):
+        write_files(NEW, tmp_path)
+    assert os.listdir(tmp_path) == [".ttexplore-lock"]
+
+
 # One file
 
 
@@ -243,7 +275,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-@pytest.mark.parametrize("path", ["folder", "", "missing/file", "nul\0", "own/file", "a" * 300])
+@pytest.mark.parametrize("path", ["folder", "missing/file", "nul\0", "own/file", "a" * 300])
 def test_what_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
@@ -252,6 +284,45 @@ def test_what_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.Monk
         write_file(path, "text")
     assert (tmp_path / "own").read_text() == "own"
     assert sorted(os.listdir(tmp_path)) == ["folder", "own"]
+
+
+@pytest.mark.parametrize("path", ["", 3, None, True, b"x", ["x"], 1.5], ids=repr)
+def test_what_is_no_path_is_refused_where_files_are_written_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for use in (
+        lambda: write_files(NEW, path),
+        lambda: write_file(path, ""),
+        lambda: ttx.load(path),
+        lambda: freeze(path),
+    ):
+        with pytest.raises(UsageError, match=r"^the (file|folder|notebook) is ") as caught:
+            use()
+        assert "takes a path" in caught.value.hint
+        assert caught.value.code == "TTX-U010"
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("read", [ttx.load, freeze])
+@pytest.mark.parametrize("path", ["a" * 300, "nul\0"])
+def test_a_name_that_no_file_has_is_no_file(read: Callable[[str], object], path: str) -> None:
+    with pytest.raises(UsageError, match="there is no file"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [("missing/file", "make the folder"), ("own/file", "choose another name"), ("a" * 300, "choose a shorter name")],
+)
+def test_what_to_do_about_a_file_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").write_text("own")
+    with pytest.raises(UsageError, match="cannot be written") as caught:
+        write_file(path, "text")
+    assert hint in caught.value.hint
 
 
 def test_text_that_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.corpus import gemm
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.record import Trace, from_json, to_json
+from ttexplore.views.explorer import packed
 
 NO_TEXT = {"language": "cpp", "lines": [], "name": ""}
 
@@ -198,6 +200,7 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
         (edit("trace.json", "files", "/tmp/own.txt", value=NO_TEXT), "it has a file '/tmp/own.txt'"),
         (edit("trace.json", "files", "Makefile", value=NO_TEXT), "it has a file 'Makefile'"),
         (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts do not fit together"),
+        (edit("trace.json", "plan", "layouts", 0, "dtype", value="float9"), "'float9' is no dtype of a tensor"),
         (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
         (edit("trace.json", "plan", "partition", "grid", value=[10**9]), "there are more than 16,777,216 work items"),
@@ -211,6 +214,35 @@ def test_every_malformed_file_is_refused(
         ttx.load(changed(file, tmp_path / "changed.ttx", change))
     assert why in caught.value.message
     assert caught.value.hint == "save it again: exploration.save(file)"
+
+
+def test_half_a_character_is_shown_escaped(file: Path, tmp_path: Path) -> None:
+    """JSON has them, UTF-8 has not, and the explorer is given UTF-8."""
+    change = edit("trace.json", "steps", 1, "options", value={"match": "\ud800"})
+    opened = ttx.load(changed(file, tmp_path / "changed.ttx", change))
+    opened.report(tmp_path / "page.html", run=False)
+    shown = json.loads(zlib.decompress(packed(opened.data)).decode())
+    assert json.dumps(shown) == json.dumps(opened.data)
+
+
+def test_another_packing_is_refused(file: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(file) as archive, zipfile.ZipFile(tmp_path / "other.ttx", "w", zipfile.ZIP_BZIP2) as other:
+        for name in archive.namelist():
+            other.writestr(name, archive.read(name))
+    with pytest.raises(UsageError, match=r"is no saved exploration: ttx\.json is packed in another way"):
+        ttx.load(tmp_path / "other.ttx")
+
+
+@pytest.mark.parametrize("nth", [0, -1], ids=["member", "directory"])
+def test_a_members_name_that_is_no_text(file: Path, tmp_path: Path, nth: int) -> None:
+    """Both places that have the name, with the flag that it is UTF-8."""
+    content = bytearray(file.read_bytes())
+    name = [at for at in range(len(content)) if content.startswith(b"ttx.json", at)][nth]
+    content[name + 4] = 0xFF
+    content[name - 46 + 9 if nth else name - 30 + 7] |= 0x08
+    (tmp_path / "other.ttx").write_bytes(content)
+    with pytest.raises(UsageError, match="is no saved exploration: it cannot be unpacked"):
+        ttx.load(tmp_path / "other.ttx")
 
 
 def test_no_zip_and_a_damaged_one(file: Path, tmp_path: Path) -> None:

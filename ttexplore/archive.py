@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -22,7 +24,8 @@ from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError
 from ttexplore.files import write_file
-from ttexplore.plan import EXPORTED_FILES, Plan, TensorLayout
+from ttexplore.given import path as path_of
+from ttexplore.plan import EXPORTED_FILES, FORMAT_OF_DTYPE, Plan, TensorLayout
 from ttexplore.record import Trace, from_json, to_json
 from ttexplore.target import Target
 
@@ -90,7 +93,9 @@ def write_archive(path: str | Path, archive: Archive) -> Path:
 
 def read_archive(path: str | Path) -> Archive:
     """Reads a file that :func:`write_archive` wrote. Raises UsageError for a missing file and for any other content."""
-    if not Path(path).is_file():
+    path = path_of("the file", path)
+    # Unlike Path.is_file this takes names that no file system takes.
+    if not os.path.isfile(path):
         raise UsageError(f"there is no file {path}", hint="give a file that exploration.save wrote")
     try:
         with zipfile.ZipFile(path) as file:
@@ -101,8 +106,8 @@ def read_archive(path: str | Path) -> Archive:
         raise UsageError(
             f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
         ) from None
-    except (zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        # What zipfile says of damaged, encrypted and strangely packed members.
+    except (zlib.error, struct.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+        # What zipfile says of damaged and encrypted members, and of names that are no text.
         raise malformed(path, f"it cannot be unpacked ({error})") from None
 
 
@@ -149,6 +154,8 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     # They stand in texts that the runner reads.
     if strange := [one.name for one in (*plan.layouts, *plan.buffers) if not one.name.isidentifier()]:
         raise ValueError(f"{strange[0]!r} is no name of a tensor or buffer")
+    if strange := [one.dtype for one in plan.layouts if one.dtype not in FORMAT_OF_DTYPE]:
+        raise ValueError(f"{strange[0]!r} is no dtype of a tensor")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
     if any(prod(layout.shape) > _LARGEST_TENSOR for layout in plan.layouts):
@@ -179,6 +186,9 @@ def _member(file: zipfile.ZipFile, name: str, largest_bytes: int, path: str | Pa
     """The content of a member. Not more is unpacked than may be there, whatever the file says of its size."""
     if name not in file.namelist():
         raise malformed(path, f"{name} is missing")
+    # The other packings have errors of their own, and not every Python has them.
+    if file.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise malformed(path, f"{name} is packed in another way")
     with file.open(name) as member:
         content = member.read(largest_bytes + 1)
     if len(content) > largest_bytes:

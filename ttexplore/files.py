@@ -26,6 +26,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from ttexplore.errors import UsageError
+from ttexplore.given import path as path_of
 
 # What an exported file may be called: nothing that is hidden, another folder, or another file on another system.
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*")
@@ -51,7 +52,7 @@ def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
     Raises UsageError for a name that leads elsewhere, and where the folder or one of the files cannot be written.
     """
     check_names(texts)
-    target = Path(folder)
+    target = path_of("the folder", folder)
     with _reported(target):
         target.mkdir(parents=True, exist_ok=True)
         with _locked(target):
@@ -63,7 +64,7 @@ def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
 def write_file(path: str | Path, content: str | bytes) -> Path:
     """Write one file, whole or not at all. A link stays, and what it points to is replaced; a device or a pipe is
     written to. Raises UsageError where the file cannot be written."""
-    target = Path(path)
+    target = path_of("the file", path)
     with _reported(target):
         mode = _mode(target)
         if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -98,9 +99,13 @@ def _mode(path: Path) -> int | None:
         return None
 
 
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
 def _check_replaceable(path: Path) -> None:
     """Raises OSError for what a file must not take the place of: a folder, and a file that is protected."""
-    if path.is_dir() and not path.is_symlink():
+    if _is_folder(path):
         raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
     if path.is_file() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, f"{path.name} is protected", str(path))
@@ -173,7 +178,11 @@ def _settle(folder: Path) -> None:
     if staging.is_symlink() or not staging.is_dir():
         raise FileExistsError(errno.EEXIST, f"{_STAGING} is in the way", str(staging))
     rest = staging / ("new" if (staging / "complete").is_dir() else "old")
-    for file in sorted(rest.iterdir()) if rest.is_dir() else ():
+    files = sorted(rest.iterdir()) if rest.is_dir() else []
+    # Such a folder may come from elsewhere: what no export leaves there is not moved.
+    if rest.is_symlink() or not all(_NAME.fullmatch(file.name) and not _is_folder(file) for file in files):
+        raise FileExistsError(errno.EEXIST, f"{_STAGING} is in the way", str(staging))
+    for file in files:
         _check_replaceable(folder / file.name)
         file.replace(folder / file.name)
     if (staging / "old").is_dir():
@@ -186,6 +195,8 @@ def _locked(folder: Path) -> Generator[None]:
     """Nobody else writes into `folder` in this way inside. The lock ends with the process, however that ends."""
     path = folder / _LOCK
     while True:
+        if path.is_symlink() or path.is_dir():
+            raise FileExistsError(errno.EEXIST, f"{_LOCK} is in the way", str(path))
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -224,6 +235,12 @@ def _reported(target: Path) -> Generator[None]:
                 hint = "make room there, or choose a folder elsewhere; what was there is as it was"
             case errno.EISDIR:
                 hint = "choose another name, or move the folder away"
+            case errno.ENOENT:
+                hint = "make the folder that it is to lie in, and see where links lead"
+            case errno.EEXIST | errno.ENOTDIR:
+                hint = "something else has its name: choose another name, or move it away"
+            case errno.ENAMETOOLONG:
+                hint = "choose a shorter name"
             case _:
                 hint = "choose a folder that you may write to"
         why = (error.strerror if isinstance(error, OSError) else None) or error

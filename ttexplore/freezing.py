@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from ttexplore.errors import UsageError
 from ttexplore.files import write_file
+from ttexplore.given import path as path_of
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -18,8 +20,9 @@ def freeze(path: str | Path) -> int:
 
     Raises UsageError for what is no notebook, and where it cannot be written.
     """
-    file = Path(path)
-    if not file.is_file():
+    file = path_of("the notebook", path)
+    # Unlike Path.is_file this takes names that no file system takes.
+    if not os.path.isfile(file):
         raise UsageError(f"there is no file {path}", hint="give a notebook (.ipynb)")
     try:
         notebook: Any = json.loads(file.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -138,10 +139,14 @@ def text(what: str, given: Any, takes: str = "a text") -> str:
 
 
 def path(what: str, given: Any) -> Path:
-    """`given` as a path. Raises UsageError for what is neither a path nor a text."""
-    if not isinstance(given, str | Path):
+    """`given` as a path. Raises UsageError for what is neither a path nor a text, and for an empty text: that would be
+    the current folder."""
+    if not isinstance(given, str | os.PathLike) or not given:
         raise wrong(what, given, "a path")
-    return Path(given)
+    try:
+        return Path(cast("str | os.PathLike[str]", given))
+    except TypeError:
+        raise wrong(what, given, "a path") from None
 
 
 def seconds(what: str, given: Any) -> float | None:

@@ -16,6 +16,7 @@ from ttexplore.backends.base import Execution
 from ttexplore.backends.compare import ULP_CLASSES, Comparison, Side, sides_text
 from ttexplore.errors import BackendError, from_record
 from ttexplore.files import write_file
+from ttexplore.given import path as path_of
 from ttexplore.record import ErrorRecord, Line, Listing, StepRecord
 from ttexplore.views.check import CheckRow, check_html
 from ttexplore.views.code import code_html
@@ -104,7 +105,7 @@ class Graph:
     def save(self, path: str | Path) -> Path:
         """Write the graph: a drawing if the name ends in .svg, else the text. Raises UsageError for an unwritable file,
         and what :meth:`svg` raises."""
-        file = Path(path)
+        file = path_of("the file", path)
         return write_file(file, self.svg() if file.suffix == ".svg" else self.text)
 
     def _repr_svg_(self) -> str | None:

@@ -117,7 +117,9 @@ def explorer_data(
 
 def packed(data: dict[str, Any]) -> bytes:
     """The data as the browser receives it: JSON, deflated (RFC 1950)."""
-    return zlib.compress(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode(), 6)
+    # Parts of characters that stand alone, which UTF-8 does not have, are escaped as JSON has them.
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return zlib.compress(text.encode("utf-8", "backslashreplace"), 6)
 
 
 def _own_line(line: Line) -> int:
