@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import time
@@ -57,6 +58,7 @@ def call_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any
         ("256", 256), ("-3", -3), ("0.5", 0.5), ("1e-3", 1e-3), ("true", True), ("False", False),
         ("bfloat16", "bfloat16"), ("4,4", (4, 4)), ("4,", (4,)), ("", ""), ("0x10", "0x10"),
         ("{(0, 1): [2, (3, 4)]}", {(0, 1): [2, (3, 4)]}), ("[((0, 0), (1, 1))]", [((0, 0), (1, 1))]), ("(3", "(3"),
+        ("{[1]: 2}", "{[1]: 2}"), (f"({'-' * 30000}1)", f"({'-' * 30000}1)"),
     ],
 )  # fmt: skip
 def test_values(text: str, value: object) -> None:
@@ -87,6 +89,13 @@ def test_pairs() -> None:
         (["show", "k.py::f", "--option", "policy"],
          "'policy' is no option\n  hint: write it as name=value, for example M=256"),
         (["show", "k.py::f", "--grid", "8"], "'8' is no grid\n  hint: write columns x rows, for example 8x4"),
+        (["show", "k.py::f", "--grid", ""], "'' is no grid\n  hint: write columns x rows, for example 8x4"),
+        (["show", "k.py::f", "--grid", f"{'9' * 5000}x1"],
+         f"'{'9' * 99}... is no grid\n  hint: write columns x rows, for example 8x4"),
+        (["show", "k.ttx", "--target", "wormhole_n150"],
+         "k.ttx is saved already and takes no arguments\n  hint: save the kernel again with others"),
+        (["show", "k.ttx", "--grid", ""],
+         "k.ttx is saved already and takes no arguments\n  hint: save the kernel again with others"),
         (["show", "k.py::f", "--grid", "9x9"],
          "wormhole_n150 has 8x9 workers, not 9x9\n"
          "  hint: give (columns, rows) within that, or another number of harvested ones"),
@@ -111,6 +120,55 @@ def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture
     if words[0] in COMMANDS and words[0] != "lab" and words[-1] != "-o":
         expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None, "code": code}
         assert call_json(capsys, *words) == (2, {"error": expected})
+
+
+@pytest.mark.parametrize("name", ["kernel", "path_and_name", "self", "reference"])
+def test_an_argument_called_as_ours_is_the_kernels(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, complaint = call(capsys, "show", f"{ELEMENTWISE}::add", "M=64", "N=64", f"{name}=3")
+    assert status == 2
+    assert f"takes no argument {name}\n" in complaint
+
+
+def test_a_step_of_thousands_of_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, complaint = call(capsys, "show", f"{ELEMENTWISE}::add", "M=64", "N=64", "--step", "9" * 5000)
+    assert status == 2
+    assert complaint.startswith("UsageError: there is no step '999")
+
+
+def explained(output: Any, **environment: str) -> tuple[int, str]:
+    """Exit status and complaint of a process that writes its answer to `output`."""
+    words = [sys.executable, "-m", "ttexplore.cli", "explain", "U001"]
+    done = subprocess.run(
+        words, stdout=output, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}, check=False
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")
+def test_output_that_cannot_be_written() -> None:
+    with open("/dev/full", "wb") as full:
+        status, complaint = explained(full)
+    assert status == 2
+    assert complaint == (
+        "UsageError: standard output cannot be written: No space left on device\n"
+        "  hint: make room where it goes [TTX-U012]\n"
+    )
+
+
+def test_output_that_is_closed() -> None:
+    words = [sys.executable, "-m", "ttexplore.cli", "explain", "U001"]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *words], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_output_whose_encoding_lacks_what_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(Path(ELEMENTWISE).read_text())
+    words = [sys.executable, "-m", "ttexplore.cli", "show", str(tmp_path / "k.py::add"), "M=64", "N=64"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u25d0" in done.stdout
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

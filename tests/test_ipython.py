@@ -145,6 +145,8 @@ def test_names_arguments_and_options(shell: Any) -> None:
         (f"%%ttexplore cop{KERNEL}", "UsageError", "there is no kernel 'cop'", 0),
         (f"%%ttexplore copy twice{KERNEL}", "UsageError", "'twice' is no argument", 0),
         (f"%%ttexplore --targt x{KERNEL}", "UsageError", "unrecognized arguments: --targt", 0),
+        (f"%%ttexplore target=x{KERNEL}", "UsageError", "target is no argument of a kernel", 0),
+        (f"%%ttexplore kernel=x{KERNEL}", "UsageError", "takes no argument", 0),
         (f"%%ttexplore --target x{KERNEL}", "UsageError", "there is no target 'x'", 0),
         (f"%%ttexplore 'copy{KERNEL}", "UsageError", "the line of %%ttexplore cannot be read", 0),
         (f"%%ttexplore made{FACTORY}", "UsageError", "needs n", 0),

@@ -13,6 +13,7 @@ import difflib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ttexplore.errors import BackendError, TTExploreError, UsageError
+from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import to_json
 
@@ -34,6 +35,7 @@ SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
 # How files of explorations end.
 SAVED = ".ttx"
+_DEFAULT_TARGET = "wormhole_n150"
 
 OVERVIEW = """\
 usage: ttexplore COMMAND ...
@@ -84,9 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in words
     try:
-        status = _run(words, as_json)
-        sys.stdout.flush()
-        return status
+        return _run(words, as_json)
     except TTExploreError as error:
         if as_json:
             _print_json({"error": to_json(error.record())})
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USE if isinstance(error, UsageError) else WRONG
     except BrokenPipeError:
         # The reader of our output went away, as in `ttexplore show ... | head`; Python must not flush to it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return WRONG
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str], as_json: bool) -> int:
     if not words or words[0] in ("-h", "--help"):
-        print(OVERVIEW, end="")
+        _say(OVERVIEW.rstrip("\n"))
         return SUCCEEDED if words else WRONG_USE
     name = words[0]
     if name not in COMMANDS:
@@ -116,12 +116,40 @@ def _run(words: list[str], as_json: bool) -> int:
     if as_json:
         _print_json(answer.data)
     elif answer.text:
-        print(answer.text)
+        _say(answer.text)
     return answer.status
 
 
+def _say(text: str) -> None:
+    """Prints to standard output; what its encoding does not have is escaped. Nothing, where it is closed.
+
+    Raises UsageError where it cannot be written, BrokenPipeError where nobody reads it any more.
+    """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return
+    try:
+        try:
+            print(text)
+        except UnicodeEncodeError:
+            encoding = sys.stdout.encoding
+            print(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise UsageError(
+            f"standard output cannot be written: {error.strerror}", hint="make room where it goes"
+        ) from None
+
+
+def _drop_output() -> None:
+    """What standard output still has goes nowhere: Python would write it at its end, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _print_json(data: dict[str, Any]) -> None:
-    print(json.dumps(_finite(data), allow_nan=False))
+    _say(json.dumps(_finite(data), allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -146,7 +174,7 @@ def parse_value(text: str) -> Any:
     if text[:1] in ("(", "[", "{"):
         try:
             return ast.literal_eval(text)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
             return text
     if "," in text:
         return tuple(parse_value(part) for part in text.split(",") if part)
@@ -180,10 +208,19 @@ def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
 
 def parse_grid(text: str) -> tuple[int, int]:
     """``8x4`` as columns and rows. Raises UsageError."""
-    columns, _, rows = text.partition("x")
-    if not (columns.isdecimal() and rows.isdecimal()):
-        raise UsageError(f"{text!r} is no grid", hint="write columns x rows, for example 8x4")
-    return int(columns), int(rows)
+    size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
+    if size is None:
+        raise UsageError(f"{shown(text)} is no grid", hint="write columns x rows, for example 8x4")
+    return int(size[1]), int(size[2])
+
+
+def parse_kernel_arguments(pairs: Iterable[str]) -> dict[str, Any]:
+    """The arguments of a kernel by name. Raises UsageError for what is none, and for what has an option of its own."""
+    arguments = parse_pairs(pairs, "argument")
+    if clash := {"target", "options"} & arguments.keys():
+        name = min(clash)
+        raise UsageError(f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
+    return arguments
 
 
 def make_parser(program: str, description: str) -> argparse.ArgumentParser:
@@ -197,12 +234,21 @@ def add_exploration_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "options of passes, for --option:\n" + "\n".join(
         f"  {one.name:<18}{one.meaning}: {_accepted(one)}" for one in OPTIONS.values()
     )
-    parser.add_argument("--target", default="wormhole_n150", help="the chip (default: %(default)s)")
+    # Whether it was given matters for saved explorations, so it has no default here.
+    parser.add_argument("--target", help=f"the chip (default: {_DEFAULT_TARGET})")
     parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
     parser.add_argument(
         "--option", metavar="NAME=VALUE", action="append", default=[],
         help="an option of a pass, for example policy=strided; may be repeated",
     )  # fmt: skip
+
+
+def chosen_target(arguments: argparse.Namespace) -> Target:
+    """The chip that was asked for with the options of :func:`add_exploration_options`. Raises UsageError."""
+    from ttexplore.target import get_target
+
+    name = _DEFAULT_TARGET if arguments.target is None else arguments.target
+    return get_target(name, grid=None if arguments.grid is None else parse_grid(arguments.grid))
 
 
 def _accepted(option: Option) -> str:
@@ -324,17 +370,11 @@ def _lab_parser() -> argparse.ArgumentParser:
 # Commands
 
 
-def _target(arguments: argparse.Namespace) -> Target:
-    from ttexplore.target import get_target
-
-    return get_target(arguments.target, grid=parse_grid(arguments.grid) if arguments.grid else None)
-
-
 def _explored(arguments: argparse.Namespace) -> Explored:
     """The exploration that was asked for, or the one in a file that was saved."""
     if arguments.kernel is None or not arguments.kernel.endswith(SAVED):
         return _explore(arguments)
-    if arguments.arguments or arguments.option or arguments.grid:
+    if arguments.arguments or arguments.option or arguments.grid is not None or arguments.target is not None:
         raise UsageError(
             f"{arguments.kernel} is saved already and takes no arguments", hint="save the kernel again with others"
         )
@@ -349,12 +389,9 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
         raise UsageError("which kernel?", hint="give it as file.py::name")
     if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
         raise UsageError(f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
-    kernel_arguments = parse_pairs(arguments.arguments, "argument")
-    if clash := {"target", "options"} & kernel_arguments.keys():
-        name = min(clash)
-        raise UsageError(f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
+    kernel_arguments = parse_kernel_arguments(arguments.arguments)
     options = parse_options(parse_words(arguments.option, "option"))
-    target = _target(arguments)
+    target = chosen_target(arguments)
     from ttexplore.exploration import explore
 
     return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
@@ -368,7 +405,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
     identity = _identity(exploration)
     if arguments.step is not None:
-        key = int(arguments.step) if arguments.step.isdecimal() else arguments.step
+        key = int(arguments.step) if re.fullmatch("[0-9]{1,9}", arguments.step) else arguments.step
         if isinstance(key, int) and key >= len(exploration.steps):
             raise UsageError(f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
         step = exploration.steps[key]

@@ -43,7 +43,7 @@ Array = NDArray[Any]
 
 
 def explore(
-    kernel: Any, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
+    kernel: Any, /, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None,
     sizes: Mapping[str, int] | None = None, **kernel_arguments: Any,
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.

@@ -15,7 +15,7 @@ from typing import Any
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from ttexplore.cli import add_exploration_options, make_parser, parse_grid, parse_pairs, parse_words
+from ttexplore.cli import add_exploration_options, chosen_target, make_parser, parse_kernel_arguments, parse_words
 from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
 from ttexplore.language.alias import stand_ins
@@ -25,7 +25,6 @@ from ttexplore.options import parse_options
 from ttexplore.pasting import accept_pasted_code
 from ttexplore.record import Span, lines_of
 from ttexplore.results import ErrorCard
-from ttexplore.target import get_target
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -88,11 +87,11 @@ class ExploreMagics(Magics):
 
     def _explored(self, words: argparse.Namespace, cell: str) -> Exploration:
         options = parse_options(parse_words(words.option, "option"))
-        target = get_target(words.target, grid=parse_grid(words.grid) if words.grid else None)
+        target = chosen_target(words)
         names = [word for word in words.words if "=" not in word]
         if len(names) > 1:
             raise UsageError(f"{names[1]!r} is no argument", hint="write it as name=value, for example M=256")
-        arguments = parse_pairs((word for word in words.words if "=" in word), "argument")
+        arguments = parse_kernel_arguments(word for word in words.words if "=" in word)
         kernel = self._kernel(self._run(cell), names[0] if names else None)
         return explore(kernel, target=target, options=options, **arguments)
 

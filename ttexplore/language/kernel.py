@@ -671,7 +671,7 @@ def const(names: str, _dtype: Any = "int32") -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def trace(kernel: Any, **arguments: Any) -> TracedKernel:
+def trace(kernel: Any, /, **arguments: Any) -> TracedKernel:
     """Trace a T.prim_func, an eager kernel or a factory with its arguments.
 
     Raises UsageError for missing or unknown arguments or for what is no kernel, KernelError for errors in the kernel,

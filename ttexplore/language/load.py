@@ -123,7 +123,7 @@ def kernels_in(module: types.ModuleType) -> dict[str, Any]:
     return found
 
 
-def load_kernel(path_and_name: str, **arguments: Any) -> TracedKernel:
+def load_kernel(path_and_name: str, /, **arguments: Any) -> TracedKernel:
     """Load ``file.py::name`` and trace the kernel with its arguments.
 
     A file with one kernel needs no name. Raises UsageError where the file, the kernel or an argument is missing or
