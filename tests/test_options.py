@@ -120,6 +120,21 @@ def test_hostile_values(name: str, gemm: Exploration) -> None:
             assert len(str(error)) < 700, error.message
 
 
+@pytest.mark.parametrize(
+    "text", ["block_linear(", "block_linear()", "block_linear(2", "block_linear(2))", "block_linear(2)x"]
+)
+def test_half_a_square_of_blocks_is_refused(text: str) -> None:
+    for name in ("order", "policy"):
+        with pytest.raises(UsageError, match="names no square of blocks"):
+            OPTIONS[name].parse(text)
+
+
+@pytest.mark.parametrize("text", ["z_order(", "row_major()"])
+def test_an_order_without_a_number_takes_no_parentheses(text: str) -> None:
+    with pytest.raises(UsageError, match="takes no number"):
+        OPTIONS["order"].parse(text)
+
+
 def test_the_same_words_everywhere(gemm: Exploration, capsys: pytest.CaptureFixture[str]) -> None:
     """Python, the command line and fork say the same of a wrong value, and naming an option that there is not."""
     for options in ({"cores": "banana"}, {"stages": "1.5"}, {"polcy": "strided"}, {"math_fidelity": "hifi2"}):

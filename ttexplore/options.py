@@ -77,10 +77,10 @@ def _one_of(*names: str) -> Callable[[str, Any], str]:
 
 def _policy(name: str, given: Any) -> str:
     text = _text(name, given, POLICIES)
-    base, _, rest = text.replace("-", "_").partition("(")
-    if base not in POLICIES or (rest and base != "block_linear"):
+    base, parenthesis, _ = text.replace("-", "_").partition("(")
+    if base not in POLICIES or (parenthesis and base != "block_linear"):
         raise unknown(name, given, POLICIES)
-    if rest:
+    if parenthesis:
         parse_order(text)
     return text
 
@@ -99,17 +99,19 @@ def _text(name: str, given: Any, example: Sequence[str]) -> str:
 
 def parse_order(text: str) -> tuple[str, int | None]:
     """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for what is no order."""
-    name, _, rest = text.replace("-", "_").partition("(")
+    name, parenthesis, rest = text.replace("-", "_").partition("(")
     if name not in ORDERS:
         raise unknown("order", text, [*ORDERS, "block_linear(k)"])
     if name != "block_linear":
-        if rest:
+        if parenthesis:
             raise UsageError(f"the order {name} takes no number", hint=f"write {name}")
         return name, None
-    edge = rest.removesuffix(")") if rest else str(_DEFAULT_BLOCK)
-    if not (edge.isascii() and edge.isdecimal() and len(edge) < 10) or int(edge) < 1:
+    if not parenthesis:
+        return name, _DEFAULT_BLOCK
+    edge = re.fullmatch(r"0*([1-9][0-9]{0,8})\)", rest)
+    if edge is None:
         raise UsageError(f"{shown(text)} names no square of blocks", hint="write block_linear(k) with k of at least 1")
-    return name, int(edge)
+    return name, int(edge[1])
 
 
 def _tensor(name: str, given: Any) -> str:

@@ -261,7 +261,7 @@ def _first_error(messages: str) -> str:
 
 
 def _digest(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _folder_text(folder: Path) -> str:
