@@ -15,9 +15,15 @@ import ttexplore as ttx
 from ttexplore.errors import TTExploreError
 
 HEADER = """\
+import array
 import collections
+import contextvars
 import functools
+import io
 import itertools
+import logging
+import random
+import threading
 
 import numpy as np
 
@@ -124,6 +130,26 @@ RUNS: list[tuple[str, str, Any]] = [
     ("blocks are themselves", f"s = {{a: 2.0, c: 3.0}}[a] if a != c and a in [c, a] else 0.0\n{SCALED}", 2),
     ("break and else of Python", f"s = 1.0\nfor q in [2.0, 3.0]:\n    if q == 3.0:\n        break\n    s *= q\nelse:\n    s = 9.0\n{SCALED}", 2),
     ("shown, not used", f"print(f'{{bx}}')\ns = 7 % 4\n{SCALED}", 3),
+    ("logged, not used", f"logging.getLogger('kernel').debug('%s', bx)\nfor k in range(3):\n    logging.getLogger('kernel').debug('%s', k)\n{TIMES}1", 3),
+    ("objects that do not change", f"""
+class Base:
+    scales = {{1: 2.0}}
+class Config(Base):
+    def __init__(self):
+        self.scale = 2.0
+    @property
+    def twice(self):
+        return self.scale * self.scales[1]
+    @functools.cached_property
+    def once(self):
+        return 0.5
+cfg = Config()
+rng = random.Random(1)
+def inner(x, cfg=cfg):
+    return x * cfg.twice * cfg.once
+for k in range(3):
+{TIMES}inner(1.0)
+""", 6),
     ("del", f"for k in range(2):\n    t = 1.0\n{TIMES}t\n    del t", 2),
 ]  # fmt: skip
 
@@ -173,6 +199,25 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("iterator", "", "it = iter([1.0, 2.0])\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
     ("generator", "def gen():\n    yield 1.0\n    yield 2.0", "it = gen()\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
     ("count", "", "it = itertools.count()\nfor k in range(2):\n    T.fill(c, next(it))", "T.fill(c, next(it))", f"what it {INSIDE}"),
+    ("method of a class", "class O:\n    n = 0\n    def up(self):\n        O.n += 1\no = O()", "for k in range(3):\n    o.up()", "o.up()", f"what o {INSIDE}"),
+    ("method that changes a global", "g = [1]\nclass O:\n    def __call__(self):\n        g[0] = 2\no = O()", "for k in range(3):\n    o()", "o()", f"what o {INSIDE}"),
+    ("property", "g = [1]\nclass B:\n    @property\n    def up(self):\n        g[0] = 2\nclass O(B):\n    pass\no = O()", "for k in range(3):\n    o.up", "o.up", f"what o {INSIDE}"),
+    ("static method", "g = [1]\nclass O:\n    @staticmethod\n    def up():\n        g[0] = 2", "for k in range(3):\n    O.up()", "O.up()", f"what O {INSIDE}"),
+    ("default of a function inside", "", "def f(xs=[]):\n    xs.append(1)\nfor k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
+    ("closure of a function inside", "", "def make():\n    n = 0\n    def f():\n        nonlocal n\n        n += 1\n    return f\nf = make()\nfor k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
+    ("next of an iterator", "it = iter([1.0, 2.0]).__next__", "for k in range(2):\n    T.fill(c, it())", "T.fill(c, it())", f"what it {INSIDE}"),
+    ("bytes", "g = bytearray(2)", "for k in range(3):\n    g[0] = 1", "g[0] = 1", f"what g {INSIDE}"),
+    ("typed array", "g = array.array('d', [1.0])", "for k in range(3):\n    g[0] = 2.0", "g[0] = 2.0", f"what g {INSIDE}"),
+    ("large array", "g = np.ones((1024, 1024))", "for k in range(3):\n    g[0] = 2", "g[0] = 2", f"what g {INSIDE}"),
+    ("random numbers", "g = random.Random(1)", "for k in range(3):\n    T.fill(c, g.random())", "T.fill(c, g.random())", f"what g {INSIDE}"),
+    ("random numbers of NumPy", "g = np.random.default_rng(1)", "for k in range(3):\n    T.fill(c, g.random())", "T.fill(c, g.random())", f"what g {INSIDE}"),
+    ("context variable", "g = contextvars.ContextVar('g', default=1)", "for k in range(3):\n    g.set(2)", "g.set(2)", f"what g {INSIDE}"),
+    ("variable of a thread", "g = threading.local()\ng.x = 1", "for k in range(3):\n    g.x = 2", "g.x = 2", f"what g {INSIDE}"),
+    ("text file", "g = io.StringIO('1\\n2')", "for k in range(2):\n    T.fill(c, float(g.readline()))", "T.fill(c, float(g.readline()))", f"what g {INSIDE}"),
+    ("text in a helper", "def f(b):\n    return f'{b}' == '0'", "T.fill(c, 2.0 if f(bx) else 3.0)", "return f'{b}' == '0'", "bx becomes a text"),
+    ("text of an equality", "f = lambda b: str([b == 0])", "T.fill(c, len(f(bx)))", "f = lambda b: str([b == 0])", "EqualOp(bx, 0) becomes a text"),
+    ("caught outside of a loop", "", "for q in T.serial(2):\n    try:\n        for k in T.serial(2):\n            1 / 0\n    except ZeroDivisionError:\n        pass\n    T.copy(a, c)", "for k in T.serial(2):", "an exception leaves a kernel loop or a branch"),
+    ("caught outside of a branch", "", "try:\n    if bx == 0:\n        1 / 0\nexcept ZeroDivisionError:\n    pass\nT.copy(a, c)", "if bx == 0:", "an exception leaves a kernel loop or a branch"),
     ("loop variable", "", "for k in T.serial(4):\n    T.clear(c)\nT.fill(c, k)", "T.fill(c, k)", f"k {AFTER}"),
     ("its copy", "", "for k in T.serial(4):\n    last = k\nT.fill(c, last)", "T.fill(c, last)", f"last {AFTER}"),
     ("read before it is bound", "", "for k in T.serial(2):\n    T.fill(c, s)\n    s = 1.0", "T.fill(c, s)", "s is read before it has a value"),

@@ -128,6 +128,7 @@ KERNELS = (
         "the condition of a kernel's while binds a name, and it is traced once, for all turns",
         "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
         "{} is read before a loop that writes to it, and used in the loop",
+        "an exception leaves a kernel loop or a branch, and is caught outside of it",
         "an element of {} is used after the loop or branch in which it was read",
     ),
 )  # fmt: skip

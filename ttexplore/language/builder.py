@@ -173,7 +173,8 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
 @dataclass
 class Builder:
     """The kernel being traced. `constants` are the values of T.const names, `files` the display names of the code
-    files it runs in, `span` the statement that is being traced, `calls` the macro calls around it."""
+    files it runs in, `span` the statement that is being traced, `calls` the macro calls around it, `begun` where each
+    frame but the first began."""
 
     constants: dict[str, Any] = field(default_factory=dict[str, Any])
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -185,6 +186,7 @@ class Builder:
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
     annotations: list[Any] = field(default_factory=list[Any])
+    begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[Any, ...] = ()
     reads: Reads = field(default_factory=Reads)
@@ -257,11 +259,21 @@ class Builder:
 
     @contextlib.contextmanager
     def collect(self) -> Generator[list[Any]]:
-        """Collect what is emitted inside."""
+        """Collect what is emitted inside. Raises KernelError where an exception has left a body inside: the rest of
+        the kernel would be lost with it."""
         body: list[Any] = []
         self.frames.append(body)
+        self.begun.append(self.span)
+        depth = len(self.begun)
         yield body
+        if len(self.begun) != depth:
+            raise KernelError(
+                "an exception leaves a kernel loop or a branch, and is caught outside of it",
+                hint="catch it in the Python that raises it: the body is traced once, for all turns",
+                span=self.begun[depth],
+            )
         self.frames.pop()
+        self.begun.pop()
 
     @contextlib.contextmanager
     def inside(self, what: Enclosing) -> Generator[None]:

@@ -35,7 +35,7 @@ from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
 from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, changed, held, snapshot
 from ttexplore.language.symbols import decided as equal
-from ttexplore.language.symbols import is_symbolic, no_answer
+from ttexplore.language.symbols import is_symbolic, no_answer, no_text
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
@@ -167,11 +167,7 @@ class Hooks:
     def text(self, index: int, value: Any) -> Any:
         """A value that becomes part of a text."""
         if is_symbolic(value):
-            raise KernelError(
-                f"{plain(value)} becomes a text, and its number is known only when the kernel runs",
-                hint="a text is made while the kernel is traced: leave the value out",
-                span=self.spans[index],
-            )
+            raise no_text(str(plain(value)), self.spans[index])
         return value
 
     def subject(self, index: int, value: Any) -> Any:

@@ -102,8 +102,8 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
 
 def _is_expression(name: str) -> bool:
     """Whether it is the name of a class of expressions, as Python's own messages give it."""
-    found = getattr(tirx, name, None) or getattr(ir, name, None)
-    return isinstance(found, type) and issubclass(found, ir.Expr)
+    found = getattr(tirx, name, None) or getattr(ir, name, None) or getattr(tirx.expr, name, None)
+    return isinstance(found, type) and issubclass(found, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
 # -- tracing one function --------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from ttexplore.errors import Unsupported
 
 # The builder of the kernel that is being traced, a ttexplore.language.builder.Builder.
 CURRENT: ContextVar[Any] = ContextVar("kernel being traced", default=None)
+# The name by which the rewritten code of a kernel knows its hooks.
+HOOKS = "__hooks"
 
 HINT_CONSTANT_SIZES = "give the kernel constant sizes: pass them as arguments of a factory, or use T.const"
 _BARRIERS = (

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ttexplore.language.hooks import Hooks
+from ttexplore.language.names import HOOKS
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
 from ttexplore.language.spans import definition, node_span, source_text
 from ttexplore.language.state import names_of
 from ttexplore.record import Span
 
-_HOOKS = "__hooks"
 _TWIN = "__twin"
 
 
@@ -51,7 +51,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Constant(len(self.spans) - 1)
 
     def _hook(self, name: str, node: Any, *args: ast.expr, last: Any = None) -> Any:
-        function = ast.Attribute(ast.Name(_HOOKS, ast.Load()), name, ast.Load())
+        function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
         made = ast.copy_location(ast.Call(function, [self._index(node, last), *args], []), node)
         if last is not None:
             made.end_lineno, made.end_col_offset = last.end_lineno, last.end_col_offset
@@ -199,7 +199,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         if isinstance(node.ctx, ast.Load) and node.attr in ("shape", "dtype"):
-            function = ast.Attribute(ast.Name(_HOOKS, ast.Load()), "attribute", ast.Load())
+            function = ast.Attribute(ast.Name(HOOKS, ast.Load()), "attribute", ast.Load())
             call = ast.Call(function, [self._base(node.value), ast.Constant(node.attr)], [])
             return ast.copy_location(call, node)
         node = copy.copy(node)
@@ -378,7 +378,7 @@ class _Rewriter(ast.NodeTransformer):
     def _python_while(self, node: ast.While) -> ast.stmt:
         """A loop whose condition binds names: Python's, as a kernel's loop binds nothing in its condition."""
         test = self._hook("known", node, self.visit(node.test), last=node.test)
-        inside = ast.Call(ast.Attribute(ast.Name(_HOOKS, ast.Load()), "python_turn", ast.Load()), [], [])
+        inside = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), "python_turn", ast.Load()), [], [])
         body = ast.copy_location(ast.With([ast.withitem(inside)], self._body(node.body)), node)
         return ast.copy_location(ast.While(test, [body], self._body(node.orelse)), node)
 
@@ -450,7 +450,7 @@ class _Rewriter(ast.NodeTransformer):
         self.assigned, self.scope = set(self.assigned), Scope.of(node, self.scope.stored)
         node.body = self._body(node.body)
         self.assigned, self.scope = outer
-        node.decorator_list = [ast.Attribute(ast.Name(_HOOKS, ast.Load()), "function", ast.Load())]
+        node.decorator_list = [ast.Attribute(ast.Name(HOOKS, ast.Load()), "function", ast.Load())]
         return node
 
     def visit_MatchValue(self, node: ast.MatchValue) -> Any:
@@ -540,7 +540,7 @@ def _compiled(
     rewriter = _Rewriter(display)
     made = rewriter.kernel(node)
     outer = cast(ast.FunctionDef, ast.parse("def __outer(): return None").body[0])
-    outer.args = ast.arguments([], [ast.arg(free_name) for free_name in [_HOOKS, *free]], None, [], [], None, [])
+    outer.args = ast.arguments([], [ast.arg(free_name) for free_name in [HOOKS, *free]], None, [], [], None, [])
     # Under its own name the function would hide that of the module from itself.
     made.name = _TWIN
     outer.body = [made, ast.Return(ast.Name(_TWIN, ast.Load()))]
@@ -560,12 +560,12 @@ def rewrite(function: types.FunctionType, display: str) -> types.FunctionType:
     Raises KernelError where the function's source cannot be found.
     """
     code = function.__code__
-    free = tuple(name for name in code.co_freevars if name != _HOOKS)
+    free = tuple(name for name in code.co_freevars if name != HOOKS)
     made, spans, owners, places, used = _compiled(
         code.co_filename, source_text(function), code.co_name, code.co_firstlineno, free, display, definition(function)
     )
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    cells[_HOOKS] = types.CellType(Hooks(spans, owners, places, used))
+    cells[HOOKS] = types.CellType(Hooks(spans, owners, places, used))
     closure = tuple(cells[name] for name in made.co_freevars)
     twin = types.FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
     twin.__kwdefaults__ = function.__kwdefaults__

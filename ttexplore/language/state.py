@@ -8,8 +8,11 @@ refused. Names that a turn binds before it reads them are its own and may change
 from __future__ import annotations
 
 import collections
+import contextvars
 import functools
+import hashlib
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +31,7 @@ _FOREIGN = frozenset(
 )
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis))
 # Larger arrays are taken as they are: what a kernel indexes while it is traced is small.
-_ARRAY_BYTES = 1 << 20
+_ARRAY_BYTES = 1 << 26
 
 
 @dataclass(eq=False)
@@ -138,8 +141,9 @@ class _At:
 
 def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
     """The state that a running function can change. `used` are the names that its code may find in its module."""
-    walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.")
-    names = {name: walk.token(held(value)) for name, value in frame.f_locals.items() if not name.startswith("__")}
+    own = dict(frame.f_locals)
+    walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.", own)
+    names = {name: walk.token(held(value)) for name, value in own.items() if not name.startswith("__")}
     names |= walk.globals_of(used, frame.f_globals)
     while walk.todo:
         value = walk.todo.pop()
@@ -150,11 +154,11 @@ def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
 class _Walk:
     """Tokens of values, equal for what is the same to Python; what an object holds is walked once.
 
-    `inner` begins the names of functions inside of the one that runs: its names are no state of theirs.
+    `inner` begins the names of functions inside of the one that runs: its names, `own`, are no state of theirs.
     """
 
-    def __init__(self, inner: str) -> None:
-        self.inner = inner
+    def __init__(self, inner: str, own: Mapping[str, Any]) -> None:
+        self.inner, self.own = inner, own
         self.parts: dict[int, tuple[Any, ...]] = {}
         self.kept: list[Any] = []
         self.todo: list[Any] = []
@@ -187,40 +191,69 @@ class _Walk:
                 return self._function(value)
             case functools.partial():
                 return tuple(map(self.token, (value.func, value.args, value.keywords)))
-            case types.BuiltinMethodType():
+            case types.BuiltinMethodType() | types.MethodWrapperType():
                 return () if isinstance(value.__self__, types.ModuleType) else (self.token(value.__self__),)
+            case property():
+                return tuple(map(self.token, (value.fget, value.fset)))
+            case staticmethod() | classmethod():
+                return (self.token(value.__func__),)
             case types.GeneratorType():
                 frame = value.gi_frame
                 return (frame.f_lasti, *map(self.token, frame.f_locals.values())) if frame is not None else ()
             case np.ndarray():
-                return (value.shape, value.tobytes()) if value.nbytes <= _ARRAY_BYTES else ()
+                if value.nbytes > _ARRAY_BYTES:
+                    return ()
+                return (value.shape, hashlib.blake2b(value.tobytes()).digest())
             case type():
-                return self._attributes(vars(value)) if _is_own(value.__module__) else ()
+                return self._class(value) if is_own(value.__module__) else ()
             case _:
                 return self._object(value)
 
     def _object(self, value: Any) -> tuple[Any, ...]:
         kind = type(value)
-        if _is_own(kind.__module__) or isinstance(value, types.SimpleNamespace):
+        if is_own(kind.__module__) or isinstance(value, types.SimpleNamespace):
             slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
             own = tuple(self.token(getattr(value, name)) for name in slots)
-            return (*self._attributes(getattr(value, "__dict__", {}), kind), *own)
+            return (self.token(kind), *self._attributes(getattr(value, "__dict__", {}), kind), *own)
         wrapped = getattr(value, "__wrapped__", None)
         if isinstance(wrapped, types.FunctionType):
             # A macro of the language, a function with a cache.
             return (self.token(wrapped),)
-        if hasattr(kind, "__next__"):
-            # An iterator of Python's own tells how it would be copied, and with that where it is.
+        if isinstance(value, contextvars.ContextVar):
+            return (self.token(cast(Any, value.get(None))),)
+        if isinstance(value, threading.local):
+            return self._attributes(vars(value))
+        if _has_state(kind.__module__):
+            # Python's own objects tell how they would be copied, an iterator with that where it is.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    return tuple(map(self._copied, value.__reduce__()[1:]))
-                except TypeError:
+                    copied = value.__reduce_ex__(2)
+                    return self._copied(copied[1:3]) if isinstance(copied, tuple) else ()
+                except Exception:  # whatever an object raises that cannot be copied
                     return ()
         return ()
 
     def _copied(self, value: Any) -> Any:
-        return tuple(map(self._copied, value)) if isinstance(value, list | tuple) else self.token(value)
+        """A token of what was made for a copy, whose parts may be new each time."""
+        match value:
+            case list() | tuple():
+                return tuple(map(self._copied, cast(list[Any], value)))
+            case dict():
+                items = cast(dict[Any, Any], value)
+                return tuple((self.token(key), self._copied(one)) for key, one in items.items())
+            case bytearray():
+                return bytes(value)
+            case np.ndarray():
+                return value.tobytes()
+            case _:
+                return self.token(value)
+
+    def _class(self, kind: type) -> tuple[Any, ...]:
+        """Its attributes, its bases, and the functions that its instances call."""
+        called = (types.FunctionType, property, staticmethod, classmethod)
+        methods = tuple(self.token(value) for value in vars(kind).values() if isinstance(value, called))
+        return (*self._attributes(vars(kind)), *map(self.token, kind.__bases__), *methods)
 
     def _attributes(self, names: Mapping[str, Any], kind: type = object) -> tuple[Any, ...]:
         """Those that are state: no methods, and nothing that is computed once and kept."""
@@ -233,19 +266,23 @@ class _Walk:
         )
 
     def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
-        if not _is_own(function.__module__):
+        if not is_own(function.__module__):
             return ()
         is_inner = function.__qualname__.startswith(self.inner)
-        cells = () if is_inner else tuple(map(self._cell, function.__closure__ or ()))
+        shared: Mapping[str, Any] = self.own if is_inner else {}
+        closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        cells = tuple(self._cell(cell, shared.get(name, _Walk)) for name, cell in closure)
         defaults = (self.token(function.__defaults__), self.token(function.__kwdefaults__))
         used = self.globals_of(names_of(function.__code__), function.__globals__)
         return (*cells, *defaults, *self._attributes(function.__dict__), *used.items())
 
-    def _cell(self, cell: Any) -> Any:
+    def _cell(self, cell: Any, shared: Any) -> Any:
+        """What a function shares with the one around it, unless that is the one that runs."""
         try:
-            return self.token(held(cell.cell_contents))
+            value = cell.cell_contents
         except ValueError:
             return None
+        return None if value is shared else self.token(held(value))
 
     def globals_of(self, used: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
         """What used names of a module stand for; of modules of the user's those that are used too."""
@@ -256,7 +293,7 @@ class _Walk:
             value = names[name]
             if not isinstance(value, types.ModuleType):
                 found[name] = self.token(value)
-            elif _is_own(value.__name__):
+            elif is_own(value.__name__):
                 own = vars(value)
                 found[name] = tuple((one, self.token(own[one])) for one in used if one in own)
         return found
@@ -268,7 +305,14 @@ def names_of(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
 
 
-def _is_own(module: str | None) -> bool:
+def _has_state(module: str | None) -> bool:
+    """Whether a module's objects, which are no code of the user's, may hold state of his."""
+    top = (module or "").partition(".")[0]
+    return top == "numpy" or (top in sys.stdlib_module_names and top != "weakref")  # weakref keeps caches
+
+
+def is_own(module: str | None) -> bool:
+    """Whether a module is the user's, so that what it holds is state that a kernel may change."""
     return module is not None and module.partition(".")[0] not in _FOREIGN
 
 

@@ -16,7 +16,8 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer
-from ttexplore.language.names import CURRENT
+from ttexplore.language.names import CURRENT, HOOKS
+from ttexplore.language.state import is_own
 from ttexplore.record import Span
 
 # Whose questions are about objects, not about values.
@@ -96,6 +97,31 @@ def _hash(self: Any) -> int:
 _address = ir.expr.ExprWithOp.__hash__
 
 
+def _texting(of: Callable[[Any], str]) -> Callable[[Any], str]:
+    def text(self: Any) -> str:
+        asking = sys._getframe(1)
+        # In a kernel itself the rewritten code asks for what becomes a text; what it leaves is only shown.
+        if (
+            CURRENT.get() is not None
+            and is_own(str(asking.f_globals.get("__name__", "")))
+            and HOOKS not in asking.f_code.co_freevars
+            and is_symbolic(self)
+        ):
+            raise no_text(of(self))
+        return of(self)
+
+    return text
+
+
+def no_text(value: str, span: Span | None = None) -> KernelError:
+    """The error for a text that is made of a value that is known only when the kernel runs."""
+    return KernelError(
+        f"{value} becomes a text, and its number is known only when the kernel runs",
+        hint="a text is made while the kernel is traced: leave the value out, or print it in the kernel itself",
+        span=span,
+    )
+
+
 def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
     """Let symbolic values refuse, for the whole process: it is how Python meets them, in every thread.
 
@@ -104,6 +130,9 @@ def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
     tirx.expr.EqualOp.__bool__ = _truth(True)
     tirx.expr.NotEqualOp.__bool__ = _truth(False)
     ir.expr.ExprWithOp.__hash__ = tirx.IntImm.__hash__ = _hash
+    ir.Node.__repr__ = _texting(ir.Node.__repr__)
+    tirx.expr.EqualOp.__repr__ = _texting(tirx.expr.EqualOp.__repr__)
+    tirx.expr.NotEqualOp.__repr__ = _texting(tirx.expr.NotEqualOp.__repr__)
     # Without these a block of no known end would be taken apart element by element.
     ir.Var.__iter__ = ir.TensorLoad.__iter__ = None
 
