@@ -523,3 +523,13 @@ def test_a_card_is_known_by_its_pci_identity(tmp_path: Path, device: str, archit
         (tmp_path / place / "vendor").write_text(f"{vendor}\n")
         (tmp_path / place / "device").write_text(f"{identity}\n")
     assert card_architecture(tmp_path) == architecture
+
+
+@pytest.mark.parametrize("says", ["", "echo hello", "echo 3"])
+def test_a_program_that_is_no_python(tmp_path: Path, says: str) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{says}\n")
+    program.chmod(0o755)
+    with pytest.raises(BackendError, match="does not import ttnn: it answers as no Python does") as caught:
+        set_up(tmp_path / "device", sdk_python=program)
+    assert "name the Python" in caught.value.hint

@@ -198,11 +198,13 @@ print(json.dumps([os.path.dirname(ttnn.__file__), version, places]))
 
 def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEnvironment:
     done = _run([str(python), "-c", LOOK], place, "sdk", 120.0)
+    name_it = "name the Python that your SDK is installed for"
     if done.returncode != 0:
-        raise BackendError(
-            f"{python} does not import ttnn: {_last_words(done)}", hint="name the Python that your SDK is installed for"
-        )
-    folder, version, wolfpine = json.loads(done.stdout.splitlines()[-1])
+        raise BackendError(f"{python} does not import ttnn: {_last_words(done)}", hint=name_it)
+    try:
+        folder, version, wolfpine = json.loads(done.stdout.splitlines()[-1])
+    except (LookupError, ValueError, TypeError):
+        raise BackendError(f"{python} does not import ttnn: it answers as no Python does", hint=name_it) from None
     sdk = Path(folder)
     compiler = next((f for f in _compiler_folders(sdk) if compiler_file(f).exists()), None)
     if compiler is None:
