@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import tvm
 from tvm import ir, tirx
@@ -85,7 +85,7 @@ class Bounds:
         least = constant(found.a) if isinstance(found, tirx.LE | tirx.LT) else None
         if least is None or not isinstance(found.b, tirx.Sub):
             return False
-        less = found.b.b + (least - 1 if isinstance(found, tirx.LE) else least)
+        less: Any = cast(Any, found.b.b) + (least - 1 if isinstance(found, tirx.LE) else least)
         return bool(self.proofs.can_prove(less < found.b.a))
 
     def may_be_empty(self, loop: Any) -> bool:
