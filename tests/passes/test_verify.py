@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.faults.faults import sometimes
@@ -14,6 +15,7 @@ from ttexplore.ir.index import Variable
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.circular_buffers import _share
+from ttexplore.passes.verify.skeleton import Reader
 
 
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +24,33 @@ def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(VerifyError, match=r"the writer: which pages of C are touched is not known: by \* 4") as caught:
         verify(exploration.steps["E1"].after, exploration.target)
     assert caught.value.hint == "use smaller blocks, or simpler indices"
+
+
+def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What many turns touch is the same, however many of them are looked at side by side."""
+    exploration = sound(difference)
+    plan = exploration.plan
+    assert plan.partition is not None
+    reader = Reader()
+    skeletons = [reader.function(*one) for one in exploration.steps["E1"].after.functions.items()]
+    touched: list[tuple[str, bool, int, int]] = []
+
+    def take(transfer: pages.Transfer, role: str) -> None:
+        both = np.broadcast_arrays(transfer.core, transfer.page[0])
+        touched.extend(
+            (transfer.tensor, transfer.writes, int(core), int(page)) for core, page in zip(*both, strict=True)
+        )
+
+    found: list[list[tuple[str, bool, int, int]]] = []
+    for side_by_side in (1 << 20, 7, 1):
+        monkeypatch.setattr(pages, "_ROWS_AT_ONCE", side_by_side)
+        touched.clear()
+        for skeleton in skeletons:
+            pages._Walk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(skeleton)
+        found.append(sorted(touched))
+        verify(exploration.steps["E1"].after, exploration.target)
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 7
 
 
 def test_a_condition_that_cannot_be_decided() -> None:

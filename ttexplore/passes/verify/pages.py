@@ -8,7 +8,7 @@ inside.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,10 @@ from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, P
 Rows = NDArray[np.int64]
 # Which pages of a tensor: one truth value for each.
 Pages = NDArray[np.bool_]
-# More turns than this are bounded instead of followed.
-_MOST_ROWS = 1 << 22
+# More turns than this are bounded instead of followed. There are as many rows of tensors.
+_MOST_ROWS = 1 << 24
+# So many are followed side by side.
+_ROWS_AT_ONCE = 1 << 20
 # No page has so many bytes.
 _ANY_SIZE = 1 << 40
 
@@ -81,17 +83,20 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
     written, parted = _written_tensors(skeletons), _parted_tensors(skeletons)
+
+    def check(transfer: Transfer, role: str) -> None:
+        accessor = plan.accessor(transfer.tensor)
+        _inside(transfer, accessor, role)
+        if transfer.writes:
+            assert plan.partition is not None
+            last[transfer.tensor] = transfer.call
+            layout = plan.layout(transfer.tensor)
+            pieces = -(-accessor.page_bytes // _piece_bytes(layout)) if transfer.tensor in parted else 1
+            _claim(transfer, layout, accessor.pages, writers, plan.partition, pieces)
+
     for skeleton in skeletons.values():
-        if not _moves(skeleton.names):
-            continue
-        for transfer in _Walk(plan.partition, follow=written).transfers(skeleton):
-            accessor = plan.accessor(transfer.tensor)
-            _inside(transfer, accessor, skeleton.role)
-            if transfer.writes:
-                last[transfer.tensor] = transfer.call
-                layout = plan.layout(transfer.tensor)
-                pieces = -(-accessor.page_bytes // _piece_bytes(layout)) if transfer.tensor in parted else 1
-                _claim(transfer, layout, accessor.pages, writers, plan.partition, pieces)
+        if _moves(skeleton.names):
+            _Walk(plan.partition, written, check).run(skeleton)
     _not_read_elsewhere(skeletons, plan, writers)
     in_place = {buffer.shard_of for buffer in plan.buffers}
     for tensor, pages in stored.items():
@@ -175,25 +180,28 @@ def _not_read_elsewhere(
     skeletons: Mapping[str, Skeleton], plan: Plan, writers: Mapping[str, NDArray[np.int64]]
 ) -> None:
     """A page that one core writes is read by that core alone."""
-    assert plan.partition is not None
+    partition = plan.partition
+    assert partition is not None
+
+    def check(transfer: Transfer, role: str) -> None:
+        if transfer.writes or transfer.tensor not in writers:
+            return
+        accessor, owners = plan.accessor(transfer.tensor), writers[transfer.tensor]
+        pieces = owners.size // accessor.pages
+        for places in transfer.parts(plan.layout(transfer.tensor), pieces):
+            owner = owners[places]
+            for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
+                one, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
+                raise VerifyError(
+                    f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
+                    f"core ({two.x}, {two.y}) writes",
+                    hint="write to another tensor, or let one core do both work items",
+                    span=transfer.call.span,
+                )
+
     for skeleton in skeletons.values():
-        if not _moves(skeleton.names) or not set(skeleton.tensors) & writers.keys():
-            continue
-        for transfer in _Walk(plan.partition, follow=frozenset(writers)).transfers(skeleton):
-            if transfer.writes or transfer.tensor not in writers:
-                continue
-            accessor, owners = plan.accessor(transfer.tensor), writers[transfer.tensor]
-            pieces = owners.size // accessor.pages
-            for places in transfer.parts(plan.layout(transfer.tensor), pieces):
-                owner = owners[places]
-                for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
-                    one, two = (plan.partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
-                    raise VerifyError(
-                        f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
-                        f"core ({two.x}, {two.y}) writes",
-                        hint="write to another tensor, or let one core do both work items",
-                        span=transfer.call.span,
-                    )
+        if _moves(skeleton.names) and set(skeleton.tensors) & writers.keys():
+            _Walk(partition, frozenset(writers), check).run(skeleton)
 
 
 def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> None:
@@ -218,10 +226,13 @@ def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> 
 
 
 class _Walk:
-    """Runs through a kernel with the values of all cores and work items side by side."""
+    """Runs through a kernel with the values of all cores and work items side by side, and gives each transfer to
+    `take`, with the kernel's role. Where there are many, a transfer comes several times, with other rows."""
 
-    def __init__(self, partition: Partition, follow: frozenset[str]) -> None:
-        self.partition, self.follow = partition, follow
+    def __init__(self, partition: Partition, follow: frozenset[str], take: Callable[[Transfer, str], None]) -> None:
+        self.partition, self.follow, self.take = partition, follow, take
+        # How often the rows are gone through, a part of them each time.
+        self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
         self.known: dict[Any, Range] = {}
         names = {name for core in partition.cores for name in core.values}
@@ -229,12 +240,10 @@ class _Walk:
             values = np.array([core.values.get(name, 0) for core in partition.cores])
             self.known["core", name] = (values, values)
 
-    def transfers(self, skeleton: Skeleton) -> list[Transfer]:
-        """Every transfer of a kernel. Raises VerifyError for a page that has no bound."""
-        self.who = kernel_name(skeleton.role)
-        self.found: list[Transfer] = []
+    def run(self, skeleton: Skeleton) -> None:
+        """Take every transfer of a kernel. Raises VerifyError for a page that has no bound."""
+        self.role, self.who = skeleton.role, kernel_name(skeleton.role)
         self.body(skeleton.body)
-        return self.found
 
     def body(self, body: list[Statement]) -> None:
         for statement in body:
@@ -271,7 +280,7 @@ class _Walk:
             )
         # What is not known is at most the rest of the page.
         size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
-        self.found.append(Transfer(call, tensor, writes, self.core, found, within, size[1]))
+        self.take(Transfer(call, tensor, writes, self.core, found, within, size[1]), self.role)
 
     def bind(self, bind: Bind) -> None:
         match bind.value:
@@ -298,7 +307,7 @@ class _Walk:
             )
         exact = low[0] is low[1] and extent[0] is extent[1]
         follow = _is_tested(loop) or any(tensor in self.follow for tensor in _tensors(loop.body))
-        rows = math.prod((self.core.size, max(int(np.max(extent[1])), 1)))
+        rows = math.prod((self.core.size, max(int(np.max(extent[1])), 1), self.times))
         if exact and (loop.turns is None or follow) and rows <= _MOST_ROWS:
             self.expanded(loop, low[0], extent[0])
             return
@@ -310,15 +319,21 @@ class _Walk:
         self.core, self.known = kept
 
     def expanded(self, loop: Loop, low: Any, extent: Any) -> None:
-        kept = self.core, self.known
-        turns = np.maximum(np.broadcast_to(extent, self.core.shape), 0)
-        rows = np.repeat(np.arange(self.core.size), turns)
-        first = np.cumsum(turns) - turns
-        turn = np.arange(rows.size) - first[rows] + np.broadcast_to(low, self.core.shape)[rows]
-        self.keep(rows)
-        self.known[loop.variable] = (turn, turn)
-        self.body(loop.body)
-        self.core, self.known = kept
+        core, known, times = self.core, self.known, self.times
+        turns = np.maximum(np.broadcast_to(extent, core.shape), 0)
+        ends = np.cumsum(turns)
+        lows = np.broadcast_to(low, core.shape)
+        total = int(ends[-1])
+        self.times *= max(1, -(-total // _ROWS_AT_ONCE))
+        for begin in range(0, total, _ROWS_AT_ONCE):
+            places = np.arange(begin, min(total, begin + _ROWS_AT_ONCE))
+            rows = np.searchsorted(ends, places, side="right")
+            turn = places - (ends - turns)[rows] + lows[rows]
+            self.keep(rows)
+            self.known[loop.variable] = (turn, turn)
+            self.body(loop.body)
+            self.core, self.known = core, known
+        self.times = times
 
     def branch(self, branch: Branch) -> None:
         kept = self.core, self.known
