@@ -192,13 +192,18 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     tiles = _by_tile(error)
     broken = int(np.count_nonzero(np.isinf(error)))
     lost = int(np.count_nonzero(np.isfinite(want) & ~np.isfinite(got))) if broken else 0
-    size = np.abs(want)
+    usable = np.isfinite(got)
+    usable &= np.isfinite(want)
+    # Large outputs fill the memory: three such arrays at a time, and those of the correlation are made again.
+    del got
+    size = np.abs(want, out=want)
     size[~np.isfinite(size)] = 0.0
     scale = float(size.max()) or 1.0
     relative = float(tiles.max()) / scale
     ulps = _in_ulp(error, np.maximum(size, scale / 256, out=size), output.dtype)
     ulp = float(ulps.max())
-    usable = np.isfinite(got) & np.isfinite(want)
+    del size, want
+    got, want = np.atleast_1d(_wide(output), _wide(reference))
     if not usable.all():
         got, want = got[usable], want[usable]
     pcc = _pcc(got.ravel(), want.ravel(), output.dtype, within=relative <= bound)
