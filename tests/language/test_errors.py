@@ -9,7 +9,7 @@ import pytest
 
 from tests.language.conftest import body_text
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
-from ttexplore.language import Kernel, Tensor, alloc_shared, copy, macro
+from ttexplore.language import Kernel, Tensor, alloc_shared, copy, macro, prim_func
 from ttexplore.language.load import load_kernel, trace
 
 # The first line of a body: two imports, the decorator, def and with are above it.
@@ -632,6 +632,13 @@ def test_what_is_no_kernel() -> None:
     error = raised(trace, Tensor((4, 4)))
     assert isinstance(error, UsageError)
     assert error.message.endswith("is no kernel but TensorSpec")
+
+
+@pytest.mark.parametrize("decorator", [prim_func, macro])
+def test_a_function_that_python_has_no_source_of(decorator: Any) -> None:
+    error = raised(decorator, print)
+    assert error.message == "a kernel is made of <built-in function print>, which is no function of Python's"
+    assert error.hint.endswith("above a def")
 
 
 def test_a_kernel_without_source() -> None:

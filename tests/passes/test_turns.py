@@ -150,6 +150,7 @@ def test_a_sum_that_no_turn_clears_keeps_its_first_value() -> None:
     error = ttx.explore(cleared_by_product(lambda k: k == 0, UP_TO, filled=True)).error
     assert isinstance(error, Unsupported)
     assert error.message == "a condition that is only known when the kernel runs is not lowered"
+    assert error.hint.endswith("in the first turn of its loop alone: clear_accum=(k == 0)")
     assert error.span is not None
     assert ttx.explore(cleared_by_product(lambda k: k == 1, UP_TO_AND_WITH)).error is not None
 

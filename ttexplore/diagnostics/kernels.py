@@ -72,6 +72,7 @@ KERNELS = (
         "{} wants a tensor, a buffer or a region of one, not {}", "T.{} takes {} argument{}, not {}", "{} is no {}",
         "{} has no infinity", "{}: unknown scope {}", "{} by 0", "{} of {} by {}",
         "T.region wants an element",
+        "a kernel is made of {}, which is no function of Python's",
         "T.region: the sizes {} of {}, which has {} dimensions",
     ),
     diagnostic(

@@ -147,10 +147,13 @@ def _unsupported(statement: Any) -> Unsupported:
                 hint="write the T.Parallel inside of the loop, or the loop's turns one after another",
                 span=span_of(statement),
             )
-        case tirx.IfThenElse():
+        case tirx.IfThenElse(then_case=then):
+            hint = "use T.if_then_else on elements, or decide it in Python"
+            if op_name(then) == "tl.fill" and statement.else_case is None:
+                hint = "clear a block under a condition in the first turn of its loop alone: clear_accum=(k == 0)"
             return Unsupported(
                 "a condition that is only known when the kernel runs is not lowered",
-                hint="use T.if_then_else on elements, or decide it in Python",
+                hint=hint,
                 span=span_of(statement),
             )
         case tirx.While() | tirx.Break() | tirx.Continue():

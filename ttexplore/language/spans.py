@@ -9,14 +9,22 @@ import re
 import sys
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ttexplore.errors import KernelError
 from ttexplore.record import Line, Listing, Origin, Span, lines_of
 
 
 def display_file(function: types.FunctionType) -> str:
-    """How the file of a kernel is called: its path, or ``cell N`` in a notebook; never a temporary path."""
+    """How the file of a kernel is called: its path, or ``cell N`` in a notebook; never a temporary path.
+
+    Raises KernelError for what Python does not run from a source, as its own functions.
+    """
+    if not isinstance(cast(object, function), types.FunctionType):
+        raise KernelError(
+            f"a kernel is made of {function!r}, which is no function of Python's",
+            hint="write @T.prim_func, @T.macro or @tilelang.jit above a def",
+        )
     file = function.__code__.co_filename
     named = re.fullmatch(r"<ipython-input-(\d+)-.*>", file)
     if named:

@@ -93,7 +93,8 @@ def block_region(
         if not bounds.proves(part.min >= 0):
             raise Unsupported(
                 f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
-                hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros",
+                hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros. "
+                "T.max(start, 0) says that a start is never negative",
             )
         axes.append(Axis(number, part.min, extent, length))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
