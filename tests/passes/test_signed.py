@@ -80,6 +80,7 @@ def gives(kernel: Any, wanted: list[float], sizes: dict[str, int] | None = None)
         (lambda bx: T.if_then_else(bx - 2 < 0, T.max(bx - 1, 0), 3 - bx), [0, 0, 1, 0]),
         (lambda bx: T.cast(bx - 1, "uint8") % 3, [0, 0, 1, 2]),
         (lambda bx: T.cast(bx > 1, "int32") * 3, [0, 0, 3, 3]),
+        (lambda bx: T.cast(bx * 100, "int8") // 64 % 4, [0, 1, 3, 0]),
     ],
 )
 def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
@@ -99,6 +100,8 @@ def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
         (lambda bx: (T.ceildiv(bx * 32 - 32, 32), None), [0, 0, 10, 21]),
         (lambda bx: (bx, bx + 1), [10, 11, 12, 13]),
         (lambda bx: (T.max(0, bx - 2), T.min(bx + 1, 3)), [10, 21, 33, 23]),
+        (lambda bx: (T.cast(bx // 2, "uint8"), T.cast(bx, "uint8")), [0, 10, 11, 23]),
+        (lambda bx: (T.cast(bx - 2, "int8"), T.cast(bx, "int64")), [25, 23, 21, 23]),
     ],
 )
 def test_turns(bounds: Callable[[Any], tuple[Any, Any]], wanted: list[float]) -> None:
@@ -148,6 +151,10 @@ def refused(kernel: Any) -> TTExploreError:
         (lambda bx: 7 % (bx - 1) % 4, r"divides by bx - 1, which can be 0"),
         (lambda bx: T.if_then_else(bx > 0, 7 // bx, 0) % 4, "divides by bx, which can be 0"),
         (lambda bx: (1 << bx - 1) % 4, "shifts by -1 to 2 bits"),
+        (lambda bx: T.cast(bx + 1, "int8"), "* 32 is between 32 and 128, which int8 does not hold"),
+        (lambda bx: T.cast(bx, "uint8") - 1, "is between -1 and 2, which uint8 does not hold"),
+        (lambda bx: ~T.cast(bx, "uint16"), "which uint16 does not hold"),
+        (lambda bx: T.cast(bx - 1, "uint32") >> 30, "is uint32, and indices are int32"),
     ],
 )
 def test_numbers_that_int32_does_not_hold(index: Callable[[Any], Any], message: str) -> None:
@@ -155,6 +162,33 @@ def test_numbers_that_int32_does_not_hold(index: Callable[[Any], Any], message: 
     assert isinstance(error, Unsupported)
     assert message in error.message
     assert error.code == "TTX-L015"
+
+
+def test_a_start_of_few_bits() -> None:
+    """The start of the last block fits in uint8, and its end does not."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((256, 32), "float32"), B: T.Tensor((256, 32), "float32")):
+        with T.Kernel(8) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[T.cast(bx, "uint8") * 32, 0], a)
+            T.copy(a, B[T.cast(bx, "uint8") * 32 : T.cast(bx, "uint8") * 32 + 32, :])
+
+    exploration = ttx.explore(kernel)
+    values = np.arange(256, dtype=np.float32)[:, None] * np.ones((1, 32), np.float32)
+    assert exploration.check(inputs=[values])
+    assert np.array_equal(exploration.run(inputs=[values]).outputs[0], values)
+
+
+def test_a_number_that_int32_does_not_hold_where_it_is_written() -> None:
+    with pytest.raises(Unsupported, match="int32 does not hold the number 1099511627776") as caught:
+        page(lambda bx: T.min(bx, 2**40))
+    assert caught.value.code == "TTX-L015"
+    assert caught.value.span is not None
+
+
+def test_more_turns_than_int32_holds() -> None:
+    assert "which int32 does not hold" in refused(total(lambda bx: (-(2**31), bx))).message
 
 
 def test_an_offset_that_is_taken_apart_leaves_int32() -> None:

@@ -115,8 +115,9 @@ LOWERING = (
         "Indices, bounds of loops and what they are computed from are int32, in TIR and on the chip. What leaves it, a "
         "division by 0 and a shift by more bits than there are have no meaning.",
         "Compute with smaller numbers: reduce before multiplying, and divide by what is never 0.",
-        "{} is between {} and {}, which int32 does not hold", "{} divides by {}, which can be 0",
-        "int32 does not hold the number {}", "{} shifts by {} to {} bits",
+        "{} is between {} and {}, which {} does not hold", "{} divides by {}, which can be 0",
+        "{} does not hold the number {}",
+        "{} is {}, and indices are int32", "{} shifts by {} to {} bits",
     ),
     diagnostic(
         "L016", "an expression that is too deep",

@@ -219,6 +219,11 @@ def no_divisor(text: str, divisor: str, span: Span | None) -> Unsupported:
     return Unsupported(f"{text} divides by {divisor}, which can be 0", hint="divide by a positive number", span=span)
 
 
+def not_held(dtype: str, number: int, span: Span | None) -> Unsupported:
+    hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
+    return Unsupported(f"{dtype} does not hold the number {number}", hint=hint, span=span)
+
+
 def _truth(word: Word) -> Word:
     if word.type == "bool":
         return word

@@ -89,6 +89,17 @@ def element(value: Any, what: str) -> Any:
     return to_expr(value)
 
 
+def whole(value: Any) -> Any:
+    """A start or a bound as the int32 that loops and indices are: one of fewer bits would wrap around where a block's
+    extent is added, and TVM has no loops of them."""
+    e = to_expr(value)
+    dtype = str(e.ty.dtype)
+    return tirx.Cast(_INT32, e) if dtype.startswith(("int", "uint")) and dtype != "int32" else e
+
+
+_INT32 = tirx.const(0, "int32").ty
+
+
 def _described(value: Any) -> str:
     return "None" if value is None else f"{value!r} ({type(value).__name__})"
 

@@ -30,6 +30,7 @@ from ttexplore.language.builder import (
     refuse_unknown,
     sequence,
     unsupported,
+    whole,
 )
 from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
@@ -268,9 +269,9 @@ class Hooks:
         def finish(nest: Any) -> Any:
             for axis in reversed(range(len(variables))):
                 annotations = loop.annotations if axis == 0 else {}
-                low = to_expr(loop.start if loop.step == 1 else 0)
+                low = whole(loop.start if loop.step == 1 else 0)
                 nest = tirx.For(
-                    variables[axis], low, to_expr(loop.extents[axis]), loop.kind, nest, None, annotations, None, span
+                    variables[axis], low, whole(loop.extents[axis]), loop.kind, nest, None, annotations, None, span
                 )
             return nest
 
@@ -657,6 +658,7 @@ def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str
         refuse_unknown(bound, "a loop bound")
         if not isinstance(bound, int | ir.Expr) or is_buffer(bound):
             raise KernelError(f"a loop bound is {bound!r}, which is no integer", hint="use // for integer division")
+    start, stop = (whole(bound) if isinstance(bound, ir.Expr) else bound for bound in (start, stop))
     if not isinstance(step, int) or step == 0:
         raise KernelError(f"a loop steps by {step!r}", hint="a step is a constant that is not 0")
     extent = stop - start

@@ -20,6 +20,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, TTExploreError, UsageError, shown
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
+from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.dtypes import as_argument, dtype
@@ -79,7 +80,7 @@ def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[Non
         raise _kernel_error(error, span) from error
 
 
-def _kernel_error(error: Exception, span: Span | None) -> KernelError:
+def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     text = str(error)
     if isinstance(error, UnknownName):
         return KernelError(error.message, hint=error.hint, span=span)
@@ -91,6 +92,9 @@ def _kernel_error(error: Exception, span: Span | None) -> KernelError:
             hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
             span=span,
         )
+    beyond = re.search(r"Literal value (-?\d+) exceeds range of (\w+)", text)
+    if beyond is not None:
+        return not_held(beyond[2], int(beyond[1]), span)
     hint = "the kernel's own Python raised this while it was traced"
     if any(_is_expression(word) for word in re.findall(r"\w+", text)):
         hint = (

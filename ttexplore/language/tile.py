@@ -11,7 +11,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.sizes import extents_of
-from ttexplore.language.builder import condition, constant, current, element, is_dynamic, plain, unsupported
+from ttexplore.language.builder import condition, constant, current, element, is_dynamic, plain, unsupported, whole
 from ttexplore.language.spans import caller_span
 
 
@@ -38,14 +38,14 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     for axis, extent in enumerate(shape):
         part = parts[axis] if axis < len(parts) else slice(None)
         if not isinstance(part, slice):
-            ranges.append(ir.Range.from_min_extent(element(part, f"an index of {buffer.name}"), _int32(1)))
+            ranges.append(ir.Range.from_min_extent(whole(element(part, f"an index of {buffer.name}")), _int32(1)))
             continue
         if part.step not in (None, 1):
             raise unsupported(f"the region of {buffer.name} with step {part.step}", "use a unit step")
         low = 0 if part.start is None else plain(part.start)
         high = extent if part.stop is None else plain(part.stop)
         length = _difference(high, low, buffer.name)
-        start = element(low, f"the start of a region of {buffer.name}")
+        start = whole(element(low, f"the start of a region of {buffer.name}"))
         if isinstance(start, tirx.IntImm) and isinstance(length, int):
             first = int(start.value)
             if first < 0 or (isinstance(extent, int) and first + length > extent) or length < 1:
@@ -76,7 +76,7 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
             hint="give a positive size for each of the last dimensions",
         )
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
-    parts = [ir.Range.from_min_extent(low, _int32(size)) for low, size in zip(indices, lengths, strict=True)]
+    parts = [ir.Range.from_min_extent(whole(low), _int32(size)) for low, size in zip(indices, lengths, strict=True)]
     return tirx.BufferRegion(cast(Any, start.source), parts)
 
 
@@ -138,7 +138,8 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
             )
         block = [1] * (len(value.indices) - len(block)) + block
         ranges = [
-            ir.Range.from_min_extent(index, _int32(extent)) for index, extent in zip(value.indices, block, strict=True)
+            ir.Range.from_min_extent(whole(index), _int32(extent))
+            for index, extent in zip(value.indices, block, strict=True)
         ]
         return tirx.BufferRegion(cast(Any, value.source), ranges)
     shown = "None" if value is None else f"{value!r} ({type(value).__name__})"

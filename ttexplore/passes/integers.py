@@ -1,7 +1,8 @@
 """Whole numbers of a kernel that are made of loop variables, block indices and sizes: int32 holds each of them and of
 their parts, nothing is divided by 0, and shifts are of fewer bits than there are.
 
-In TIR what leaves int32 has no meaning, and TVM gives up in the middle of a pass where a constant does.
+In TIR what leaves int32 has no meaning, and TVM gives up in the middle of a pass where a constant does. What leaves
+int8 or its kind wraps around in elements; in C++ an index would go on in 32 bits, so there it is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.index import DIVISIONS, SHIFTS, SYMBOLS, Range, range_of
 from ttexplore.ir.sizes import size_variables
-from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift
+from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift, not_held
 
 
 def check_integers(function: Any, sizes: Mapping[str, int]) -> None:
@@ -48,17 +49,18 @@ class _Check:
                     if statement.else_case is not None:
                         self.body(statement.else_case)
                 case tirx.Bind():
-                    self.learn(statement.var, self.expression(statement.value, statement))
+                    self.learn(statement.var, self.expression(statement.value, statement, wraps=True))
                 case tirx.BufferStore():
-                    for one in (*statement.indices, statement.value):
+                    for one in statement.indices:
                         self.expression(one, statement)
+                    self.expression(statement.value, statement, wraps=True)
                 case tirx.Evaluate(value=ir.Call()):
                     for one in arguments(statement):
                         parts = one.region[:] if isinstance(one, ir.TensorRegion) else ()
                         for part in parts:
                             self.expression(part.min, statement)
                         if not parts:
-                            self.expression(one, statement)
+                            self.expression(one, statement, wraps=True)
                 case _:
                     pass
 
@@ -67,7 +69,7 @@ class _Check:
         extent = self.expression(statement.extent, statement)
         if low is not None and extent is not None:
             last = max(low[0], low[1] + extent[1] - 1)
-            _in_int32(statement.loop_var, (low[0], last), statement)
+            _in_dtype(statement.loop_var, "int32", (low[0], last), statement)
             self.learn(statement.loop_var, (low[0], last))
         self.body(statement.body)
 
@@ -76,8 +78,9 @@ class _Check:
             low, high = known
             self.known[variable], self.near[variable] = known, (min(low, 0), max(high, 0))
 
-    def expression(self, e: Any, statement: Any) -> Range | None:
-        """The range of a whole number; None of what elements decide, and of what is none."""
+    def expression(self, e: Any, statement: Any, wraps: bool = False) -> Range | None:
+        """The range of a whole number; None of what elements decide, and of what is none. `wraps` is for values of
+        elements, whose narrow integers wrap around."""
         if constant(e) is not None:
             return self._range(e, {}, self.known)
         found: dict[Any, Range | None] = {}
@@ -93,7 +96,18 @@ class _Check:
             found[one] = self._range(one, found, self.known)
             near[one] = self._range(one, near, self.near)
             for known in (found[one], near[one] if symbol in ("+", "-", "*") else None):
-                _in_int32(one, known, statement)
+                _in_dtype(one, "int32", known, statement)
+            dtype = str(one.ty.dtype)
+            if isinstance(one, tirx.Cast) and not wraps and dtype.startswith("uint") and dtype not in _HELD:
+                raise Unsupported(
+                    f"{format_expression(one)} is {dtype}, and indices are int32",
+                    hint='compute in int32: T.cast(x, "int32"), or leave the cast out',
+                    span=span_of(statement),
+                )
+            if dtype in _NARROW and not _is_held(found[one], dtype):
+                if not wraps:
+                    _in_dtype(one, dtype, found[one], statement)
+                found[one] = near[one] = _HELD[dtype]
         return found[e]
 
     def _range(self, e: Any, parts: Mapping[Any, Range | None], known: Mapping[Any, Range]) -> Range | None:
@@ -110,8 +124,8 @@ class _Check:
         if len(given) < len(ranges) or "float" in str(e.ty.dtype):
             return None
         if isinstance(e, tirx.Cast):
-            held = _HELD.get(str(e.ty.dtype))
-            return given[0] if held is not None and held[0] <= given[0][0] and given[0][1] <= held[1] else held
+            held = str(e.ty.dtype)
+            return given[0] if held in _HELD and _is_held(given[0], held) else _HELD.get(held)
         return None if kind is None else range_of(kind, given)
 
 
@@ -121,20 +135,28 @@ _HELD: dict[str, Range] = {
     "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
     "int32": (INT32_LEAST, INT32_MOST), "int64": (INT32_LEAST, INT32_MOST),
 }  # fmt: skip
+_NARROW = frozenset({"uint8", "int8", "uint16", "int16"})
+
+
+def _is_held(known: Range | None, dtype: str) -> bool:
+    least, most = _HELD[dtype]
+    return known is None or bool(known[0] >= least and known[1] <= most)
 
 
 def _is_choice(e: Any) -> bool:
     return isinstance(e, tirx.Select) or (isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"))
 
 
-def _in_int32(e: Any, known: Range | None, statement: Any) -> None:
-    if known is None or (known[0] >= INT32_LEAST and known[1] <= INT32_MOST):
+def _in_dtype(e: Any, dtype: str, known: Range | None, statement: Any) -> None:
+    if known is None or _is_held(known, dtype):
         return
-    hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
     if constant(e) is not None:
-        raise Unsupported(f"int32 does not hold the number {known[0]}", hint=hint, span=span_of(statement))
+        raise not_held(dtype, known[0], span_of(statement))
+    hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
+    if dtype in _NARROW:
+        hint = f'T.cast(x, "int32") of what is {dtype}, then compute'
     raise Unsupported(
-        f"{format_expression(e)} is between {known[0]} and {known[1]}, which int32 does not hold",
+        f"{format_expression(e)} is between {known[0]} and {known[1]}, which {dtype} does not hold",
         hint=hint,
         span=span_of(statement),
     )
