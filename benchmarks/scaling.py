@@ -69,38 +69,26 @@ def chains(n: int) -> Any:
     return kernel
 
 
-def products(n: int) -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            for i, j in T.Parallel(32, 32):
-                v = a[i, j]
-                for _ in [*range(n)]:
-                    v = v * a[i, j]
-                c[i, j] = v
-            T.copy(c, C)
+def chained(step: Callable[[Any, Any], Any]) -> Callable[[int], Any]:
+    """Kernels whose values follow from each other by a helper function of the value before and of an element."""
 
-    return kernel
+    def make(n: int) -> Any:
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1):
+                a = T.alloc_shared((32, 32), "float32")
+                c = T.alloc_fragment((32, 32), "float32")
+                T.copy(A, a)
+                for i, j in T.Parallel(32, 32):
+                    v = a[i, j]
+                    for _ in [*range(n)]:
+                        v = step(v, a[i, j])
+                    c[i, j] = v
+                T.copy(c, C)
 
+        return kernel
 
-def squares(n: int) -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            for i, j in T.Parallel(32, 32):
-                v = a[i, j]
-                for _ in [*range(n)]:
-                    v = v * v + v
-                c[i, j] = v
-            T.copy(c, C)
-
-    return kernel
+    return make
 
 
 def terms(n: int) -> Any:
@@ -149,29 +137,16 @@ def gemms(n: int) -> Any:
     return kernel
 
 
-def helper_calls(n: int) -> Any:
-    def blend(x, y):
-        return x * 0.5 + T.abs(y)
-
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            T.clear(c)
-            for i, j in T.Parallel(32, 32):
-                v = a[i, j]
-                for _ in [*range(n)]:
-                    v = blend(v, a[i, j])
-                c[i, j] = v
-            T.copy(c, C)
-
-    return kernel
-
-
 SHAPES: dict[str, Callable[[int], Any]] = {
-    made.__name__: made for made in (nests, stores, chains, products, squares, terms, copies, gemms, helper_calls)
+    "nests": nests,
+    "stores": stores,
+    "chains": chains,
+    "products": chained(lambda value, element: value * element),
+    "squares": chained(lambda value, element: value * value + value),
+    "blends": chained(lambda value, element: value * 0.5 + T.abs(element)),
+    "terms": terms,
+    "copies": copies,
+    "gemms": gemms,
 }
 
 
