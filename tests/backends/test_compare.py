@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import tracemalloc
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from ttexplore.backends import compare as comparing
 from ttexplore.backends.compare import ULP_CLASSES, Side, compare, sides_text, tile_errors
 
 BF16 = ml_dtypes.bfloat16
@@ -339,3 +342,31 @@ def test_sides_stand_in_a_table() -> None:
     for table in (measures, histograms):
         assert len({len(line) for line in table}) == 1
         assert len(table[0]) <= 100
+
+
+@pytest.mark.parametrize("shape", [(3, 100, 70), (2, 2, 33, 40), (1000, 33), (5000,), (7, 1, 20)])
+def test_strips_give_what_the_whole_gives(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(len(shape))
+    want = rng.standard_normal(shape).astype(np.float32)
+    outputs = [want + rng.standard_normal(shape).astype(np.float32) * 1e-3, want * np.float32(1.05), want + 100]
+    outputs.append(np.where(rng.random(shape) < 0.01, np.nan, want).astype(np.float32))
+    near = (1000 + want * 0.1).astype(ml_dtypes.bfloat16)
+    pairs = [*((one, want) for one in outputs), (near, (1000 + want * 0.1).astype(np.float32)), (near, near[::-1])]
+    whole = [compare([got], [expected]) for got, expected in pairs]
+    monkeypatch.setattr(comparing, "_STRIP_ELEMENTS", 1 << 11)
+    for (got, expected), one in zip(pairs, whole, strict=True):
+        strips = compare([got], [expected])
+        assert strips.pcc == pytest.approx(one.pcc, abs=1e-12)
+        assert dataclasses.replace(strips, pcc=one.pcc) == one
+
+
+def test_a_comparison_needs_little_memory() -> None:
+    """Whatever its size: an output of 64 MiB in float64 would be 128 MiB for each side."""
+    want = np.ones((4096, 4096), np.float32)
+    got = want.copy()
+    tracemalloc.start()
+    try:
+        assert compare([got], [want]).passed
+        assert tracemalloc.get_traced_memory()[1] < 112 << 20
+    finally:
+        tracemalloc.stop()

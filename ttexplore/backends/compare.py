@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +14,7 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
 
-# The bar of upstream's tests for bfloat16 (metalium.md 5.4) and the issue's.
+# The bar of upstream's tests for bfloat16 (metalium.md 5.4).
 MINIMUM_PCC = 0.9999
 
 # Largest error relative to the largest absolute reference value. bfloat16: one rounding is 2^-9 = 0.2 %; a result of a
@@ -38,6 +38,9 @@ _ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25
 
 # Two sides whose numbers differ by no more last places than these are constants, rounded in different ways.
 _CONSTANT_ULP = 4
+
+# So many elements are compared at a time, in float64: some arrays of 8 MiB.
+_STRIP_ELEMENTS = 1 << 20
 
 # The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
 ULP_ENDS = (0, 1, 2, 4, 8, 16, 64)
@@ -176,47 +179,99 @@ def _wide(values: Array) -> NDArray[np.float64]:
         return values.astype(np.float64)
 
 
+def _strips(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Parts of an array of matrices that hold whole tiles: which matrices, and which rows of them. float64 numbers of a
+    large output would fill the memory, so that one part is looked at after the other."""
+    matrices, rows, columns = shape
+    at_once = max(_STRIP_ELEMENTS // max(columns, 1) // TILE_ROWS, 1) * TILE_ROWS
+    many = max(at_once // max(rows, 1), 1)
+    for matrix in range(0, matrices, many):
+        for row in range(0, rows, at_once):
+            yield slice(matrix, matrix + many), slice(row, row + at_once)
+
+
+@dataclass
+class _Moments:
+    """Numbers of both sides where both are finite: how many, their sums and the smallest and largest of each."""
+
+    count: int = 0
+    sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    lowest: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.inf))
+    highest: NDArray[np.float64] = field(default_factory=lambda: np.full(2, -np.inf))
+    # The largest absolute value of the reference, also where the output is not finite.
+    scale: float = 0.0
+
+    def add(self, got: NDArray[np.float64], want: NDArray[np.float64]) -> None:
+        finite = want if np.isfinite(want).all() else want[np.isfinite(want)]
+        if finite.size:
+            self.scale = max(self.scale, -float(finite.min()), float(finite.max()))
+        sides = _usable(got, want)
+        self.count += sides[0].size
+        for side, values in enumerate(sides if sides[0].size else ()):
+            self.sums[side] += values.sum()
+            self.lowest[side] = min(self.lowest[side], values.min())
+            self.highest[side] = max(self.highest[side], values.max())
+
+
+def _usable(got: NDArray[np.float64], want: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The numbers of both sides where both are finite, in one row."""
+    usable = np.isfinite(got)
+    usable &= np.isfinite(want)
+    return (got.ravel(), want.ravel()) if usable.all() else (got[usable], want[usable])
+
+
 def _compare_one(number: int, output: Array, reference: Array, precision: Precision) -> Comparison:
     if output.shape != reference.shape:
         raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
-    got, want = np.atleast_1d(_wide(output), _wide(reference))
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
     if precision in COARSE_BOUNDS and bound:
         least_pcc, bound = COARSE_BOUNDS[precision]
     if precision == "exact":
         bound = 0.0
-    if want.size == 0:
+    if output.size == 0:
         return Comparison(True, 1.0, 0.0, 0.0, None, f"output {number} is empty")
-    error = _errors(got, want)
-    tiles = _by_tile(error)
-    broken = int(np.count_nonzero(np.isinf(error)))
-    lost = int(np.count_nonzero(np.isfinite(want) & ~np.isfinite(got))) if broken else 0
-    usable = np.isfinite(got)
-    usable &= np.isfinite(want)
-    # Large outputs fill the memory: three such arrays at a time, and those of the correlation are made again.
-    del got
-    size = np.abs(want, out=want)
-    size[~np.isfinite(size)] = 0.0
-    scale = float(size.max()) or 1.0
+    matrices: Array = np.atleast_2d(output)
+    rows, columns = matrices.shape[-2:]
+    whole: Array = matrices.reshape((-1, rows, columns))
+    wanted: Array = reference.reshape(whole.shape)
+
+    def strips() -> Iterator[tuple[tuple[slice, slice], NDArray[np.float64], NDArray[np.float64]]]:
+        for place in _strips(whole.shape):
+            yield place, _wide(whole[place]), _wide(wanted[place])
+
+    def last_places() -> Iterator[NDArray[np.float64]]:
+        for _, got, want in strips():
+            yield _in_ulp(_errors(got, want), _magnitudes(want, scale), output.dtype)
+
+    moments = _Moments()
+    for _, got, want in strips():
+        moments.add(got, want)
+    scale = moments.scale or 1.0
+    tiles = np.zeros((len(whole), -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)))
+    broken = lost = 0
+    for (which, part), got, want in strips():
+        error = _errors(got, want)
+        tiles[which, part.start // TILE_ROWS : -(-part.stop // TILE_ROWS)] = _by_tile(error)
+        broken += int(np.count_nonzero(np.isinf(error)))
+        lost += int(np.count_nonzero(np.isfinite(want) & ~np.isfinite(got)))
     relative = float(tiles.max()) / scale
-    ulps = _in_ulp(error, np.maximum(size, scale / 256, out=size), output.dtype)
-    ulp = float(ulps.max())
-    del size, want
-    got, want = np.atleast_1d(_wide(output), _wide(reference))
-    if not usable.all():
-        got, want = got[usable], want[usable]
-    pcc = _pcc(got.ravel(), want.ravel(), output.dtype, within=relative <= bound)
+    histogram, ulp = np.zeros(len(ULP_CLASSES), np.int64), 0.0
+    for ulps in last_places():
+        histogram += _histogram(ulps)
+        ulp = max(ulp, float(ulps.max()))
+    pcc = _pcc(((got, want) for _, got, want in strips()), moments, output.dtype, within=relative <= bound)
+    tiles = tiles.reshape((*matrices.shape[:-2], *tiles.shape[1:]))
     place = np.unravel_index(int(np.argmax(tiles)), tiles.shape)
     tile = TileError(number, tuple(int(i) for i in place), float(tiles.max()))
     passed = not broken and relative <= bound
     judged = ""
     if passed and pcc < least_pcc:
-        passed, judged = _explained(ulps, _unit(precision, output.dtype))
+        passed, judged = _explained(last_places(), _unit(precision, output.dtype))
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
-        told = ", ".join(f"{count:,} of {error.size:,} elements are {what}" for count, what in faults if count)
+        told = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
         message = f"output {number} differs: {told}; {message}"
     elif not passed:
         message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g}){judged}"
@@ -224,7 +279,14 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
         message += judged
     if not passed:
         message += f"; worst tile {tile.index}"
-    return Comparison(passed, pcc, relative, ulp, tile, message, _histogram(ulps))
+    return Comparison(passed, pcc, relative, ulp, tile, message, tuple(histogram.tolist()))
+
+
+def _magnitudes(want: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """At which values last places are taken; overwrites `want`."""
+    size = np.abs(want, out=want)
+    size[~np.isfinite(size)] = 0.0
+    return np.maximum(size, scale / 256, out=size)
 
 
 def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
@@ -233,17 +295,18 @@ def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
     return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
 
 
-def _explained(ulps: NDArray[np.float64], unit: float) -> tuple[bool, str]:
-    """Whether rounding explains the errors of all elements, given in last places, and how this was judged."""
-    squares = np.square(ulps / unit)
-    squares = squares.reshape((*squares.shape[:-2], *(1, 1, *squares.shape)[-2:]))
-    strips = [0.0]
-    for axis, size in ((-1, TILE_COLUMNS), (-2, TILE_ROWS)):
-        starts = np.arange(0, squares.shape[axis], size)
-        lengths = np.minimum(starts + size, squares.shape[axis]) - starts
-        lengths = lengths if axis == -1 else lengths[:, None]
-        strips.append(float(np.sqrt((np.add.reduceat(squares, starts, axis=axis) / lengths).max())))
-    worst, strip = float(np.sqrt(squares.max())), max(strips)
+def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool, str]:
+    """Whether rounding explains the errors of all elements, given in last places for each strip, and how this was
+    judged."""
+    worst = strip = 0.0
+    for ulps in errors:
+        squares: NDArray[np.float64] = np.square(ulps / unit)
+        worst = max(worst, float(np.sqrt(squares.max())))
+        for axis, size in ((-1, TILE_COLUMNS), (-2, TILE_ROWS)):
+            starts = np.arange(0, int(squares.shape[axis]), size)
+            lengths = np.minimum(starts + size, int(squares.shape[axis])) - starts
+            lengths = lengths if axis == -1 else lengths[:, None]
+            strip = max(strip, float(np.sqrt((np.add.reduceat(squares, starts, axis=axis) / lengths).max())))
     places = f"{unit:g} last places" if unit != 1 else "last places"
     right = worst <= _ELEMENT_UNITS and strip <= _STRIP_UNITS
     why = "the values differ too little for a correlation, so each was judged" if right else "no rounding explains it"
@@ -253,21 +316,26 @@ def _explained(ulps: NDArray[np.float64], unit: float) -> tuple[bool, str]:
     )
 
 
-def _pcc(got: NDArray[np.float64], want: NDArray[np.float64], dtype: np.dtype[Any], *, within: bool) -> float:
-    """Pearson's correlation. Overwrites both arrays, as memory for new ones would take most of the time."""
-    if got.size == 0:
+def _pcc(
+    sides: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]], moments: _Moments, dtype: np.dtype[Any], *,
+    within: bool,
+) -> float:  # fmt: skip
+    """Pearson's correlation of the numbers of both sides, given strip by strip."""
+    if not moments.count:
         return 1.0
-    lowest, highest = float(want.min()), float(want.max())
-    largest = max(1.0, -lowest, highest)
-    got -= got.mean()
-    want -= want.mean()
-    norm = float(np.sqrt(np.dot(got, got) * np.dot(want, want)))
-    tiny = np.finfo(np.float64).eps * largest**2 * got.size
-    last_places = _CONSTANT_ULP * 2.0 ** -_mantissa_bits(dtype) * max(-lowest, highest)
-    constant = within and highest - lowest <= last_places and float(got.max() - got.min()) <= last_places
+    means = moments.sums / moments.count
+    products = np.zeros(3)
+    for strip in sides:
+        got, want = (values - mean for values, mean in zip(_usable(*strip), means, strict=True))
+        products += np.dot(got, got), np.dot(want, want), np.dot(got, want)
+    norm = float(np.sqrt(products[0] * products[1]))
+    largest = max(1.0, -moments.lowest[1], moments.highest[1])
+    tiny = np.finfo(np.float64).eps * largest**2 * moments.count
+    last_places = _CONSTANT_ULP * 2.0 ** -_mantissa_bits(dtype) * max(-moments.lowest[1], moments.highest[1])
+    constant = within and bool((moments.highest - moments.lowest <= last_places).all())
     if norm <= tiny or constant:  # a constant has no correlation
         return 1.0 if within else 0.0
-    return float(np.clip(np.dot(got, want) / norm, -1.0, 1.0))
+    return float(np.clip(products[2] / norm, -1.0, 1.0))
 
 
 def _errors(got: NDArray[np.float64], want: NDArray[np.float64]) -> NDArray[np.float64]:
