@@ -118,6 +118,7 @@ RUNS: list[tuple[str, str, Any]] = [
     ("names of a turn", f"for k in range(3):\n    t = k * 2\n{TIMES}T.cast(t, 'float32')\nfor k in range(2):\n    t = k\n{TIMES}t", 7),
     ("constant of all turns", f"for k in range(3):\n    s = 2.0\n{TIMES}s\n{SCALED}", 2),
     ("bound to the same again", f"s = 2.0\nfor k in range(3):\n{TIMES}s\n    s = 2.0", 6),
+    ("numbers of many digits", f"n, t = 10**5000, -0.0\nfor k in range(3):\n{TIMES}(2.0 if n > 1 else t)\n    n, t = 10**5000, -0.0", 6),
     ("bound before it is read", f"t = 9.0\nfor k in range(3):\n    t = 1.0\n{TIMES}t", 3),
     ("turns written out", f"s = 1.0\nfor k in [*range(3)]:\n    s = s * 2.0\n{SCALED}", 8),
     ("while in Python", f"n, s = 3, 1.0\nwhile (n := n - 1) > 0:\n    s *= 2\n{SCALED}", 4),

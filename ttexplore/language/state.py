@@ -89,12 +89,20 @@ def same(one: Any, other: Any) -> bool:
         return True
     if isinstance(one, ir.Expr) and isinstance(other, ir.Expr):
         return one.same_as(other)
-    return type(one) is type(other) and is_plain(one) and repr(one) == repr(other)
+    return is_plain(one) and is_plain(other) and _key(one) == _key(other)
 
 
 def is_plain(value: Any) -> bool:
     """Whether a value is a number or a text, or a tuple of such."""
     return isinstance(value, _PLAIN) or (type(value) is tuple and all(map(is_plain, value)))
+
+
+def _key(value: Any) -> Any:
+    """What is equal for equal numbers, texts and tuples of such: floats by their text, as 0.0 is not -0.0 and NaN is
+    NaN."""
+    if type(value) is tuple:
+        return tuple(map(_key, value))
+    return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
 # -- all that Python can reach -----------------------------------------------------------------------------------------
@@ -165,7 +173,7 @@ class _Walk:
 
     def token(self, value: Any) -> Any:
         if isinstance(value, _PLAIN):
-            return (type(value), repr(value))
+            return _key(value)
         if isinstance(value, ir.Expr):
             return value.__chandle__()
         if type(value) is tuple:
