@@ -565,6 +565,11 @@ def kernel(A, block, dtype=T.float32, other=None):
     [
         ({"N": 64}, "{at} needs M, block", 'explore("{at}", N=64, M=1024, block=32)'),
         ({"M": 64, "N": 64, "blck": 32}, "{at} takes no argument blck", "did you mean block?"),
+        (
+            {"M": 64, "policy": "strided"},
+            "{at} takes no argument policy",
+            'it is an option of a pass: explore(..., options={{"policy": ...}}), or --option policy=...',
+        ),
         ({"M": 64, "zzz": 1}, "{at} takes no argument zzz", "it takes block, dtype, other, M, N"),
         (
             {"A": [1.0]},

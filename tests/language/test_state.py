@@ -285,3 +285,18 @@ def test_an_exception_that_a_helper_catches_leaves_no_operand_behind(write: Writ
     body = f"s = 2.0 if 1 and caught(lambda: 0 or fails(1)) else 1.0\n{SCALED}"
     run = ttx.explore(write(body, before)).run([INPUT], backend="interpreter")
     np.testing.assert_array_equal(run.outputs[0], INPUT * 2)
+
+
+def test_what_an_installed_package_keeps_is_its_own(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    text = "calls = []\ndef twice(x):\n    calls.append(x)\n    return x * 2.0\n"
+    (folder / "installed_twice.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    body = f"for k in range(3):\n{TIMES}helper(1.0)"
+    run = ttx.explore(write(body, "import installed_twice\ndef helper(x):\n    return installed_twice.twice(x)")).run(
+        [INPUT], backend="interpreter"
+    )
+    np.testing.assert_array_equal(run.outputs[0], INPUT * 6)

@@ -29,6 +29,7 @@ from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
 from ttexplore.language.standins import StandIn, making
 from ttexplore.language.symbols import no_answer
+from ttexplore.options import OPTIONS
 from ttexplore.record import Listing, Span
 
 # While an example file loads, a kernel that cannot be traced is no error until it is asked for, and calls of compiled
@@ -582,6 +583,11 @@ def _check_known(given: Iterable[str], known: list[str], reference: str, tensors
             raise UsageError(
                 f"{reference}: {name} is a tensor, whose data is no argument of the kernel",
                 hint=f"pass it when the kernel runs: explore(...).run([{name}, ...])",
+            )
+        if name in OPTIONS and name not in known:
+            raise UsageError(
+                f"{reference} takes no argument {name}",
+                hint=f'it is an option of a pass: explore(..., options={{"{name}": ...}}), or --option {name}=...',
             )
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)

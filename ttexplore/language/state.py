@@ -11,6 +11,7 @@ import collections
 import contextvars
 import functools
 import hashlib
+import os
 import sys
 import threading
 import types
@@ -30,6 +31,8 @@ _FOREIGN = frozenset(
     [*sys.stdlib_module_names, "tvm", "tvm_ffi", "ttexplore", "tilelang", "numpy", "ml_dtypes", "torch"]
 )
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis))
+# The folders of installed packages.
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 # Larger arrays are taken as they are: what a kernel indexes while it is traced is small.
 _ARRAY_BYTES = 1 << 26
 
@@ -320,8 +323,13 @@ def _has_state(module: str | None) -> bool:
 
 
 def is_own(module: str | None) -> bool:
-    """Whether a module is the user's, so that what it holds is state that a kernel may change."""
-    return module is not None and module.partition(".")[0] not in _FOREIGN
+    """Whether a module is the user's, so that what it holds is state that a kernel may change. Installed packages are
+    not: what they keep for themselves (caches, counters, options) changes for reasons of their own."""
+    if module is None:
+        return False
+    package = module.partition(".")[0]
+    file = getattr(sys.modules.get(package), "__file__", None) or ""
+    return package not in _FOREIGN and _INSTALLED.isdisjoint(file.split(os.sep))
 
 
 def _slots(kind: type) -> list[str]:
