@@ -49,7 +49,7 @@ Lowers a TileLang kernel, step by step, to a Tenstorrent program.
   save FILE::NAME     write all of it to one file, which show, run, export and report take in place of FILE::NAME
   report FILE::NAME   write the explorer as one page that works offline
   freeze NOTEBOOK     replace the explorers in a notebook by what they show without Python
-  explain CODE        what an error means and what to do, by its code
+  explain CODE|TERM   what an error means and what to do, by its code; or what a term of the glossary means
   doctor              what is installed and what is missing
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
   lab                 JupyterLab on the notebooks
@@ -355,8 +355,8 @@ def _setup_parser() -> argparse.ArgumentParser:
 
 
 def _explain_parser() -> argparse.ArgumentParser:
-    parser = _parser("explain", "Tell what an error means and what to do about it.")
-    parser.add_argument("code", nargs="?", help="the code that the error shows, for example TTX-R001")
+    parser = _parser("explain", "Explain an error by its code, or a term of the glossary.")
+    parser.add_argument("code", nargs="?", help="the code of an error, such as TTX-R001, or a term, such as DST")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -499,6 +499,7 @@ def _doctor(arguments: argparse.Namespace) -> Answer:
 def _explain(arguments: argparse.Namespace) -> Answer:
     from ttexplore.diagnostics import CATALOGUE, PREFIX
     from ttexplore.diagnostics.examples import examples
+    from ttexplore.glossary import term
 
     if arguments.code is None:
         lines = [f"{one.code}  {one.title}" for one in CATALOGUE.values()]
@@ -506,8 +507,13 @@ def _explain(arguments: argparse.Namespace) -> Answer:
     given = str(arguments.code).upper()
     code = given if given.startswith(PREFIX) else PREFIX + given
     if code not in CATALOGUE:
+        meant = term(arguments.code)
+        if meant is not None:
+            return Answer(meant.text, to_json(meant))
         close = difflib.get_close_matches(code, CATALOGUE, 1)
-        hint = f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes"
+        hint = (
+            f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes; docs/glossary.md, all terms"
+        )
         raise UsageError(f"there is no code {arguments.code!r}", hint=hint)
     one = CATALOGUE[code]
     example = examples()[code]

@@ -1,0 +1,70 @@
+"""The glossary: one entry for each term, found by every spelling, and one page made from the entries."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import compare_golden
+from ttexplore.cli import main
+from ttexplore.glossary import SECTIONS, TERMS, term
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "glossary.md"
+
+
+def page() -> str:
+    parts = [
+        "# Glossary",
+        "",
+        "The words that the product shows. `ttexplore explain TERM` prints an entry. This page is written by",
+        "`tests/test_glossary.py` (`pytest --update-golden`) from `ttexplore/glossary.py`.",
+    ]
+    for section, terms in SECTIONS.items():
+        parts += ["", f"## {section}"]
+        for one in terms:
+            parts += ["", f"### {one.name}", "", one.meaning]
+            if one.aliases:
+                parts += ["", f"Also: {', '.join(one.aliases)}."]
+            if one.see:
+                parts += ["", f"See: {', '.join(f'[{name}](#{TERMS[name].anchor})' for name in one.see)}."]
+    return "\n".join(parts) + "\n"
+
+
+def test_page(request: pytest.FixtureRequest) -> None:
+    compare_golden(PAGE, page(), update=bool(request.config.getoption("--update-golden")))
+
+
+def test_every_spelling_names_one_term() -> None:
+    spellings = [name.casefold() for one in TERMS.values() for name in (one.name, *one.aliases)]
+    assert sorted(spellings) == sorted(set(spellings))
+    assert sum(map(len, SECTIONS.values())) == len(TERMS)
+    for name in spellings:
+        found = term(name.upper())
+        assert found is not None
+        assert name in map(str.casefold, (found.name, *found.aliases))
+    assert term("warp") is None
+
+
+def test_related_terms_exist() -> None:
+    assert [(one.name, name) for one in TERMS.values() for name in one.see if name not in TERMS] == []
+
+
+def test_links_into_the_glossary_lead_to_a_term() -> None:
+    anchors = {one.anchor for one in TERMS.values()}
+    files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb")]
+    links = {(file.name, link) for file in files for link in re.findall(r"glossary\.md#([^)\s]*)\)", file.read_text())}
+    assert links
+    assert [link for link in sorted(links) if link[1] not in anchors] == []
+
+
+def test_explain_prints_a_term(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "circular buffer"]) == 0
+    out = capsys.readouterr().out
+    assert out == TERMS["circular buffer"].text + "\n"
+    assert main(["explain", "cb"]) == 0
+    assert capsys.readouterr().out == out
+    assert main(["explain", "--json", "ULP"]) == 0
+    assert '"name": "ULP"' in capsys.readouterr().out

@@ -1,0 +1,431 @@
+"""The glossary: every word of the hardware, of the lowering and of the numbers that the product shows.
+
+This is the one home of each term. ``ttexplore explain TERM`` prints an entry, docs/glossary.md lists all of them, and
+the explorer shows an entry where the term stands as a heading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term with its meaning. `aliases` are other spellings of it, `see` names related terms."""
+
+    name: str
+    meaning: str
+    aliases: tuple[str, ...] = ()
+    see: tuple[str, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """The fragment under which docs/glossary.md has the term, as GitHub makes it from the heading."""
+        kept = (c for c in self.name.lower() if c.isalnum() or c in " -_")
+        return "".join(kept).replace(" ", "-")
+
+    @property
+    def text(self) -> str:
+        """The entry as plain text."""
+        also = f" (also: {', '.join(self.aliases)})" if self.aliases else ""
+        related = f"\nSee also: {', '.join(self.see)}" if self.see else ""
+        return f"{self.name}{also}\n{self.meaning}{related}"
+
+
+SECTIONS: dict[str, tuple[Term, ...]] = {
+    "The chip": (
+        Term(
+            "core",
+            "A Tensix core: five small RISC-V processors, a matrix engine, a vector engine, two routers and a memory "
+            "of its own, L1. A chip has a grid of them. A core sees the memory of another core, and DRAM, only "
+            "through the NoC.",
+            aliases=("Tensix core", "Tensix"),
+            see=("L1", "NoC", "compute grid"),
+        ),
+        Term(
+            "compute grid",
+            "The rectangle of cores that run kernels, in logical coordinates (x, y) from (0, 0). Cores that dispatch "
+            "programs, or that are harvested, are not in it.",
+            aliases=("core grid",),
+            see=("harvested", "core range"),
+        ),
+        Term(
+            "core range",
+            "A rectangle of cores, given by its first and last logical coordinates. The host creates kernels and "
+            "circular buffers on a set of core ranges.",
+        ),
+        Term(
+            "harvested",
+            "Switched off at the factory. A row (Wormhole) or column (Blackhole) of cores with a defect is "
+            "harvested; the logical coordinates close the gap, the physical ones do not.",
+        ),
+        Term(
+            "L1",
+            "The SRAM of one core. It holds the circular buffers, the kernels and whatever tensors are sharded into "
+            "it. It is not a cache: nothing is in L1 unless a kernel put it there.",
+            see=("circular buffer", "shard"),
+        ),
+        Term(
+            "DRAM bank",
+            "One of the independent parts of the chip's DRAM. An interleaved tensor spreads its pages over all banks "
+            "in turn.",
+            see=("interleaved", "page"),
+        ),
+        Term(
+            "NoC",
+            "Network on chip: two one-way meshes that connect cores and DRAM. Kernels read and write pages over it "
+            "asynchronously and wait for the transfers with a barrier.",
+            aliases=("network on chip",),
+            see=("barrier",),
+        ),
+        Term(
+            "barrier",
+            "A point at which a kernel waits until its own NoC reads, or its own NoC writes, have completed. It is "
+            "not a barrier between cores or threads.",
+            see=("NoC", "semaphore"),
+        ),
+        Term(
+            "semaphore",
+            "A counter in L1 that kernels on the same core or on other cores increment and wait for.",
+        ),
+        Term(
+            "unpacker",
+            "The part of a core that moves tiles from a circular buffer into the source registers, or directly into "
+            "DST, and converts their data format.",
+            see=("SrcA and SrcB", "packer"),
+        ),
+        Term(
+            "packer",
+            "The part of a core that moves tiles from DST into a circular buffer and converts their data format. "
+            "With accumulation in L1 it adds to what is there.",
+            see=("DST", "accumulate"),
+        ),
+        Term(
+            "SrcA and SrcB",
+            "The source registers of the matrix engine. They hold at most 19 bits per number, so float32 becomes "
+            "TF32 on its way through them.",
+            aliases=("SrcA", "SrcB", "source registers"),
+            see=("TF32",),
+        ),
+        Term(
+            "DST",
+            "The destination registers, where the matrix engine and the vector engine leave their results. DST holds "
+            "few tiles, half as many in 32 bits as in 16; kernels acquire it, compute, commit, pack and release.",
+            aliases=("destination registers",),
+            see=("section", "sub-block", "spill"),
+        ),
+        Term(
+            "FPU",
+            "The matrix engine: products of tiles, and sums, differences and products of elements, from SrcA and "
+            "SrcB into DST.",
+            aliases=("matrix engine", "matrix unit"),
+            see=("math fidelity",),
+        ),
+        Term(
+            "SFPU",
+            "The vector engine: functions of elements, such as exp, on tiles that are in DST. It computes in float32 "
+            "and int32.",
+            aliases=("vector engine", "vector unit"),
+        ),
+    ),
+    "Data": (
+        Term(
+            "tile",
+            "A square of 32 x 32 elements, the unit in which the engines compute. In memory it is four faces of 16 x "
+            "16, one after another.",
+            see=("face", "page"),
+        ),
+        Term(
+            "face",
+            "A quarter of a tile: 16 x 16 elements, stored contiguously.",
+        ),
+        Term(
+            "page",
+            "The unit in which a tensor is stored and moved: a tile, or a row of a row-major tensor.",
+            see=("tile", "interleaved"),
+        ),
+        Term(
+            "layout",
+            "How a tensor lies in memory: tiles or rows, data format, DRAM or L1, interleaved or in shards, and its "
+            "shape padded to whole pages.",
+            see=("padding", "interleaved", "shard"),
+        ),
+        Term(
+            "padding",
+            "Elements behind the end of a tensor that fill its last tiles. Programs neither depend on them nor "
+            "change what they mean: operations that would mix them into a result mask them first.",
+        ),
+        Term(
+            "interleaved",
+            "Stored with page i in bank i modulo the number of banks, so that reads of neighbouring pages spread "
+            "over all banks.",
+            see=("shard",),
+        ),
+        Term(
+            "shard",
+            "The part of a tensor that is stored in the L1 of one core, or in one bank. A sharded tensor is cut by "
+            "height, by width, or in blocks.",
+            aliases=("sharded", "sharding"),
+            see=("interleaved",),
+        ),
+        Term(
+            "data format",
+            "How numbers are stored in a tile, such as Float16_b (bfloat16), Float32, Int32 or Bfp8_b.",
+            see=("block float", "TF32"),
+        ),
+        Term(
+            "block float",
+            "A data format in which 16 numbers share one exponent. Bfp8_b keeps 8 bits for each of them: a sign and "
+            "7 bits of mantissa.",
+            aliases=("Bfp8_b",),
+        ),
+        Term(
+            "TF32",
+            "A float32 with 10 bits of mantissa: what the source registers hold of a float32.",
+            aliases=("tfloat32",),
+        ),
+        Term(
+            "tensor accessor",
+            "The object with which a kernel turns a page number into an address. It is built from compile-time "
+            "arguments and the base address of the tensor.",
+            aliases=("TensorAccessor", "accessor"),
+            see=("page", "runtime argument"),
+        ),
+        Term(
+            "role",
+            "Whether a kernel reads a tensor (input), writes it (output), or both (inout).",
+        ),
+    ),
+    "The program": (
+        Term(
+            "kernel",
+            "In TileLang, the function that is lowered. On the chip, one of the three programs of a core: reader, "
+            "compute and writer.",
+            see=("reader", "compute kernel", "writer"),
+        ),
+        Term(
+            "reader",
+            "The kernel that reads pages of the inputs over the NoC into circular buffers. A data-movement kernel.",
+            see=("writer", "compute kernel"),
+        ),
+        Term(
+            "compute kernel",
+            "The kernel that computes on tiles. Its text is compiled three times, for the processors that unpack, do "
+            "the math and pack.",
+            aliases=("compute",),
+            see=("unpacker", "DST", "packer"),
+        ),
+        Term(
+            "writer",
+            "The kernel that writes pages of the outputs from circular buffers over the NoC.",
+        ),
+        Term(
+            "circular buffer",
+            "A queue of pages in the L1 of one core. Its producer reserves room and pushes pages; its consumer waits "
+            "for pages and pops them. Kernels of one core synchronise through nothing else.",
+            aliases=("CB", "dataflow buffer"),
+            see=("reserve", "push", "wait", "pop"),
+        ),
+        Term(
+            "reserve",
+            "Wait until a circular buffer has room for a number of pages (`cb_reserve_back`).",
+        ),
+        Term(
+            "push",
+            "Make reserved pages visible to the consumer (`cb_push_back`).",
+        ),
+        Term(
+            "wait",
+            "Wait until a circular buffer holds a number of pages (`cb_wait_front`).",
+        ),
+        Term(
+            "pop",
+            "Give the room of consumed pages back to the producer (`cb_pop_front`).",
+        ),
+        Term(
+            "deadlock",
+            "A cycle of kernels that wait for one another, such as a reader waiting for room in a buffer that the "
+            "compute kernel never pops.",
+        ),
+        Term(
+            "stages",
+            "How many blocks a circular buffer holds. With two or more the reader fills one while the compute kernel "
+            "uses another.",
+            aliases=("depth", "double buffering"),
+        ),
+        Term(
+            "block",
+            "A rectangle of a tensor that a kernel copies or computes at once: one or more tiles.",
+        ),
+        Term(
+            "item",
+            "One iteration of the kernel's grid, the work of one GPU thread block. Each core runs a list or a range "
+            "of items, one after another.",
+            aliases=("work item",),
+            see=("partition", "persistent loop"),
+        ),
+        Term(
+            "persistent loop",
+            "The loop of a core over its items. It takes the place of the grid of a GPU launch.",
+        ),
+        Term(
+            "compile-time argument",
+            "A number that is fixed when the C++ of a kernel is compiled.",
+            see=("runtime argument",),
+        ),
+        Term(
+            "runtime argument",
+            "A number that the host passes to a kernel before it runs: per core, or common to all cores.",
+            aliases=("common runtime argument",),
+            see=("compile-time argument",),
+        ),
+        Term(
+            "init",
+            "A call that configures the engines for an operation (`add_tiles_init`). It stays in force until another "
+            "init of the same engine.",
+            aliases=("uninit", "reconfiguration"),
+        ),
+        Term(
+            "section",
+            "What a compute kernel does between acquiring DST and releasing it.",
+            see=("DST", "sub-block"),
+        ),
+        Term(
+            "sub-block",
+            "The part of a block that is computed in one section because DST cannot hold the block.",
+            aliases=("subblock",),
+            see=("section", "DST"),
+        ),
+        Term(
+            "spill",
+            "Pack a value that is still needed into a circular buffer, because DST has no room for it. It is "
+            "reloaded later.",
+            aliases=("reload", "partials"),
+        ),
+        Term(
+            "epilogue",
+            "Element-wise work on the result of a matrix product. Fused, it finds the result in DST after the last "
+            "iteration of the loop over K; otherwise the result is spilled and reloaded.",
+        ),
+        Term(
+            "accumulate",
+            "How a sum over several iterations is kept: in DST, by spilling and reloading partial sums, or in L1, "
+            "where the packer adds to what is there.",
+            aliases=("accumulation",),
+        ),
+    ),
+    "The lowering": (
+        Term(
+            "step",
+            "One pass as it ran: the program before and after, the options that it used, and the time that it took.",
+            see=("pass", "plan"),
+        ),
+        Term(
+            "pass",
+            "A function from program to program. Some passes decide facts, others rewrite the IR.",
+        ),
+        Term(
+            "IR",
+            "The program between kernel and C++: TIR, the tensor IR of TVM, with operations of ours for tiles and "
+            "circular buffers.",
+            aliases=("TIR",),
+        ),
+        Term(
+            "plan",
+            "The facts that passes decide: layouts, circular buffers, partition, accessors, arguments. It is "
+            "exported as `tt.plan.json`.",
+        ),
+        Term(
+            "origin",
+            "The kernel line that a line of IR or C++ comes from: exact, derived by a pass, or inferred from the "
+            "enclosing statement.",
+        ),
+        Term(
+            "partition",
+            "The assignment of items to cores.",
+            see=("policy", "order", "item"),
+        ),
+        Term(
+            "policy",
+            "How items are assigned to cores: in contiguous runs, strided, by rectangle, by the shards of a tensor, "
+            "or explicitly.",
+        ),
+        Term(
+            "order",
+            "The order in which a core works through its items, such as row-major or Z-order.",
+        ),
+        Term(
+            "target",
+            "The chip that a program is for, as a model: grid, memories, rates and costs.",
+        ),
+    ),
+    "Numbers": (
+        Term(
+            "reference",
+            "The result of the traced kernel before any step, computed with NumPy. Steps and runs are compared with "
+            "it.",
+        ),
+        Term(
+            "PCC",
+            "Pearson's correlation coefficient between a result and the reference. 1 means that they agree up to a "
+            "scale and an offset.",
+            aliases=("correlation",),
+        ),
+        Term(
+            "max error",
+            "The largest difference between a result and the reference.",
+        ),
+        Term(
+            "ULP",
+            "Unit in the last place: the distance between a number and the next larger one that its data format holds.",
+        ),
+        Term(
+            "math fidelity",
+            "How many passes the matrix engine makes over the bits of a product's mantissas: LoFi one, HiFi2 two, "
+            "HiFi3 three, HiFi4 four. More passes are more exact and slower.",
+            aliases=("fidelity", "LoFi", "HiFi2", "HiFi3", "HiFi4"),
+        ),
+        Term(
+            "approximation mode",
+            "A setting with which the vector engine computes some functions faster and less exactly.",
+            aliases=("math_approx_mode",),
+        ),
+        Term(
+            "wide DST",
+            "DST with 32 bits per number (`fp32_dest_acc_en`): exact sums, half as many tiles.",
+            aliases=("fp32 DST", "fp32_dest_acc_en"),
+            see=("DST",),
+        ),
+    ),
+    "Running": (
+        Term(
+            "backend",
+            "What runs a program: the reference, the interpreter, the emulator, or the real SDK.",
+        ),
+        Term(
+            "interpreter",
+            "Runs the IR after any step with NumPy, as three communicating kernels on each core.",
+        ),
+        Term(
+            "emulator",
+            "Runs the emitted C++ as it is, compiled for the host, with the arithmetic of the engines.",
+        ),
+        Term(
+            "simulated chip",
+            "A program that executes what the real SDK's compiler made, instruction by instruction: wolfpine or ttsim.",
+            aliases=("wolfpine", "ttsim"),
+        ),
+        Term(
+            "timeline",
+            "A recorded run of one core: which kernel ran or waited when, and how full each buffer was.",
+        ),
+    ),
+}
+
+TERMS: dict[str, Term] = {term.name: term for section in SECTIONS.values() for term in section}
+
+
+def term(name: str) -> Term | None:
+    """The entry for a term or one of its aliases, in upper or lower case; None if there is none."""
+    wanted = name.strip().casefold()
+    return next((one for one in TERMS.values() if wanted in map(str.casefold, (one.name, *one.aliases))), None)
