@@ -18,12 +18,16 @@ HEADER = """\
 import array
 import collections
 import contextvars
+import datetime
 import functools
 import io
 import itertools
 import logging
+import os
 import random
 import threading
+import time
+import uuid
 
 import numpy as np
 
@@ -132,6 +136,8 @@ RUNS: list[tuple[str, str, Any]] = [
     ("break and else of Python", f"s = 1.0\nfor q in [2.0, 3.0]:\n    if q == 3.0:\n        break\n    s *= q\nelse:\n    s = 9.0\n{SCALED}", 2),
     ("shown, not used", f"print(f'{{bx}}')\ns = 7 % 4\n{SCALED}", 3),
     ("logged, not used", f"logging.getLogger('kernel').debug('%s', bx)\nfor k in range(3):\n    logging.getLogger('kernel').debug('%s', k)\n{TIMES}1", 3),
+    ("names of modules", f"for k in range(3):\n{TIMES}len(os.path.join('a', os.sep, os.environ.get('TTX_NONE', 'b'))) * float(np.float32(0.5))", 3),
+    ("asked before, and by Python's own loops", f"t, s = time.time() + random.random(), 0.0\nfor k in [*range(3)]:\n    s += float(time.monotonic() > 0) * 2\nfor k in range(3):\n{TIMES}(s if t > 0 else 0.0)", 18),
     ("objects that do not change", f"""
 class Base:
     scales = {{1: 2.0}}
@@ -166,6 +172,8 @@ TURNS = "changes in Python from turn to turn of a kernel loop"
 INSIDE = "stands for is changed in Python inside a"
 NO_ANSWER = "plain Python works on a value that is known only when the kernel runs"
 LOOK_UP = "plain Python looks up a value that is known only when the kernel runs"
+ANSWERS = "gives another answer each time, and is asked inside a kernel loop"
+OF_COMPILER = "asks how the compiler holds a value that is known only when the kernel runs"
 AFTER = "is read after the loop that binds it: what it is in the last turn is not known here"
 
 REFUSED: list[tuple[str, str, str, str, str]] = [
@@ -214,7 +222,24 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("random numbers of NumPy", "g = np.random.default_rng(1)", "for k in range(3):\n    T.fill(c, g.random())", "T.fill(c, g.random())", f"what g {INSIDE}"),
     ("context variable", "g = contextvars.ContextVar('g', default=1)", "for k in range(3):\n    g.set(2)", "g.set(2)", f"what g {INSIDE}"),
     ("variable of a thread", "g = threading.local()\ng.x = 1", "for k in range(3):\n    g.x = 2", "g.x = 2", f"what g {INSIDE}"),
+    ("random numbers of all", "", "for k in range(3):\n    T.fill(c, random.random())", "T.fill(c, random.random())", f"what random {INSIDE}"),
+    ("random numbers of NumPy, of all", "def f():\n    return float(np.random.rand())", "for k in range(3):\n    T.fill(c, f())", "T.fill(c, f())", f"what f {INSIDE}"),
+    ("random numbers of a module imported here", "def f():\n    import random as r\n    return r.random()", "for k in range(3):\n    T.fill(c, f())", "T.fill(c, f())", f"what f {INSIDE}"),
+    ("environment", "def f(n):\n    os.environ['TTX_TURNS'] = str(n)", "for k in range(3):\n    f(len(os.getenv('TTX_TURNS', '')) + 1)", "f(len(os.getenv('TTX_TURNS', '')) + 1)", f"what f {INSIDE}"),
+    ("clock", "", "for k in range(3):\n    T.fill(c, time.time())", "T.fill(c, time.time())", f"time.time {ANSWERS}"),
+    ("clock by another name", "from time import perf_counter as now", "for k in range(3):\n    T.fill(c, now())", "T.fill(c, now())", f"time.perf_counter {ANSWERS}"),
+    ("clock of a helper", "def f():\n    import time\n    return time.monotonic_ns()", "for k in range(3):\n    T.fill(c, f())", "return time.monotonic_ns()", f"time.monotonic_ns {ANSWERS}"),
+    ("date", "", "for i, j in T.Parallel(32, 32):\n    c[i, j] = datetime.datetime.now().second", "c[i, j] = datetime.datetime.now().second", f"datetime.now {ANSWERS}"),
+    ("random numbers of the system", "g = random.SystemRandom()", "for k in range(3):\n    T.fill(c, g.random())", "T.fill(c, g.random())", f"os.urandom {ANSWERS}"),
+    ("identifier", "", "for k in range(3):\n    T.fill(c, uuid.uuid4().int % 7)", "T.fill(c, uuid.uuid4().int % 7)", f"os.urandom {ANSWERS}"),
+    ("caught and asked again", "", "for k in range(3):\n    try:\n        x = time.time()\n    except Exception:\n        x = 1.0\n    T.fill(c, x)", "x = time.time()", f"time.time {ANSWERS}"),
+    ("file that is read", "", "with open(__file__) as g:\n    for k in range(3):\n        T.fill(c, len(g.read(1)))", "T.fill(c, len(g.read(1)))", f"what g {INSIDE}"),
     ("text file", "g = io.StringIO('1\\n2')", "for k in range(2):\n    T.fill(c, float(g.readline()))", "T.fill(c, float(g.readline()))", f"what g {INSIDE}"),
+    ("name of a value", "", "T.fill(c, 2.0 if bx.name == '0' else 3.0)", "T.fill(c, 2.0 if bx.name == '0' else 3.0)", f".name {OF_COMPILER}"),
+    ("name of a value in a helper", "def f(b):\n    return b.name == '0'", "T.fill(c, f(bx))", "return b.name == '0'", f".name {OF_COMPILER}"),
+    ("name of a value by getattr", "", "T.fill(c, getattr(bx, 'name') == '0')", "T.fill(c, getattr(bx, 'name') == '0')", f".name {OF_COMPILER}"),
+    ("part of a value", "", "for i, j in T.Parallel(32, 32):\n    c[i, j] = (a[i, j] * 2.0).a", "c[i, j] = (a[i, j] * 2.0).a", f".a {OF_COMPILER}"),
+    ("whether it is one object", "", "T.fill(c, (bx == 0).same_as(bx))", "T.fill(c, (bx == 0).same_as(bx))", f".same_as {OF_COMPILER}"),
     ("text in a helper", "def f(b):\n    return f'{b}' == '0'", "T.fill(c, 2.0 if f(bx) else 3.0)", "return f'{b}' == '0'", "bx becomes a text"),
     ("text of an equality", "f = lambda b: str([b == 0])", "T.fill(c, len(f(bx)))", "f = lambda b: str([b == 0])", "EqualOp(bx, 0) becomes a text"),
     ("caught outside of a loop", "", "for q in T.serial(2):\n    try:\n        for k in T.serial(2):\n            1 / 0\n    except ZeroDivisionError:\n        pass\n    T.copy(a, c)", "for k in T.serial(2):", "an exception leaves a kernel loop or a branch"),

@@ -92,6 +92,7 @@ KERNELS = (
         "plain Python looks up a value that is known only when the kernel runs",
         "match decides by a value that is known only when the kernel runs",
         "{} becomes a text, and its number is known only when the kernel runs",
+        ".{} asks how the compiler holds a value that is known only when the kernel runs",
     ),
     diagnostic(
         "K011", "the kernel's own Python raised an error",
@@ -122,6 +123,7 @@ KERNELS = (
         "`for k in [*range(3)]` writes its turns out.",
         "{} changes in Python from turn to turn of a kernel loop{}: its body is traced once, for all turns",
         "what {} stands for is changed in Python inside a {}: {}", "{} is read before it has a value",
+        "{} gives another answer each time, and is asked inside a kernel loop: its body is traced once, for all turns",
         "{} is read after the loop that binds it: what it is in the last turn is not known here",
         "{} is bound in a branch that is decided when the kernel runs: which value it has is not known here",
         "whether := binds its name depends on a value known only when the kernel runs",

@@ -17,6 +17,7 @@ from ttexplore.ir.build import allocation
 from ttexplore.ir.dag import parts_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.shallow import refuse_deep, shallow
+from ttexplore.language.clocks import Watch
 from ttexplore.language.dtypes import dtype_name, held, integer_range
 from ttexplore.language.elements import Reads
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
@@ -201,6 +202,7 @@ class Builder:
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[Any, ...] = ()
     reads: Reads = field(default_factory=Reads)
+    watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
     span: Span | None = None
@@ -452,5 +454,6 @@ def tracing(builder: Builder) -> Generator[Builder]:
     try:
         yield builder
     finally:
+        builder.watch.stop()
         OPERATORS.reset(operators)
         CURRENT.reset(token)

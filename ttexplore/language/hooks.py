@@ -34,9 +34,9 @@ from ttexplore.language.builder import (
 )
 from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
-from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, changed, held, snapshot
+from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, asked, changed, held, is_own, snapshot
 from ttexplore.language.symbols import decided as equal
-from ttexplore.language.symbols import is_symbolic, no_answer, no_text
+from ttexplore.language.symbols import has_attribute, is_symbolic, no_answer, no_text, of_compiler
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
@@ -199,6 +199,12 @@ class Hooks:
             return dtype(dtype_of(base) if is_buffer(base) else str(base.ty.dtype))
         return getattr(base, name)
 
+    def owner(self, base: Any, name: str) -> Any:
+        """What is asked for its attribute `name`. Raises KernelError for one that only TVM's object has."""
+        if is_symbolic(base) and not has_attribute(name):
+            raise of_compiler(name)
+        return base
+
     def range(self, index: int, function: Any, *bounds: Any) -> Any:
         """The iterable of ``for x in range(...)``: a kernel loop, if `function` is Python's own range."""
         if function is not builtins.range:
@@ -285,8 +291,12 @@ class Hooks:
     @contextlib.contextmanager
     def _turn(self, builder: Builder, turn: Turn, index: int, runs: bool) -> Generator[None]:
         builder.reads.enter_loop()
+        if turn.state.may_ask:
+            builder.watch.start(builder.files, lambda: "tir" in builder.enclosing, is_own)
         with builder.inside("tir"):
             yield
+        if builder.watch.found is not None:
+            raise asked(*builder.watch.found)
         turn.finish(runs, functools.partial(self._place, index))
         builder.reads.leave_loop()
 

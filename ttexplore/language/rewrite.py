@@ -198,13 +198,18 @@ class _Rewriter(ast.NodeTransformer):
         return self._hook("load", node, self._base(node.value), self._subscript(node.slice))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.attr in ("shape", "dtype"):
-            function = ast.Attribute(ast.Name(HOOKS, ast.Load()), "attribute", ast.Load())
+        def asked(hook: str) -> ast.expr:
+            function = ast.Attribute(ast.Name(HOOKS, ast.Load()), hook, ast.Load())
             call = ast.Call(function, [self._base(node.value), ast.Constant(node.attr)], [])
             return ast.copy_location(call, node)
-        node = copy.copy(node)
-        node.value = self._base(node.value)
-        return node
+
+        is_read = isinstance(node.ctx, ast.Load)
+        if is_read and node.attr in ("shape", "dtype"):
+            return asked("attribute")
+        made = copy.copy(node)
+        is_global = isinstance(node.value, ast.Name) and node.value.id not in self.scope.stored
+        made.value = asked("owner") if is_read and not is_global else self._base(node.value)
+        return made
 
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id in self.scope.stored:

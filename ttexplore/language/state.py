@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import dis
 import functools
 import hashlib
+import io
 import os
 import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -24,6 +26,7 @@ import numpy as np
 from tvm import ir
 
 from ttexplore.errors import KernelError
+from ttexplore.language.clocks import may_ask, may_reach
 from ttexplore.record import Span
 
 # What has no state that a kernel changes: the standard library, the language, and the packages under it.
@@ -114,11 +117,12 @@ def _key(value: Any) -> Any:
 @dataclass
 class Snapshot:
     """What the names of a function and of its module stand for, and the parts of each object behind them. `kept` keeps
-    the objects, which are known by their address."""
+    the objects, which are known by their address. `may_ask` is whether the code may ask for what no object holds."""
 
     names: dict[str, Any]
     parts: dict[int, tuple[Any, ...]]
     kept: list[Any]
+    may_ask: bool
 
     def changed(self, later: Snapshot, besides: set[str]) -> str | None:
         """The first name behind which something is different later; `besides` are names that may be."""
@@ -154,12 +158,12 @@ def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
     """The state that a running function can change. `used` are the names that its code may find in its module."""
     own = dict(frame.f_locals)
     walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.", own)
-    names = {name: walk.token(held(value)) for name, value in own.items() if not name.startswith("__")}
+    names = {name: walk.named(held(value), used) for name, value in own.items() if not name.startswith("__")}
     names |= walk.globals_of(used, frame.f_globals)
     while walk.todo:
         value = walk.todo.pop()
         walk.parts[id(value)] = walk.parts_of(value)
-    return Snapshot(names, walk.parts, walk.kept)
+    return Snapshot(names, walk.parts, walk.kept, walk.may_ask)
 
 
 class _Walk:
@@ -173,6 +177,7 @@ class _Walk:
         self.parts: dict[int, tuple[Any, ...]] = {}
         self.kept: list[Any] = []
         self.todo: list[Any] = []
+        self.may_ask = False
 
     def token(self, value: Any) -> Any:
         if isinstance(value, _PLAIN):
@@ -184,6 +189,7 @@ class _Walk:
         if isinstance(value, types.MethodType):
             return (self.token(value.__self__), self.token(value.__func__))
         if id(value) not in self.parts:
+            self.may_ask = self.may_ask or may_ask(value)
             self.parts[id(value)] = ()
             self.kept.append(value)
             self.todo.append(value)
@@ -215,6 +221,8 @@ class _Walk:
                 if value.nbytes > _ARRAY_BYTES:
                     return ()
                 return (value.shape, hashlib.blake2b(value.tobytes()).digest())
+            case io.IOBase():
+                return _position(value)
             case type():
                 return self._class(value) if is_own(value.__module__) else ()
             case _:
@@ -282,38 +290,61 @@ class _Walk:
         is_inner = function.__qualname__.startswith(self.inner)
         shared: Mapping[str, Any] = self.own if is_inner else {}
         closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        cells = tuple(self._cell(cell, shared.get(name, _Walk)) for name, cell in closure)
+        used = names_of(function.__code__)
+        cells = tuple(self._cell(cell, shared.get(name, _Walk), used) for name, cell in closure)
         defaults = (self.token(function.__defaults__), self.token(function.__kwdefaults__))
-        used = self.globals_of(names_of(function.__code__), function.__globals__)
-        return (*cells, *defaults, *self._attributes(function.__dict__), *used.items())
+        names = self.globals_of(used, function.__globals__)
+        imported = {name: sys.modules[name] for name in _imported(function.__code__) if name in sys.modules}
+        names |= self.globals_of(tuple(imported), imported, used)
+        return (*cells, *defaults, *self._attributes(function.__dict__), *names.items())
 
-    def _cell(self, cell: Any, shared: Any) -> Any:
+    def _cell(self, cell: Any, shared: Any, used: Sequence[str]) -> Any:
         """What a function shares with the one around it, unless that is the one that runs."""
         try:
             value = cell.cell_contents
         except ValueError:
             return None
-        return None if value is shared else self.token(held(value))
+        return None if value is shared else self.named(held(value), used)
 
-    def globals_of(self, used: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
-        """What used names of a module stand for; of modules of the user's those that are used too."""
-        found: dict[str, Any] = {}
-        for name in used:
-            if name not in names:
-                continue
-            value = names[name]
-            if not isinstance(value, types.ModuleType):
-                found[name] = self.token(value)
-            elif is_own(value.__name__):
-                own = vars(value)
-                found[name] = tuple((one, self.token(own[one])) for one in used if one in own)
-        return found
+    def globals_of(
+        self, used: Sequence[str], names: Mapping[str, Any], parts: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """What used names of a module stand for; `parts` are those that code uses of modules, `used` by default."""
+        self.may_ask = self.may_ask or may_reach(tuple(used))
+        return {name: self.named(names[name], used if parts is None else parts) for name in used if name in names}
+
+    def named(self, value: Any, used: Sequence[str], around: Collection[str] = ()) -> Any:
+        """A token of what a name stands for: of a module the names in it that code uses. `around` are the modules by
+        way of which it was found: they hold one another."""
+        if not isinstance(value, types.ModuleType):
+            return self.token(value)
+        if value.__name__ in around or not (is_own(value.__name__) or _has_state(value.__name__)):
+            return None
+        own = vars(value)
+        # os.getenv reads what os.environ holds.
+        more = ("environ",) if value is os and "getenv" in used else ()
+        inner = {*around, value.__name__}
+        return tuple((one, self.named(own[one], used, inner)) for one in [*used, *more] if one in own)
 
 
 def names_of(code: types.CodeType) -> tuple[str, ...]:
     """The names that code and the code in it use from outside of them."""
     inner = (names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported(code: types.CodeType) -> tuple[str, ...]:
+    """The modules that code imports when it runs."""
+    return tuple({one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"})
+
+
+def _position(file: io.IOBase) -> tuple[Any, ...]:
+    """Where a file is read next; what is only written has no say in what a kernel does."""
+    try:
+        return (file.tell(),) if file.readable() else ()
+    except (OSError, ValueError):
+        return ()
 
 
 def _has_state(module: str | None) -> bool:
@@ -421,6 +452,15 @@ def changed(name: str, span: Span, where: str) -> KernelError:
         f"what {name} stands for is changed in Python inside a {'kernel loop' if is_loop else 'branch'}: {why}",
         hint="change it outside, keep it in T.alloc_var or a buffer, or let Python run the loop: "
         "`for k in [*range(n)]` writes its turns out",
+        span=span,
+    )
+
+
+def asked(what: str, span: Span | None) -> KernelError:
+    return KernelError(
+        f"{what} gives another answer each time, and is asked inside a kernel loop: its body is traced once, for all "
+        "turns",
+        hint="ask before the loop, or let Python run the loop: `for k in [*range(n)]` writes its turns out",
         span=span,
     )
 

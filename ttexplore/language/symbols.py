@@ -122,6 +122,29 @@ def no_text(value: str, span: Span | None = None) -> KernelError:
     )
 
 
+def of_compiler(name: str) -> KernelError:
+    """The error for an attribute that TVM's object has and the value that it stands for has not."""
+    return KernelError(
+        f".{name} asks how the compiler holds a value that is known only when the kernel runs",
+        hint="a value has .dtype, .astype(dtype) and the operators; decide by a number that is known now, or "
+        "compare the value itself: T.if_then_else(x == 0, a, b)",
+    )
+
+
+def has_attribute(name: str) -> bool:
+    """Whether a value that is known only when the kernel runs has an attribute."""
+    return name in ("dtype", "astype") or name.startswith("__")
+
+
+def _name(self: Any) -> Any:
+    if CURRENT.get() is not None and is_own(str(sys._getframe(1).f_globals.get("__name__", ""))) and is_symbolic(self):
+        raise of_compiler("name")
+    return _name_of(self)
+
+
+_name_of: Callable[[Any], Any] = ir.Var.name.__get__  # pyright: ignore
+
+
 def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
     """Let symbolic values refuse, for the whole process: it is how Python meets them, in every thread.
 
@@ -143,6 +166,7 @@ def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
         return _element(self, indices)
 
     ir.Var.__getitem__ = element
+    ir.Var.name = property(_name)
 
 
 _element = ir.Expr.__getitem__

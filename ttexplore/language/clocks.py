@@ -1,0 +1,86 @@
+"""What gives another answer each time it is asked, and keeps nothing that could be compared: clocks, the system's
+random numbers, the keyboard.
+
+The body of a kernel loop is traced once, so all turns would get the first answer. Python tells of each call of a
+function in C while a profile is set; that is done only where the kernel's code could ask.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ttexplore.language.spans import frame_span
+from ttexplore.record import Span
+
+_CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+_ASKED: dict[Callable[..., Any], str] = {
+    **{getattr(time, name): f"time.{name}" for one in _CLOCKS for name in (one, f"{one}_ns") if hasattr(time, name)},
+    **{getattr(time, name): f"time.{name}" for name in ("localtime", "gmtime", "ctime", "asctime", "strftime")},
+    **{getattr(datetime.datetime, name): f"datetime.{name}" for name in ("now", "utcnow", "today")},
+    datetime.date.today: "date.today",
+    **{getattr(os, name): f"os.{name}" for name in ("urandom", "getrandom", "times") if hasattr(os, name)},
+    builtins.input: "input",
+}
+# By these names code may reach one of them, also by way of the standard library.
+_NAMES = frozenset(
+    [name.rpartition(".")[2] for name in _ASKED.values()]
+    + ["uuid1", "uuid4", "secrets", "SystemRandom", "randbelow", "token_bytes", "token_hex", "token_urlsafe"]
+)
+# The modules that ask on behalf of who calls them; others (logging) have reasons of their own.
+_ASKING = frozenset(["uuid", "secrets", "random"])
+
+
+def may_ask(value: Any) -> bool:
+    """Whether a value that code can reach is one of these functions, or asks one."""
+    return isinstance(value, random.SystemRandom) or (_is_of_c(value) and value in _ASKED)
+
+
+def may_reach(names: tuple[str, ...]) -> bool:
+    """Whether code that uses these names may ask."""
+    return not _NAMES.isdisjoint(names)
+
+
+def _is_of_c(value: Any) -> bool:
+    return type(value) is type(time.time)
+
+
+class Watch:
+    """Notes the first place where the user's Python asks inside a kernel loop. It is set for one thread."""
+
+    def __init__(self) -> None:
+        self.found: tuple[str, Span | None] | None = None
+        self._before: Any = None
+        self._is_on = False
+
+    def start(self, files: Mapping[str, str], is_inside: Callable[[], bool], is_own: Callable[[str], bool]) -> None:
+        """Note what is asked for while `is_inside` holds, by modules that are the user's own."""
+        if self._is_on:
+            return
+
+        def heard(frame: Any, event: str, function: Any) -> None:
+            if event != "c_call" or self.found or not _is_of_c(function) or function not in _ASKED or not is_inside():
+                return
+            asking = frame
+            while asking is not None and asking.f_globals.get("__name__") in _ASKING:
+                asking = asking.f_back
+            if asking is None or not is_own(str(asking.f_globals.get("__name__", ""))):
+                return
+            while asking is not None and asking.f_code.co_filename not in files:
+                asking = asking.f_back
+            span = frame_span(asking, asking.f_lasti, files[asking.f_code.co_filename]) if asking is not None else None
+            self.found = (_ASKED[function], span)
+
+        self._before, self._is_on = sys.getprofile(), True
+        sys.setprofile(heard)
+
+    def stop(self) -> None:
+        if self._is_on:
+            sys.setprofile(self._before)
+            self._is_on = False
