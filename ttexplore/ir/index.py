@@ -1,4 +1,4 @@
-"""Index expressions as nested tuples, and what is known about their values.
+"""Index expressions as values, and what is known about their values.
 
 A value range is a pair (lowest, highest) of ints or of NumPy arrays with one entry for each work item. Where both are
 the same object the value is known exactly.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, Literal, NamedTuple, assert_never
 
 import numpy as np
 from tvm import ir, tirx
@@ -28,12 +28,60 @@ class Variable:
         return self.name
 
 
-# An int, a float, a text, a Variable, ("core", name), ("item", list, position), ("unknown", text) or
-# (symbol, operand, ...).
-Expression = Any
+@dataclass(frozen=True, slots=True)
+class CoreValue:
+    """A value that the host gives to each core."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoreItem:
+    """The number in a place of the list of numbers that the host gives to each core."""
+
+    name: str
+    position: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What has no place in an index; its text is for messages."""
+
+    text: str
+
+
+UnarySymbol = Literal["not", "~"]
+BinarySymbol = Literal[
+    "+", "-", "*", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "and", "or", "truncdiv", "truncmod", "&",
+    "|", "^", "<<", ">>",
+]  # fmt: skip
+
+
+# Operations are named tuples: they are compared and hashed often. The fields of no two kinds can be equal.
+
+
+class Unary(NamedTuple):
+    symbol: UnarySymbol
+    operand: Expression
+
+
+class Binary(NamedTuple):
+    symbol: BinarySymbol
+    left: Expression
+    right: Expression
+
+
+class Select(NamedTuple):
+    condition: Expression
+    chosen: Expression
+    other: Expression
+
+
+# What a kernel computes with; a float stands where an operation takes a scalar.
+Expression = int | float | Variable | CoreValue | CoreItem | Unknown | Unary | Binary | Select
 Range = tuple[Any, Any]
 
-SYMBOLS: dict[type, str] = {
+SYMBOLS: dict[type, BinarySymbol] = {
     tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
     tirx.Max: "max", tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=",
     tirx.And: "and", tirx.Or: "or", tirx.Div: "truncdiv", tirx.Mod: "truncmod", tirx.BitwiseAnd: "&",
@@ -66,7 +114,7 @@ WORD_BITS = 32
 
 
 def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
-    """A TIR expression as nested tuples. What has no place in an index becomes ("unknown", text)."""
+    """A TIR expression as a value. What has no place in an index becomes Unknown."""
     kind = type(e)
     if kind is tirx.IntImm:
         return int(e.value)
@@ -74,29 +122,28 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
         return number(e)
     symbol = SYMBOLS.get(kind)
     if symbol is not None:
-        return (symbol, convert(e.a, number), convert(e.b, number))
+        return Binary(symbol, convert(e.a, number), convert(e.b, number))
     match e:
         case tirx.Cast():
-            return _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype)) or ("unknown", str(e))
+            made = _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype))
+            return Unknown(str(e)) if made is None else made
         case tirx.Not():
-            return ("not", convert(e.a, number))
+            return Unary("not", convert(e.a, number))
         case tirx.BitwiseNot():
             # Of a condition it is the other one.
-            return ("not" if str(e.ty.dtype) == "bool" else "~", convert(e.a, number))
+            return Unary("not" if str(e.ty.dtype) == "bool" else "~", convert(e.a, number))
         case tirx.FloatImm():
             return float(e.value)
-        case ir.StringImm():
-            return str(e.value)
         case tirx.Select():
-            return ("select", *(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
+            return Select(*(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
         case ir.Call() if e.op.name == "tt.core_value":
-            return ("core", str(e.args[0].value))
+            return CoreValue(str(e.args[0].value))
         case ir.Call() if e.op.name == "tt.core_item":
-            return ("item", str(e.args[0].value), convert(e.args[1], number))
+            return CoreItem(str(e.args[0].value), convert(e.args[1], number))
         case ir.Call() if str(e.op.name).endswith(".if_then_else"):
-            return ("select", *(convert(part, number) for part in e.args))
+            return Select(*(convert(part, number) for part in e.args))
         case _:
-            return ("unknown", str(e))
+            return Unknown(str(e))
 
 
 def _cast(value: Expression, source: str, target: str) -> Expression | None:
@@ -106,15 +153,15 @@ def _cast(value: Expression, source: str, target: str) -> Expression | None:
     if source == "bool" and target.startswith(("int", "uint")):
         return value
     if target == "bool":
-        return ("!=", value, 0)
+        return Binary("!=", value, 0)
     bits = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}.get(target)
     if bits is None or not source.startswith(("int", "uint")):
         return None
     lowest = (1 << bits) - 1
     if target.startswith("uint"):
-        return ("&", value, lowest)
+        return Binary("&", value, lowest)
     half = 1 << bits - 1
-    return ("-", ("&", ("+", value, half), lowest), half)
+    return Binary("-", Binary("&", Binary("+", value, half), lowest), half)
 
 
 def _least(*values: Any) -> Any:
@@ -132,41 +179,56 @@ def _where(test: Any, chosen: Any, other: Any) -> Any:
     return chosen if test else other
 
 
+def parts_of(e: Expression) -> tuple[Expression, ...]:
+    """The operands of an operation; none of what is no operation of these."""
+    match e:
+        case Binary(_, left, right):
+            return left, right
+        case Unary(_, operand):
+            return (operand,)
+        case Select():
+            return e
+        case int() | float() | Variable() | CoreValue() | CoreItem() | Unknown():
+            return ()
+        case _:
+            assert_never(e)
+
+
 def variables(e: Expression) -> set[Variable]:
     """The variables in an expression."""
     if isinstance(e, Variable):
         return {e}
-    return set[Variable]().union(*map(variables, e[1:])) if isinstance(e, tuple) and e[0] not in _LEAVES else set()
+    return set[Variable]().union(*map(variables, parts_of(e)))
 
 
-_LEAVES = frozenset({"core", "item", "unknown"})
 # Under this the range of all that is listed is known, for those who do not look at each item.
-ANY_ITEM = ("item",)
+ANY_ITEM = CoreItem("", 0)
 
 
 def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
     """The values that an expression takes while each variable and core value is in its range; None where one of
     them has no range."""
-    if isinstance(e, int):
-        return e, e
-    if isinstance(e, Variable):
-        return known.get(e)
-    if not isinstance(e, tuple):
-        return None
-    symbol: str = e[0]
-    if symbol == "core":
-        return known.get(e)
-    if symbol == "item":
-        return known.get(ANY_ITEM)
-    if symbol == "unknown":
-        return None
-    parts: list[Range] = []
-    for part in e[1:]:
-        one = value_range(part, known)
-        if one is None:
+    match e:
+        case int():
+            return e, e
+        case Variable() | CoreValue():
+            return known.get(e)
+        case Binary(symbol, left, right):
+            one = value_range(left, known)
+            other = None if one is None else value_range(right, known)
+            return None if one is None or other is None else _combined(symbol, one, other)
+        case CoreItem():
+            return known.get(ANY_ITEM)
+        case Unary(symbol, operand):
+            one = value_range(operand, known)
+            return None if one is None else range_of(symbol, [one])
+        case Select():
+            parts = [one for part in e if (one := value_range(part, known)) is not None]
+            return range_of("select", parts) if len(parts) == len(e) else None
+        case float() | Unknown():
             return None
-        parts.append(one)
-    return range_of(symbol, parts)
+        case _:
+            assert_never(e)
 
 
 def range_of(symbol: str, parts: list[Range]) -> Range | None:
@@ -321,8 +383,8 @@ def always(e: Expression, known: Mapping[Any, Range]) -> bool:
 
 def _always_by_sides(e: Expression, known: Mapping[Any, Range]) -> bool:
     match e:
-        case (">=" | ">" as symbol, a, b) | ("<=" | "<" as symbol, b, a):
-            found = close_range(("-", a, b), known)
+        case Binary(">=" | ">" as symbol, a, b) | Binary("<=" | "<" as symbol, b, a):
+            found = close_range(Binary("-", a, b), known)
             return found is not None and bool(np.all(found[0] >= (1 if symbol in "<>" else 0)))
         case _:
             return False
@@ -330,11 +392,19 @@ def _always_by_sides(e: Expression, known: Mapping[Any, Range]) -> bool:
 
 def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
     """An expression with what its variables stand for in their place."""
-    if isinstance(e, Variable):
-        return placed(bound[e], bound) if e in bound else e
-    if isinstance(e, tuple) and e[0] not in _LEAVES:
-        return (e[0], *(placed(part, bound) for part in e[1:]))
-    return e
+    match e:
+        case Variable():
+            return placed(bound[e], bound) if e in bound else e
+        case Binary(symbol, left, right):
+            return Binary(symbol, placed(left, bound), placed(right, bound))
+        case Unary(symbol, operand):
+            return Unary(symbol, placed(operand, bound))
+        case Select():
+            return Select(*(placed(part, bound) for part in e))
+        case int() | float() | CoreValue() | CoreItem() | Unknown():
+            return e
+        case _:
+            assert_never(e)
 
 
 def compiled(expressions: Sequence[Expression], parameters: str, names: Mapping[Variable, str]) -> Any | None:
@@ -348,26 +418,28 @@ def compiled(expressions: Sequence[Expression], parameters: str, names: Mapping[
 
 
 def _python(e: Expression, names: Mapping[Variable, str]) -> str | None:
-    if isinstance(e, int):
-        return str(e)
-    if isinstance(e, Variable):
-        return names.get(e)
-    if not isinstance(e, tuple) or e[0] in _LEAVES:
-        return None
-    parts = [_python(part, names) for part in e[1:]]
+    parts = [_python(part, names) for part in parts_of(e)]
     if any(part is None for part in parts):
         return None
-    match str(e[0]):
-        case "not" | "~" as symbol:
+    match e:
+        case int():
+            return str(e)
+        case Variable():
+            return names.get(e)
+        case Unary(symbol):
             return f"({symbol} {parts[0]})"
-        case "select":
+        case Select():
             return f"({parts[1]} if {parts[0]} else {parts[2]})"
-        case "min" | "max" as symbol:
+        case Binary("min" | "max" as symbol):
             return f"{symbol}({parts[0]}, {parts[1]})"
-        case "truncdiv" | "truncmod" as symbol:
+        case Binary("truncdiv" | "truncmod" as symbol):
             return f"{'quotient' if symbol == 'truncdiv' else 'rest'}({parts[0]}, {parts[1]})"
-        case symbol:
+        case Binary(symbol):
             return f"({parts[0]} {symbol} {parts[1]})"
+        case float() | CoreValue() | CoreItem() | Unknown():
+            return None
+        case _:
+            assert_never(e)
 
 
 def affine(e: Expression) -> dict[Variable | None, int] | None:
@@ -376,15 +448,15 @@ def affine(e: Expression) -> dict[Variable | None, int] | None:
         return {None: e}
     if isinstance(e, Variable):
         return {e: 1}
-    if not isinstance(e, tuple) or e[0] not in ("+", "-", "*"):
+    if not isinstance(e, Binary) or e.symbol not in ("+", "-", "*"):
         return None
-    left, right = affine(e[1]), affine(e[2])
+    left, right = affine(e.left), affine(e.right)
     if left is None or right is None:
         return None
-    if e[0] == "*":
+    if e.symbol == "*":
         scale, terms = (left, right) if left.keys() <= {None} else (right, left)
         return {one: factor * scale.get(None, 0) for one, factor in terms.items()} if scale.keys() <= {None} else None
-    sign = 1 if e[0] == "+" else -1
+    sign = 1 if e.symbol == "+" else -1
     return {one: left.get(one, 0) + sign * right.get(one, 0) for one in left.keys() | right.keys()}
 
 
@@ -392,24 +464,25 @@ def canonical(e: Expression) -> Expression:
     """A sum in one of the ways to write it: functions simplify what they have in common apart."""
     terms = {part: factor for part, factor in _terms(e).items() if factor}
     made: Expression = terms.pop(1, 0)
-    for part in sorted(terms, key=str):
-        one = part if terms[part] == 1 else ("*", part, terms[part])
-        made = one if made == 0 else ("+", made, one)
+    for part in sorted(terms, key=lambda one: (isinstance(one, Variable), str(one))):
+        one = part if terms[part] == 1 else Binary("*", part, terms[part])
+        made = one if made == 0 else Binary("+", made, one)
     return made
 
 
 def _terms(e: Expression) -> dict[Expression, int]:
     """The factor of each part of a sum, that of 1 for its constant."""
-    if isinstance(e, int):
-        return {1: e}
-    if isinstance(e, tuple) and e[0] in ("+", "-"):
-        left, right = _terms(e[1]), _terms(e[2])
-        sign = 1 if e[0] == "+" else -1
-        return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
-    if isinstance(e, tuple) and e[0] == "*" and any(isinstance(part, int) for part in e[1:]):
-        scale, rest = (e[1], e[2]) if isinstance(e[1], int) else (e[2], e[1])
-        return {part: factor * scale for part, factor in _terms(rest).items()}
-    return {e: 1}
+    match e:
+        case int():
+            return {1: e}
+        case Binary("+" | "-" as symbol):
+            left, right = _terms(e.left), _terms(e.right)
+            sign = 1 if symbol == "+" else -1
+            return {part: left.get(part, 0) + sign * right.get(part, 0) for part in {**left, **right}}
+        case Binary("*", int(scale), rest) | Binary("*", rest, int(scale)):
+            return {part: factor * scale for part, factor in _terms(rest).items()}
+        case _:
+            return {e: 1}
 
 
 def close_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
@@ -434,13 +507,12 @@ _MOST_SIDES = 16
 def _sides(e: Expression) -> list[Expression]:
     """Sums without minima, maxima and choices, of which an expression is one or the other; itself where they are too
     many, or where it is no sum."""
-    if not isinstance(e, tuple):
-        return [e]
+    made: list[Expression]
     match e:
-        case ("min" | "max", a, b) | ("select", _, a, b):
+        case Binary("min" | "max", a, b) | Select(_, a, b):
             made = [*_sides(a), *_sides(b)]
-        case ("+" | "-" | "*" as symbol, a, b):
-            made = [(symbol, one, other) for one in _sides(a) for other in _sides(b)]
+        case Binary("+" | "-" | "*" as symbol, a, b):
+            made = [Binary(symbol, one, other) for one in _sides(a) for other in _sides(b)]
         case _:
             return [e]
     return made if len(made) <= _MOST_SIDES else [e]
@@ -449,18 +521,18 @@ def _sides(e: Expression) -> list[Expression]:
 def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> dict[Any, Range]:
     """The ranges where a condition holds, or where it does not."""
     made = dict(known)
-    if not isinstance(test, tuple):
+    if isinstance(test, Unary) and test.symbol == "not":
+        return narrowed(test.operand, known, holds=not holds)
+    if not isinstance(test, Binary):
         return made
-    symbol: str = test[0]
-    if symbol == "not":
-        return narrowed(test[1], known, holds=not holds)
+    symbol: str = test.symbol
     if (symbol == "and" and holds) or (symbol == "or" and not holds):
-        return narrowed(test[2], narrowed(test[1], known, holds=holds), holds=holds)
+        return narrowed(test.right, narrowed(test.left, known, holds=holds), holds=holds)
     if symbol not in COMPARISONS:
         return made
     if not holds:
         symbol = _OPPOSITE[symbol]
-    for one, other, sense in ((test[1], test[2], symbol), (test[2], test[1], _MIRRORED[symbol])):
+    for one, other, sense in ((test.left, test.right, symbol), (test.right, test.left, _MIRRORED[symbol])):
         limit = value_range(other, known)
         if not isinstance(one, Variable) or one not in made or limit is None:
             continue
@@ -483,8 +555,7 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
                 continue
         made[one] = (low, high)
     # What depends on sizes is a number for each core: it counts like a variable that has its value already.
-    left, right = (_named(part, made) for part in (test[1], test[2]))
-    difference = affine(("-", left, right))
+    difference = affine(Binary("-", _named(test.left, made), _named(test.right, made)))
     if difference is not None and symbol in _BOUNDS:
         for sign, limit in _BOUNDS[symbol]:
             _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
@@ -493,11 +564,13 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
 
 def _named(e: Expression, known: dict[Any, Range]) -> Expression:
     """The expression with a variable for each part that is no sum and has exactly one value."""
-    if not isinstance(e, tuple):
-        return e
-    if e[0] in ("+", "-", "*"):
-        return e[0], _named(e[1], known), _named(e[2], known)
-    found = value_range(e, known)
+    match e:
+        case Binary("+" | "-" | "*" as symbol, left, right):
+            return Binary(symbol, _named(left, known), _named(right, known))
+        case int() | float() | Variable():
+            return e
+        case _:
+            found = value_range(e, known)
     if found is None or found[0] is not found[1]:
         return e
     name = Variable(-1 - len(known), show(e))
@@ -538,13 +611,20 @@ _LOOSEST = {"or": 1, "and": 2, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6} | dict.f
 
 def show(e: Expression, outer: int = 0) -> str:
     """The text of an expression for a message."""
-    if not isinstance(e, tuple):
-        return str(e)
-    symbol, *parts = e
-    if symbol in _LEAVES:
-        return str(parts[0])
-    if symbol in _LOOSEST:
-        strength = _LOOSEST[symbol]
-        text = f"{show(parts[0], strength)} {symbol} {show(parts[1], strength + 1)}"
-        return f"({text})" if strength < outer else text
-    return f"{symbol}({', '.join(show(part) for part in parts)})"
+    match e:
+        case int() | float() | Variable():
+            return str(e)
+        case CoreValue(name) | CoreItem(name):
+            return name
+        case Unknown(text):
+            return text
+        case Binary(symbol, left, right) if symbol in _LOOSEST:
+            strength = _LOOSEST[symbol]
+            text = f"{show(left, strength)} {symbol} {show(right, strength + 1)}"
+            return f"({text})" if strength < outer else text
+        case Binary(symbol) | Unary(symbol):
+            return f"{symbol}({', '.join(map(show, parts_of(e)))})"
+        case Select():
+            return f"select({', '.join(map(show, e))})"
+        case _:
+            assert_never(e)

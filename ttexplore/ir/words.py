@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import tvm
 from tvm import ir, tirx
@@ -23,10 +23,17 @@ from ttexplore.ir.bounds import BLOCK_RANGES, MAX_SIZE
 from ttexplore.ir.index import (
     COMPARISONS,
     SHIFTS,
+    Binary,
+    CoreItem,
+    CoreValue,
     Expression,
     Range,
+    Select,
+    Unary,
+    Unknown,
     Variable,
     convert,
+    parts_of,
     range_of,
     show,
     truncated_quotient,
@@ -180,17 +187,21 @@ class Words:
         return _truth(self.word(expression))
 
     def _word(self, e: Expression, whole: Any) -> Word:
-        if isinstance(e, int):
-            return _constant(e)
-        if isinstance(e, Variable):
-            if e not in self.types:
+        match e:
+            case int():
+                return _constant(e)
+            case Variable() if e in self.types:
+                low, high = self.known[e]
+                return Word("variable", self.types[e], (e,), low, high)
+            case Binary(symbol) | Unary(symbol):
+                pass
+            case Select():
+                symbol = "select"
+            case Variable() | float() | CoreValue() | CoreItem() | Unknown():
                 raise _no_text(whole)
-            low, high = self.known[e]
-            return Word("variable", self.types[e], (e,), low, high)
-        if not isinstance(e, tuple) or e[0] in ("unknown", "core", "item"):
-            raise _no_text(whole)
-        symbol = str(e[0])
-        parts = [self._word(part, whole) for part in e[1:]]
+            case _:
+                assert_never(e)
+        parts = [self._word(part, whole) for part in parts_of(e)]
         found = range_of(symbol, [(part.low, part.high) for part in parts])
         if found is None:
             raise _without_value(symbol, e, parts, whole)
@@ -208,7 +219,7 @@ def _no_text(expression: Any) -> Unsupported:
 def _without_value(symbol: str, e: Expression, parts: list[Word], whole: Any) -> Unsupported:
     if symbol in SHIFTS:
         return no_shift(show(e), parts[1].low, parts[1].high, span_of(whole))
-    return no_divisor(show(e), show(e[2]), span_of(whole))
+    return no_divisor(show(e), show(parts_of(e)[1]), span_of(whole))
 
 
 def no_shift(text: str, low: int, high: int, span: Span | None) -> Unsupported:

@@ -14,8 +14,10 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import (
+    Binary,
     Expression,
     Range,
+    Unary,
     Variable,
     affine,
     canonical,
@@ -173,7 +175,9 @@ def _add_totals(
             case Branch():
                 _add_totals(statement.then, name, loops, [*tests, statement.condition], bound, totals)
                 if statement.otherwise:
-                    _add_totals(statement.otherwise, name, loops, [*tests, ("not", statement.condition)], bound, totals)
+                    _add_totals(
+                        statement.otherwise, name, loops, [*tests, Unary("not", statement.condition)], bound, totals
+                    )
             case Bind():
                 bound[statement.variable] = statement.value
             case Call() | Loop():
@@ -184,7 +188,11 @@ def _times(
     loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]
 ) -> tuple[tuple[Factor, ...], Fraction]:
     """How often a statement runs that stands in these loops, under these conditions."""
-    constant = {loop.variable: loop for loop in loops if loop.turns is not None and isinstance(loop.low, int)}
+    constant = {
+        loop.variable: range(loop.low, loop.low + loop.turns)
+        for loop in loops
+        if loop.turns is not None and isinstance(loop.low, int)
+    }
     open_tests: list[Factor] = []
     decidable: list[Expression] = []
     for test in tests:
@@ -206,9 +214,9 @@ def _times(
     return tuple(sorted([*factors, *open_tests], key=str)), number
 
 
-def _share(tests: list[Expression], loops: list[tuple[Variable, Loop]]) -> Fraction:
+def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Fraction:
     """The part of the turns of some loops in which all tests hold."""
-    axes = np.meshgrid(*[np.arange(loop.low, loop.low + (loop.turns or 0)) for _, loop in loops], indexing="ij")
+    axes = np.meshgrid(*[np.array(turns) for _, turns in loops], indexing="ij")
     known: dict[Any, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
     holds = np.ones(axes[0].shape if axes else (), bool)
     for test in tests:
@@ -709,13 +717,13 @@ class _Protocol(Walk):
         """A part of the memory of a buffer of rows: the pages that it lies in, from the first to the last."""
         assert call.op is not None
         page_bytes, size = end.buffer.page_bytes, call.values["count_bytes"]
-        start = ("+", ("*", slot, page_bytes), call.values["slot_offset_bytes"])
-        offsets: list[Expression] = [0, ("-", size, 1)]
+        start = Binary("+", Binary("*", slot, page_bytes), call.values["slot_offset_bytes"])
+        offsets: list[Expression] = [0, Binary("-", size, 1)]
         if isinstance(size, int):
             offsets = [*range(0, size, page_bytes), size - 1]
         before = end.written
         for offset in offsets:
-            self.touch(call, end, ("//", ("+", start, offset), page_bytes), 1, reads=reads)
+            self.touch(call, end, Binary("//", Binary("+", start, offset), page_bytes), 1, reads=reads)
         if not isinstance(size, int):
             # It can be less.
             end.written = before

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Range, Variable, decided, value_range
+from ttexplore.ir.index import CoreItem, CoreValue, Range, Variable, decided, value_range
 from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
 
@@ -73,7 +73,7 @@ class _Events:
         self.shared, self.core, self.shortened, self.limit = shared, core, shortened, limit
         self.known: dict[Any, Range] = {}
         for name, value in (core.values if core is not None else {}).items():
-            self.known["core", name] = (value, value)
+            self.known[CoreValue(name)] = (value, value)
 
     def of(self, skeleton: Skeleton) -> list[Call]:
         return self.body(skeleton.body)
@@ -98,8 +98,8 @@ class _Events:
 
     def bind(self, bind: Bind) -> None:
         value = bind.value
-        if isinstance(value, tuple) and value[0] == "item" and self.core is not None:
-            at = value_range(value[2], self.known)
+        if isinstance(value, CoreItem) and self.core is not None:
+            at = value_range(value.position, self.known)
             if at is not None and int(at[0]) < len(self.core.listed):
                 listed = self.core.listed[int(at[0])]
                 self.known[bind.variable] = (listed, listed)

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import (
+    CoreItem,
+    CoreValue,
     Expression,
     Range,
     Variable,
@@ -238,7 +240,7 @@ class _Walk:
         names = {name for core in partition.cores for name in core.values}
         for name in names:
             values = np.array([core.values.get(name, 0) for core in partition.cores])
-            self.known["core", name] = (values, values)
+            self.known[CoreValue(name)] = (values, values)
 
     def run(self, skeleton: Skeleton) -> None:
         """Take every transfer of a kernel. Raises VerifyError for a page that has no bound."""
@@ -284,7 +286,7 @@ class _Walk:
 
     def bind(self, bind: Bind) -> None:
         match bind.value:
-            case ("item", _, position):
+            case CoreItem(_, position):
                 at = value_range(position, self.known)
                 if at is None:
                     return

@@ -16,6 +16,9 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.index import (
     ANY_ITEM,
+    Binary,
+    CoreItem,
+    CoreValue,
     Expression,
     Range,
     Variable,
@@ -178,8 +181,8 @@ class Reader:
             elif kind is tirx.Bind:
                 bind = Bind(statement, self.variable(statement.var), self.expression(statement.value))
                 self.bound[bind.variable] = bind.value
-                if isinstance(bind.value, tuple) and bind.value[0] == "core" and bind.value[1] in self.sizes:
-                    self.fixed[bind.variable] = self.sizes[str(bind.value[1])]
+                if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
+                    self.fixed[bind.variable] = self.sizes[bind.value.name]
                 made.append(bind)
         return made, names, tested
 
@@ -310,7 +313,7 @@ def core_values(body: list[Statement]) -> list[str]:
     found: list[str] = []
     for statement in body:
         match statement:
-            case Bind(value=("core", str(name))) | Bind(value=("item", str(name), _)):
+            case Bind(value=CoreValue(name) | CoreItem(name)):
                 found.append(name)
             case Loop():
                 found += core_values(statement.body)
@@ -326,7 +329,7 @@ def core_ranges(plan: Plan) -> dict[Any, Range]:
     cores = plan.partition.cores if plan.partition is not None else ()
     names = dict.fromkeys(name for core in cores for name in core.values)
     values = {name: [core.values.get(name, 0) for core in cores] for name in names}
-    found: dict[Any, Range] = {("core", name): (min(all_), max(all_)) for name, all_ in values.items()}
+    found: dict[Any, Range] = {CoreValue(name): (min(all_), max(all_)) for name, all_ in values.items()}
     if listed := [item for core in cores for item in core.listed]:
         found[ANY_ITEM] = (min(listed), max(listed))
     return found
@@ -335,4 +338,4 @@ def core_ranges(plan: Plan) -> dict[Any, Range]:
 def may_be_empty(loop: Loop, known: Mapping[Any, Range], bound: Mapping[Variable, Expression]) -> bool:
     """Whether a loop may make no turn, as far as ranges and what names stand for tell."""
     lengths = (loop.extent, placed(loop.extent, bound))
-    return not any(always((">=", one, 1), known) for one in lengths)
+    return not any(always(Binary(">=", one, 1), known) for one in lengths)
