@@ -29,14 +29,15 @@ ALLOWED: dict[str, set[str]] = {
     "inputs": {"errors", "given"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "target", "plan", "options"},
-    "widget": {"record", "errors", "target", "inputs", "views"},
+    "request": {"errors", "given", "inputs", "backends"},
+    "widget": {"record", "errors", "target", "given", "inputs", "backends", "views"},
     "archive": {"record", "errors", "target", "plan", "given", "files"},
     "results": {"record", "errors", "given", "files", "backends", "views"},
     "freezing": {"errors", "given", "files"},
     "watching": {"widget"},
     "explored": {
         "record", "errors", "target", "pass_names", "plan", "given", "ops", "inputs", "backends", "views", "files",
-        "archive", "results", "widget", "watching",
+        "archive", "request", "results", "widget", "watching",
     },
     "saved": {
         "record", "errors", "target", "plan", "given", "inputs", "backends", "views", "archive", "results", "explored",
@@ -56,17 +57,19 @@ ALLOWED: dict[str, set[str]] = {
     "verification_kernel": {"language"},
     "verification": {"errors", "backends", "exploration"},
     "cli": {
-        "record", "diagnostics", "errors", "glossary", "target", "options", "inputs", "backends", "explored", "saved",
-        "exploration", "doctor", "verification", "freezing",
+        "record", "diagnostics", "errors", "glossary", "target", "given", "options", "inputs", "backends", "explored",
+        "saved", "exploration", "doctor", "verification", "freezing",
     },
-    "ipython": {"record", "errors", "target", "options", "language", "pasting", "results", "exploration", "cli"},
+    "ipython": {
+        "record", "errors", "target", "options", "language", "pasting", "backends", "results", "exploration", "cli",
+    },
 }  # fmt: skip
 
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
     "record", "diagnostics", "errors", "given", "layout_request", "options", "target", "pass_names", "plan", "ops",
-    "inputs", "views", "backends", "files", "archive", "results", "explored", "saved", "widget", "watching",
+    "inputs", "views", "backends", "files", "archive", "request", "results", "explored", "saved", "widget", "watching",
 }  # fmt: skip
 
 

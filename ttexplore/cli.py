@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, DEVICE_NAMES, DEVICES, taker
 from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
+from ttexplore.given import named
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
 from ttexplore.record import to_json
 
@@ -292,11 +294,11 @@ def _show_parser() -> argparse.ArgumentParser:
 
 def _run_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("run", "Run a kernel, on random inputs or others, and compare with the reference.")
+    parser.add_argument("--backend", default=DEFAULT_BACKEND, help=f"{', '.join(BACKENDS)} (default: %(default)s)")
+    parser.add_argument("--device", help=f"of {taker('device')}: {DEVICE_NAMES} (default: {DEVICES[0]})")
     parser.add_argument(
-        "--backend", default="emulator", help="reference, interpreter, emulator (the default) or ttnn (the real SDK)"
+        "--environment", metavar="FOLDER", help=f"of {taker('environment')}: the folder that setup device made"
     )
-    parser.add_argument("--device", help="of ttnn: wolfpine (the default) or ttsim, simulated chips, or card")
-    parser.add_argument("--environment", metavar="FOLDER", help="of ttnn: the folder that setup device made")
     _add_inputs(parser)
     return parser
 
@@ -428,11 +430,11 @@ def _show(arguments: argparse.Namespace) -> Answer:
 
 
 def _run_kernel(arguments: argparse.Namespace) -> Answer:
+    backend = BACKENDS[named("backend", arguments.backend, BACKENDS)]
     exploration = _explored(arguments)
-    on_device = arguments.backend == "ttnn"
     run = exploration.run(
-        arguments.inputs, arguments.backend, arguments.seed, device=arguments.device, environment=arguments.environment,
-        progress=_tell if on_device else None,
+        arguments.inputs, backend.name, arguments.seed, device=arguments.device, environment=arguments.environment,
+        progress=_tell if "progress" in backend.takes else None,
     )  # fmt: skip
     data = {
         **_identity(exploration),

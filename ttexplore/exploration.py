@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution
 from ttexplore.backends.compare import compare
+from ttexplore.backends.registry import BACKENDS, BackendEntry
 from ttexplore.emit import emit
 from ttexplore.errors import Cancelled, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
@@ -259,8 +260,11 @@ class Exploration(Explored):
         arrays = self._inputs(None, 0)
         return Kept(arrays, self._reference(arrays))
 
-    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
-        result = self._run(self._steps[0].before if name == "reference" else self._final(), arrays, cancel)
+    def _interpreted(
+        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+    ) -> Execution:  # fmt: skip
+        program = self._steps[0].before if backend is BACKENDS["reference"] else self._final()
+        result = self._run(program, arrays, cancel)
         return Execution(result.outputs, result.seconds, None, "")
 
     def check(

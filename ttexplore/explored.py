@@ -21,18 +21,18 @@ from ttexplore.archive import Archive, Kept, write_archive
 from ttexplore.backends.base import Deadlock, Execution, KernelFault, Wait
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.compare import Comparison, Side
-from ttexplore.backends.emulator import Emulator
+from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
-from ttexplore.backends.ttnn import Ttnn
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
 from ttexplore.files import write_file, write_files
-from ttexplore.given import dictionary, named, path, plain, seconds, whole, wholes, wrong
+from ttexplore.given import named, plain, whole, wholes, wrong
 from ttexplore.given import text as text_of
 from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.pass_names import pass_name
 from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace, lines_of
+from ttexplore.request import RunRequest
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-BACKENDS = ("reference", "interpreter", "emulator", "ttnn")
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
 _NO_REFERENCE = "there is no reference for these inputs: the outputs are compared with nothing"
 
@@ -208,8 +207,10 @@ class Explored(ABC):
         """The outputs of the traced kernel for these inputs; None where they cannot be known."""
 
     @abstractmethod
-    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
-        """A run on the backend `name` that executes the kernel or its IR."""
+    def _interpreted(
+        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+    ) -> Execution:  # fmt: skip
+        """A run on a backend that executes the kernel or its IR."""
 
     @abstractmethod
     def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Explored:
@@ -315,10 +316,10 @@ class Explored(ABC):
         """
         state: dict[str, Any] = {}
         recorded = None
-        if run and self.error is None and Emulator().missing() is None:
-            done = self.run(backend="emulator")
+        if run and self.error is None and recorder().missing() is None:
+            done = self.run(backend=recorder().name)
             state["recorded_run"] = done._repr_html_()
-            assert done.execution is not None, "the emulator gives one"
+            assert done.execution is not None, "what records gives one"
             recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
         return write_file(path, report_html(self.data, self._repr_html_(), state, recorded))
 
@@ -348,8 +349,8 @@ class Explored(ABC):
 
     @memory_for("running the program")
     def run(
-        self, inputs: Inputs = None, backend: str = "emulator", seed: int = 0, *,
-        arithmetic: Literal["exact", "fast"] = "exact", device: str | None = None,
+        self, inputs: Inputs = None, backend: str = DEFAULT_BACKEND, seed: int = 0, *,
+        arithmetic: Arithmetic = "exact", device: str | None = None,
         environment: str | Path | None = None, time_limit_seconds: float | None = None,
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
@@ -380,56 +381,56 @@ class Explored(ABC):
         that faults (Deadlock where its kernels wait for each other), Cancelled, VerifyError for a protocol fault in the
         interpreter.
         """
-        named("backend", backend, BACKENDS)
-        named("arithmetic", arithmetic, ("exact", "fast"))
-        time_limit_seconds = seconds("time_limit_seconds", time_limit_seconds)
-        device = None if device is None else text_of("device", device, "wolfpine, ttsim or card")
-        environment = None if environment is None else path("environment", environment)
-        if progress is not None and not callable(progress):
-            raise wrong("progress", progress, "a function that takes a text")
-        _check_cancel(cancel)
-        if code is not None:
-            code = dictionary("code", code, "kernels", '{"compute": text}')
-        if code and backend not in ("emulator", "ttnn"):
-            raise UsageError(f"the backend {backend} does not run texts of C++", hint="choose backend='emulator'")
-        if backend != "ttnn" and not (device is None and environment is None and progress is None):
-            raise UsageError(f"the backend {backend} has no device", hint="choose backend='ttnn'")
-        sized = self._sized(inputs, sizes)
-        if sized is not self:
-            return sized.run(
-                inputs, backend, seed, arithmetic=arithmetic, device=device, environment=environment,
-                time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel, code=code,
-            )  # fmt: skip
-        arrays = self._inputs(inputs, seed)
-        listings = self._kernel_listings(code or {})
-        on_device = Ttnn(device or "wolfpine", environment)
-        emulator = Emulator(arithmetic=arithmetic)
-        execute = self._backend(backend, emulator, on_device, listings, time_limit_seconds, progress, cancel)
-        try:
-            execution = execute(arrays)
-        except Deadlock as deadlock:
-            raise self._explained(deadlock, listings, arrays, cancel) from None
-        except KernelFault as fault:
-            raise fault.at(kernel_line(fault, listings)) from None
+        request = RunRequest.checked(
+            backend, inputs, seed, arithmetic=arithmetic, device=device, environment=environment,
+            time_limit_seconds=time_limit_seconds, progress=progress, cancel=cancel, sizes=sizes, code=code,
+        )  # fmt: skip
+        return self._sized(request.inputs, request.sizes)._ran(request)
+
+    def _ran(self, request: RunRequest) -> Run:
+        """The run, in the sizes of this exploration."""
+        cancel, backend = request.cancel, request.backend
+        arrays = self._inputs(request.inputs, request.seed)
+        listings = self._kernel_listings(request.code)
+        execution = self._execution(request, listings, arrays)
         reference = self._reference(arrays, cancel)
         precisions = self.plan.precisions
         sides: list[Side] = []
         if reference is not None:
-            name = f"{backend} against reference"
-            sides.append(Side.of(name, execution.outputs, reference, precisions))
-        if backend == "ttnn" and emulator.missing() is None:
-            emulated = emulator.run(self._emitted(listings), arrays, cancel=cancel).outputs
-            sides.append(Side.of("ttnn against emulator", execution.outputs, emulated))
+            sides.append(Side.of(f"{backend.name} against reference", execution.outputs, reference, precisions))
+        other = BACKENDS[backend.compared_with] if backend.compared_with else None
+        if other is not None and other.make is not None and other.missing() is None:
+            second = other.make(request.settings).run(
+                self._emitted(listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=cancel
+            )
+            sides.append(Side.of(f"{backend.name} against {other.name}", execution.outputs, second.outputs))
             if reference is not None:
-                sides.append(Side.of("emulator against reference", emulated, reference, precisions))
+                sides.append(Side.of(f"{other.name} against reference", second.outputs, reference, precisions))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
         own = self._tensors(("output", "inout"))
         outputs = tuple(o.astype(own_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
         return Run(
-            backend, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
+            backend.name, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,
             tuple(sides), reference is not None,
         )  # fmt: skip
+
+    def _execution(
+        self, request: RunRequest, listings: Mapping[str, Listing], arrays: tuple[Array, ...]
+    ) -> Execution:  # fmt: skip
+        """What the backend makes of the program. Faults and deadlocks have their kernel lines."""
+        if self.error is not None:
+            raise self.error
+        if request.runner is None:
+            return self._interpreted(request.backend, arrays, request.cancel)
+        try:
+            return request.runner.run(
+                self._emitted(listings), arrays, time_limit_seconds=request.time_limit_seconds, cancel=request.cancel
+            )
+        except Deadlock as deadlock:
+            raise self._explained(deadlock, listings, arrays, request.cancel) from None
+        except KernelFault as fault:
+            raise fault.at(kernel_line(fault, listings)) from None
 
     def _explained(
         self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...],
@@ -476,14 +477,20 @@ class Explored(ABC):
         Raises UsageError for a core that does no work, and what :meth:`run` raises, but for a deadlock.
         """
         core = None if core is None else cast("tuple[int, int]", wholes("core", core, 2, least=0))
-        sized = self._sized(inputs, sizes)
-        if sized is not self:
-            return sized.timeline(core, inputs=inputs, seed=seed, code=code, cancel=cancel)
+        request = RunRequest.checked(recorder().name, inputs, seed, cancel=cancel, sizes=sizes, code=code)
+        return self._sized(request.inputs, request.sizes)._timeline(request, core)
+
+    def _timeline(self, request: RunRequest, core: tuple[int, int] | None) -> Timeline:
+        """The record of the run, in the sizes of this exploration."""
         if self.error is not None:
             raise self.error
-        plan, listings = self.plan, self._kernel_listings(code or {})
+        assert request.runner is not None, "what records runs texts"
+        plan, listings = self.plan, self._kernel_listings(request.code)
         try:
-            execution = Emulator().run(self._emitted(listings), self._inputs(inputs, seed), cancel=cancel)
+            execution = request.runner.run(
+                self._emitted(listings), self._inputs(request.inputs, request.seed),
+                time_limit_seconds=request.time_limit_seconds, cancel=request.cancel,
+            )  # fmt: skip
         except Deadlock as deadlock:
             if deadlock.events is None:
                 raise
@@ -504,23 +511,6 @@ class Explored(ABC):
         cores = self.plan.partition.cores if self.plan.partition else ()
         chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
         return timeline(execution.events, self.plan, chosen, listings)
-
-    def _backend(
-        self, name: str, emulator: Emulator, on_device: Ttnn, listings: Mapping[str, Listing],
-        time_limit_seconds: float | None,
-        progress: Callable[[str], None] | None, cancel: threading.Event | None,
-    ) -> Callable[[tuple[Array, ...]], Execution]:  # fmt: skip
-        if self.error is not None:
-            raise self.error
-        if name == "emulator":
-            limit = 60.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: emulator.run(self._emitted(listings), arrays, time_limit_seconds=limit, cancel=cancel)
-        if name == "ttnn":
-            limit = 300.0 if time_limit_seconds is None else time_limit_seconds
-            return lambda arrays: on_device.run(
-                self._emitted(listings), arrays, time_limit_seconds=limit, progress=progress, cancel=cancel
-            )
-        return lambda arrays: self._interpreted(name, arrays, cancel)
 
     # Showing
 
@@ -544,18 +534,25 @@ class Explored(ABC):
         return explorer_data(self.trace, self.plan, self.target, self.option_forms)
 
     @property
-    def backends(self) -> list[dict[str, str]]:
-        """The backends by name and what is missing to run on them, empty for nothing; what runs at once comes first."""
-        missing = {"emulator": Emulator().missing(), "ttnn": Ttnn("wolfpine").missing()}
-        return [{"name": name, "missing": missing.get(name) or ""} for name in reversed(BACKENDS[:3])] + [
-            {"name": "ttnn", "missing": missing["ttnn"] or ""}
+    def backends(self) -> list[dict[str, Any]]:
+        """The backends by name, what is missing to run on them, empty for nothing, and whether they have a choice of
+        arithmetic; what runs at once comes first."""
+        # What every installation has comes first, the fastest before the others.
+        shown = sorted(reversed(BACKENDS.values()), key=lambda one: not one.required)
+        return [
+            {"name": one.name, "missing": self._backend_missing(one), "arithmetic": "arithmetic" in one.takes}
+            for one in shown
         ]
+
+    def _backend_missing(self, backend: BackendEntry) -> str:
+        """Why this exploration cannot run on a backend, empty where it can."""
+        return backend.missing() or ""
 
     @property
     def missing(self) -> dict[str, str]:
         """Why the explorer cannot ``record``, ``check`` or ``fork``, for those that it cannot."""
-        emulator = Emulator().missing()
-        return {"record": emulator} if emulator else {}
+        missing = recorder().missing()
+        return {"record": missing} if missing else {}
 
     def widget(self) -> ExplorerWidget:
         """The interactive explorer; in a notebook, showing the exploration is enough."""
@@ -573,11 +570,6 @@ class Explored(ABC):
         still = still_html(self._repr_html_())
         publish_display_data({**self.widget().view(), "text/html": PLACE, "text/plain": repr(self)})
         publish_display_data({"text/html": still})
-
-
-def _check_cancel(cancel: object) -> None:
-    if cancel is not None and not isinstance(cancel, threading.Event):
-        raise wrong("cancel", cancel, "a threading.Event")
 
 
 _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None, _NO_REFERENCE)

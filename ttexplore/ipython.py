@@ -15,6 +15,7 @@ from typing import Any
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
+from ttexplore.backends.registry import DEFAULT_BACKEND
 from ttexplore.cli import add_exploration_options, chosen_target, make_parser, parse_kernel_arguments, parse_words
 from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
@@ -162,7 +163,7 @@ def _words(line: str) -> argparse.Namespace:
     add_exploration_options(parser)
     parser.add_argument("-o", "--output", metavar="NAME", default="ex", help="bind this name (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="execute every step")
-    parser.add_argument("--run", action="store_true", help="run on the emulator")
+    parser.add_argument("--run", action="store_true", help=f"run on the {DEFAULT_BACKEND}")
     try:
         words = shlex.split(line)
     except ValueError as error:

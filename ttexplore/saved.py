@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ttexplore.archive import MALFORMED, Archive, Kept, malformed, read_archive, tensors
 from ttexplore.backends.base import Execution, storage_dtype
+from ttexplore.backends.registry import BackendEntry
 from ttexplore.errors import TTExploreError, UsageError, from_record
 from ttexplore.explored import BaseStep, Explored, Steps
 from ttexplore.given import dictionary
@@ -178,16 +179,14 @@ class SavedExploration(Explored):
         layouts = tensors(self.plan, ("output", "inout"))
         return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
 
-    def _interpreted(self, name: str, arrays: tuple[Array, ...], cancel: threading.Event | None) -> Execution:
+    def _interpreted(
+        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+    ) -> Execution:  # fmt: skip
         del arrays, cancel
-        raise _needs_kernel(f"the backend {name}")
+        raise _needs_kernel(f"the backend {backend.name}")
 
-    @property
-    def backends(self) -> list[dict[str, str]]:
-        return [
-            {**one, "missing": _NEEDS_KERNEL} if one["name"] in ("reference", "interpreter") else one
-            for one in super().backends
-        ]
+    def _backend_missing(self, backend: BackendEntry) -> str:
+        return _NEEDS_KERNEL if backend.needs_kernel else super()._backend_missing(backend)
 
     @property
     def missing(self) -> dict[str, str]:

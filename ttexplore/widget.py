@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
+from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
 from ttexplore.record import ErrorRecord, lines_of
 from ttexplore.target import TARGETS
@@ -166,12 +168,12 @@ def _inputs(question: dict[str, Any]) -> Inputs:
 def _run(
     exploration: Explored, question: dict[str, Any], progress: Callable[[str], None], cancel: threading.Event
 ) -> Answer:
-    backend = str(question["backend"])
+    backend = named("backend", str(question["backend"]), BACKENDS)
     progress(f"running on {backend} ...")
     run = exploration.run(
         _inputs(question), backend, question["seed"], code=question.get("code") or None,
-        arithmetic="fast" if question.get("arithmetic") == "fast" else "exact",
-        progress=progress if backend == "ttnn" else None, cancel=cancel,
+        arithmetic=question.get("arithmetic") or ARITHMETICS[0],
+        progress=progress if "progress" in BACKENDS[backend].takes else None, cancel=cancel,
     )  # fmt: skip
     return {"html": run.card(), "passed": bool(run.passed)}, []
 

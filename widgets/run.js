@@ -39,7 +39,7 @@ export function runView(store, kernel) {
     const edited = edits(store);
     if (edited) reasons.push(`Run takes the edited ${edited} (tab Code).`);
     put(why, busy ? store.state.progress || "" : reasons.map((reason) => reason && h("div", reason)));
-    sums.hidden = chosen?.name !== "emulator";
+    sums.hidden = !chosen?.arithmetic;
   }
 
   store.on(["progress"], () => {

@@ -22,7 +22,7 @@ import pytest
 import ttexplore.backends.emulator.compiler as compiler
 from tests.backends.programs import Tensor, tile_program, with_text
 from ttexplore.backends import cache, process
-from ttexplore.backends.base import Backend, KernelFault, Program
+from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.emulator import Emulator, backend
 from ttexplore.backends.emulator.job import kernel_sources, write_job
 from ttexplore.errors import BackendError, Cancelled
@@ -422,10 +422,9 @@ def test_inputs_are_rounded_to_the_storage_dtype() -> None:
     np.testing.assert_array_equal(out, a.astype(ml_dtypes.bfloat16))
 
 
-def test_the_emulator_is_a_backend_and_can_be_timed() -> None:
-    emulator: Backend = Emulator()
-    assert emulator.name == "emulator"
+def test_the_emulator_can_be_timed() -> None:
+    emulator = Emulator()
     assert emulator.missing() is None
-    times = Emulator().measure(COPY, ONES, repeats=3)
+    times = emulator.measure(COPY, ONES, repeats=3)
     assert len(times) == 3
     assert all(seconds > 0 for seconds in times)

@@ -17,9 +17,9 @@ from ttexplore.views.explorer import packed
 ADDRESS = "http://localhost/"
 WIDE, NARROW = 1400, 620
 BACKENDS = [
-    {"name": "reference", "missing": ""},
-    {"name": "emulator", "missing": ""},
-    {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device"},
+    {"name": "reference", "missing": "", "arithmetic": False},
+    {"name": "emulator", "missing": "", "arithmetic": True},
+    {"name": "ttnn", "missing": "needs the SDK: ttexplore setup device", "arithmetic": False},
 ]
 TARGETS = ["wormhole_n150", "blackhole_p150"]
 INPUTS = [["random", "normally distributed", True], ["ones", "1 everywhere", False]]

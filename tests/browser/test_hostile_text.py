@@ -99,7 +99,7 @@ def test_hostile_data_is_shown_as_text(show: Show, gemm: Exploration) -> None:
 
 
 def test_hostile_answers_are_shown_as_text(show: Show, gemm: Exploration) -> None:
-    explorer = show(gemm.data, backends=[{"name": f"emulator{TAGS}", "missing": ""}])
+    explorer = show(gemm.data, backends=[{"name": f"emulator{TAGS}", "missing": "", "arithmetic": False}])
     explorer.tab("Run")
     explorer.button("Run").click()
     explorer.answer({"state": "progress", "text": f"log{TAGS}"})

@@ -109,7 +109,7 @@ def test_a_worker_that_is_killed_comes_back(
     assert_works(environment, program, arrays)
     kill = while_running(lambda: kill_process_of(session))
     with pytest.raises(BackendError) as caught:
-        Ttnn(environment_folder=environment).run(hanging, arrays, progress=kill)
+        Ttnn(environment_folder=environment, progress=kill).run(hanging, arrays)
     assert caught.value.message.startswith("the process that holds the device ended by signal SIGKILL while running")
     assert caught.value.hint.startswith("run again, which starts it anew; the full log is ")
     assert_works(environment, program, arrays)
@@ -126,7 +126,7 @@ def test_a_simulator_that_dies_is_noticed(
     (simulator,) = tagged_processes(session.tag)
     kill = while_running(lambda: os.kill(simulator, signal.SIGKILL))
     with pytest.raises(BackendError) as caught:
-        Ttnn(environment_folder=environment).run(hanging, arrays, progress=kill)
+        Ttnn(environment_folder=environment, progress=kill).run(hanging, arrays)
     assert caught.value.message.startswith("the simulator ended while running")
     assert_works(environment, program, arrays)
 
@@ -137,7 +137,7 @@ def test_a_run_can_be_cancelled(
     assert_works(environment, program, arrays)
     cancel = threading.Event()
     with pytest.raises(Cancelled, match="the run was cancelled"):
-        Ttnn(environment_folder=environment).run(hanging, arrays, progress=while_running(cancel.set), cancel=cancel)
+        Ttnn(environment_folder=environment, progress=while_running(cancel.set)).run(hanging, arrays, cancel=cancel)
     assert session.process_id is None
     assert tagged_processes(session.tag) == []
     assert_works(environment, program, arrays)
@@ -148,7 +148,7 @@ def test_progress_is_told(environment: Path, program: Program, arrays: tuple[Arr
     # A text that no cache has seen.
     writer = program.texts["writer"] + f"// {time.time_ns()}\n"
     fresh = dataclasses.replace(program, texts={**program.texts, "writer": writer})
-    Ttnn(environment_folder=environment).run(fresh, arrays, progress=told.append)
+    Ttnn(environment_folder=environment, progress=told.append).run(fresh, arrays)
     kernels = [text for text in told if text.startswith("compiling kernel ")]
     assert kernels, told
     assert all(text.split()[2:5] in (["1", "of", "3"], ["2", "of", "3"], ["3", "of", "3"]) for text in kernels)

@@ -133,13 +133,6 @@ class Deadlock(KernelFault):
 class Backend(Protocol):
     """Something that runs a program."""
 
-    @property
-    def name(self) -> str: ...
-
-    def missing(self) -> str | None:
-        """What is not there and how to get it, in one line; None if the backend can run."""
-        ...
-
     def run(
         self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float,
         cancel: threading.Event | None = None,

@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from ttexplore.backends.emulator.compiler import (
 )
 from ttexplore.backends.emulator.job import kernel_sources, read_outputs, write_job
 from ttexplore.backends.process import LONGEST_SECONDS, finish, is_full, unusable_workspace, workspace
+from ttexplore.backends.registry import EMULATOR_SECONDS, Arithmetic
 from ttexplore.errors import BackendError
 from ttexplore.plan import KERNEL_ROLES, KernelRole
 
@@ -91,8 +91,7 @@ class Emulator:
 
     cache_folder: Path | None = None
     event_limit: int = 1_000_000
-    arithmetic: Literal["exact", "fast"] = "exact"
-    name: Literal["emulator"] = "emulator"
+    arithmetic: Arithmetic = "exact"
 
     def missing(self) -> str | None:
         """What is not there and how to get it, in one line; None if there is a C++ compiler."""
@@ -101,7 +100,7 @@ class Emulator:
         return None
 
     def run(
-        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 60.0,
+        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = EMULATOR_SECONDS,
         cancel: threading.Event | None = None,
     ) -> Execution:  # fmt: skip
         """Compiles and runs `program`; each fault of the program is found as it runs. Setting `cancel` ends the run.
@@ -115,7 +114,7 @@ class Emulator:
         return execution
 
     def measure(
-        self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = 60.0
+        self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = EMULATOR_SECONDS
     ) -> tuple[float, ...]:
         """Seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
         times, execution = self._execute(program, inputs, time_limit_seconds, None, repeats=repeats)

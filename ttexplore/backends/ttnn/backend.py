@@ -27,6 +27,7 @@ from ttexplore.backends.base import (
     ordered_layouts,
     storage_dtype,
 )
+from ttexplore.backends.registry import DEVICE_SECONDS, DEVICES
 from ttexplore.backends.ttnn.environment import CARD_DEVICES, DeviceEnvironment, read_environment
 from ttexplore.backends.ttnn.hang import describe_hang
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, Opening, ProgramError, Progress, Session
@@ -39,8 +40,6 @@ Architecture = Literal["wormhole", "blackhole"]
 
 # The watcher writes every other second, and a small program is long at its hang by then.
 WATCHED_SECONDS = 10.0
-
-DEVICES = ("wolfpine", "ttsim", "card")
 
 # What ttsim calls its libraries and which of the SDK's descriptors describes the chip that they simulate.
 TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
@@ -113,14 +112,14 @@ class Ttnn:
     """Runs programs through the real SDK (ttnn 0.81.1, its compiler and its firmware).
 
     `device` is ``wolfpine`` or ``ttsim``, simulated chips, or ``card``. The chip's architecture is the program's.
-    `environment_folder` is where ``ttexplore setup device`` put the SDK (default: the platform's cache folder). The
-    device stays open in a child process between runs; a failure ends that process and the next run starts another.
-    Raises UsageError for a device that there is none of.
+    `environment_folder` is where ``ttexplore setup device`` put the SDK (default: the platform's cache folder).
+    `progress` is told what goes on. The device stays open in a child process between runs; a failure ends that process
+    and the next run starts another. Raises UsageError for a device that there is none of.
     """
 
-    device: str = "wolfpine"
+    device: str = DEVICES[0]
     environment_folder: Path | None = None
-    name: Literal["ttnn"] = "ttnn"
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -137,13 +136,13 @@ class Ttnn:
         return None
 
     def run(
-        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = 300.0,
-        progress: Progress | None = None, cancel: threading.Event | None = None,
+        self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = DEVICE_SECONDS,
+        cancel: threading.Event | None = None,
     ) -> Execution:  # fmt: skip
         """Compiles and runs `program`.
 
-        `inputs` are the input and inout tensors in parameter order, in their logical shapes. `progress` is told what
-        goes on; setting `cancel` ends the run. The limit counts from the launch of the compiled kernels.
+        `inputs` are the input and inout tensors in parameter order, in their logical shapes. Setting `cancel` ends
+        the run. The limit counts from the launch of the compiled kernels.
 
         Raises BackendError: no environment, wrong inputs, a device that does not open, fit or answer, the time limit;
         its subclasses KernelFault: a text that does not compile or a program that hangs, and Cancelled.
@@ -160,7 +159,7 @@ class Ttnn:
             folder = write_program(program, session.opening.cache_folder / "programs")
             try:
                 outcome = session.run(
-                    folder, files, out, time_limit_seconds=time_limit_seconds, progress=progress or _silent,
+                    folder, files, out, time_limit_seconds=time_limit_seconds, progress=self.progress or _silent,
                     cancel=cancel or threading.Event(), check=lambda ready: check_fit(ready, program.plan),
                 )  # fmt: skip
             except ProgramError as error:

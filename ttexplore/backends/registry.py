@@ -1,0 +1,157 @@
+"""The backends by name, each with what it runs, what it takes and how it ends: the one home of these facts.
+
+Needs no other package, so that the doctor and the command line name backends that cannot run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ttexplore.backends.finding import Finding
+
+if TYPE_CHECKING:
+    from ttexplore.backends.base import Backend
+
+Arithmetic = Literal["exact", "fast"]
+ARITHMETICS: tuple[Arithmetic, ...] = ("exact", "fast")
+# The first one is the default.
+DEVICES = ("wolfpine", "ttsim", "card")
+DEVICE_NAMES = f"{', '.join(DEVICES[:-1])} or {DEVICES[-1]}"
+
+EMULATOR_SECONDS = 60.0
+DEVICE_SECONDS = 300.0
+
+# What of a run only some of the backends take.
+Argument = Literal["arithmetic", "code", "device", "environment", "progress"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a backend is set up for a run; None leaves the choice to the backend."""
+
+    arithmetic: Arithmetic = "exact"
+    device: str | None = None
+    environment: Path | None = None
+    progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackendEntry:
+    """A backend.
+
+    `runs` and `on` say what of a lowering it executes, and on what. `make` gives what runs the emitted texts; where it
+    is None the exploration executes the program itself, which needs the kernel. `takes` are the arguments of a run that
+    others do not take. `time_limit_seconds` holds where a run gives none. `cancelled` says what
+    cancelling ends, `compared_with` names the backend whose result its own is compared with, apart from the reference.
+    Without a `required` one the doctor is not satisfied.
+    """
+
+    name: str
+    runs: str
+    on: str
+    cancelled: str
+    missing: Callable[[], str | None]
+    examine: Callable[[], tuple[Finding, ...]]
+    make: Callable[[Settings], Backend] | None = None
+    takes: tuple[Argument, ...] = ()
+    time_limit_seconds: float = math.inf
+    records_events: bool = False
+    compared_with: str = ""
+    required: bool = True
+
+    @property
+    def needs_kernel(self) -> bool:
+        """Whether a saved exploration cannot use it."""
+        return self.make is None
+
+
+def _nothing() -> None:
+    return None
+
+
+def _always(name: str) -> Callable[[], tuple[Finding, ...]]:
+    return lambda: (Finding(f"backend {name}", True, True, "always there"),)
+
+
+def _emulator_missing() -> str | None:
+    from ttexplore.backends.emulator import Emulator
+
+    return Emulator().missing()
+
+
+def _emulator_findings() -> tuple[Finding, ...]:
+    from ttexplore.backends.emulator.compiler import find_compiler
+
+    compiler, missing = find_compiler(), _emulator_missing()
+    what, _, mend = (missing or "").partition(": ")
+    found = " ".join(compiler.command) if compiler else what
+    return (Finding("backend emulator", missing is None, True, found, mend),)
+
+
+def _emulator(settings: Settings) -> Backend:
+    from ttexplore.backends.emulator import Emulator
+
+    return Emulator(arithmetic=settings.arithmetic)
+
+
+def _ttnn_missing() -> str | None:
+    from ttexplore.backends.ttnn import Ttnn
+
+    return Ttnn().missing()
+
+
+def _ttnn_findings() -> tuple[Finding, ...]:
+    from ttexplore.backends.ttnn.findings import findings
+
+    return findings()
+
+
+def _ttnn(settings: Settings) -> Backend:
+    from ttexplore.backends.ttnn import Ttnn
+
+    device = DEVICES[0] if settings.device is None else settings.device
+    return Ttnn(device, settings.environment, settings.progress)
+
+
+BACKENDS: dict[str, BackendEntry] = {
+    one.name: one
+    for one in (
+        BackendEntry(
+            "reference", "the traced kernel, before any step", "NumPy", "between two statements",
+            _nothing, _always("reference"),
+        ),
+        BackendEntry(
+            "interpreter", "the IR after any step", "NumPy, as three communicating kernels on each core",
+            "between two statements", _nothing, _always("interpreter"),
+        ),
+        BackendEntry(
+            "emulator", "the emitted C++ as it is",
+            "the host's C++ compiler, all cores simulated at native speed, "
+            "with the matrix unit's arithmetic bit for bit",
+            "its processes", _emulator_missing, _emulator_findings, _emulator,
+            ("arithmetic", "code"), EMULATOR_SECONDS, records_events=True,
+        ),
+        BackendEntry(
+            "ttnn", "the exported program",
+            "the real SDK with its compiler and firmware, on a simulated chip (`wolfpine`, `ttsim`) or a card",
+            "its processes", _ttnn_missing, _ttnn_findings, _ttnn,
+            ("code", "device", "environment", "progress"), DEVICE_SECONDS, compared_with="emulator", required=False,
+        ),
+    )
+}  # fmt: skip
+
+DEFAULT_BACKEND = "emulator"
+
+
+def recorder() -> BackendEntry:
+    """The backend that records what happens on the cores."""
+    return next(one for one in BACKENDS.values() if one.records_events)
+
+
+def taker(argument: Argument) -> str:
+    """The first backend that takes an argument of a run."""
+    return next(one.name for one in BACKENDS.values() if argument in one.takes)

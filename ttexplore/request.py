@@ -1,0 +1,72 @@
+"""What is asked of a run, as one value that was checked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ttexplore.backends.registry import ARITHMETICS, BACKENDS, DEVICE_NAMES, Argument, BackendEntry, Settings, taker
+from ttexplore.errors import UsageError
+from ttexplore.given import dictionary, named, path, seconds, text, wrong
+from ttexplore.inputs import Inputs
+
+if TYPE_CHECKING:
+    from ttexplore.backends.base import Backend
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRequest:
+    """A run as it was asked for, on `backend` as `settings` has it; `runner` runs texts, if the backend does.
+
+    `inputs` and `sizes` are checked against the kernel, by whom they are given to. `code` are texts of kernels by role.
+    """
+
+    backend: BackendEntry
+    runner: Backend | None
+    settings: Settings
+    inputs: Inputs
+    seed: int
+    time_limit_seconds: float
+    cancel: threading.Event | None
+    sizes: Mapping[str, int] | None
+    code: Mapping[str, str]
+
+    @classmethod
+    def checked(
+        cls, backend: str, inputs: Inputs, seed: int, *, arithmetic: str = ARITHMETICS[0], device: str | None = None,
+        environment: str | Path | None = None, time_limit_seconds: float | None = None,
+        progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
+        sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
+    ) -> RunRequest:  # fmt: skip
+        """The request that the arguments of a run make. Raises UsageError for what the backend does not take."""
+        entry = BACKENDS[named("backend", backend, BACKENDS)]
+        settings = Settings(
+            named("arithmetic", arithmetic, ARITHMETICS),
+            None if device is None else text("device", device, DEVICE_NAMES),
+            None if environment is None else path("environment", environment),
+            progress,
+        )
+        limit = seconds("time_limit_seconds", time_limit_seconds)
+        if progress is not None and not callable(progress):
+            raise wrong("progress", progress, "a function that takes a text")
+        texts = {} if code is None else dictionary("code", code, "kernels", '{"compute": text}')
+        if texts and "code" not in entry.takes:
+            raise UsageError(
+                f"the backend {entry.name} does not run texts of C++", hint=f"choose backend='{taker('code')}'"
+            )
+        on_device: dict[Argument, object] = {"device": device, "environment": environment, "progress": progress}
+        for argument, value in on_device.items():
+            if value is not None and argument not in entry.takes:
+                raise UsageError(f"the backend {entry.name} has no device", hint=f"choose backend='{taker(argument)}'")
+        runner = None if entry.make is None else entry.make(settings)
+        limit = entry.time_limit_seconds if limit is None else limit
+        return cls(entry, runner, settings, inputs, seed, limit, _event(cancel), sizes, texts)
+
+
+def _event(cancel: object) -> threading.Event | None:
+    if cancel is not None and not isinstance(cancel, threading.Event):
+        raise wrong("cancel", cancel, "a threading.Event")
+    return cancel
