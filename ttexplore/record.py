@@ -11,6 +11,7 @@ import functools
 import re
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
@@ -151,41 +152,71 @@ def from_json(kind: type[Recorded], data: Any) -> Recorded:
 
     Raises TypeError where the data does not fit the type.
     """
-    return cast(Recorded, _convert(kind, data))
+    return cast(Recorded, _converter(kind)(data))
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
-def _convert(kind: Any, data: Any) -> Any:
+def _converter(kind: Any) -> Callable[[Any], Any]:
+    """What makes a value of a type. Each type is looked at once: an exploration has hundreds of thousands of values."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
-        return data
+        return _as_it_is
     if origin is Literal:
-        if data not in arguments:
-            raise TypeError(f"{data!r} is none of {', '.join(map(repr, arguments))}")
-        return data
+        return functools.partial(_one_of, arguments)
     if origin in (types.UnionType, typing.Union):
-        if data is None and type(None) in arguments:
-            return None
-        return _convert(next(item for item in arguments if item is not type(None)), data)
+        inner = _converter(next(item for item in arguments if item is not type(None)))
+        return functools.partial(_optional, inner) if type(None) in arguments else inner
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return functools.partial(_tuple_of, _converter(arguments[0]))
     if origin is tuple:
-        if not isinstance(data, list | tuple):
-            raise TypeError(f"{data!r} is no list")
-        items = cast(list[Any], data)
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(_convert(arguments[0], item) for item in items)
-        return tuple(_convert(item, value) for item, value in zip(arguments, items, strict=True))
+        return functools.partial(_fixed_tuple, tuple(map(_converter, arguments)))
     if origin is dict:
-        return {key: _convert(arguments[1], item) for key, item in data.items()}
+        return functools.partial(_values, _converter(arguments[1]))
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(**{name: _convert(hints[name], item) for name, item in data.items()})
+        fields = {name: _converter(hint) for name, hint in typing.get_type_hints(kind).items()}
+        return functools.partial(_made, kind, fields)
+    return functools.partial(_checked, kind)
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
+def _one_of(accepted: tuple[Any, ...], data: Any) -> Any:
+    if data not in accepted:
+        raise TypeError(f"{data!r} is none of {', '.join(map(repr, accepted))}")
+    return data
+
+
+def _optional(inner: Callable[[Any], Any], data: Any) -> Any:
+    return None if data is None else inner(data)
+
+
+def _items(data: Any) -> list[Any]:
+    if not isinstance(data, list | tuple):
+        raise TypeError(f"{data!r} is no list")
+    return cast(list[Any], data)
+
+
+def _tuple_of(item: Callable[[Any], Any], data: Any) -> tuple[Any, ...]:
+    return tuple(map(item, _items(data)))
+
+
+def _fixed_tuple(items: tuple[Callable[[Any], Any], ...], data: Any) -> tuple[Any, ...]:
+    return tuple(item(value) for item, value in zip(items, _items(data), strict=True))
+
+
+def _values(value: Callable[[Any], Any], data: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: value(item) for key, item in data.items()}
+
+
+def _made(kind: Callable[..., Any], fields: dict[str, Callable[[Any], Any]], data: dict[str, Any]) -> Any:
+    return kind(**{name: fields[name](item) for name, item in data.items()})
+
+
+def _checked(kind: type, data: Any) -> Any:
     # True and False are no numbers here.
-    if isinstance(kind, type) and isinstance(data, bool) and kind is not bool:
+    fits = isinstance(data, kind) or (kind is float and isinstance(data, int))
+    if not fits or (isinstance(data, bool) and kind is not bool):
         raise TypeError(f"{data!r} is not a {kind}")
-    if isinstance(kind, type) and (isinstance(data, kind) or (kind is float and isinstance(data, int))):
-        return data
-    raise TypeError(f"{data!r} is not a {kind}")
+    return data
