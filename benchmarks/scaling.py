@@ -20,36 +20,28 @@ import ttexplore as ttx
 import ttexplore.language as T
 
 
-def nests(n: int) -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            T.clear(c)
-            for _ in [*range(n)]:
-                for i, j in T.Parallel(32, 32):
-                    c[i, j] = c[i, j] * 0.5 + a[i, j]
-            T.copy(c, C)
+def stores(*, apart: bool) -> Callable[[int], Any]:
+    """Kernels of n stores, in one nest of T.Parallel or each in a nest of its own."""
 
-    return kernel
+    def make(n: int) -> Any:
+        each_nest, nests = (1, n) if apart else (n, 1)
 
+        @T.prim_func
+        def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1):
+                a = T.alloc_shared((32, 32), "float32")
+                c = T.alloc_fragment((32, 32), "float32")
+                T.copy(A, a)
+                T.clear(c)
+                for _ in [*range(nests)]:
+                    for i, j in T.Parallel(32, 32):
+                        for _ in [*range(each_nest)]:
+                            c[i, j] = c[i, j] * 0.5 + a[i, j]
+                T.copy(c, C)
 
-def stores(n: int) -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            T.clear(c)
-            for i, j in T.Parallel(32, 32):
-                for _ in [*range(n)]:
-                    c[i, j] = c[i, j] * 0.5 + a[i, j]
-            T.copy(c, C)
+        return kernel
 
-    return kernel
+    return make
 
 
 def chains(n: int) -> Any:
@@ -138,8 +130,8 @@ def gemms(n: int) -> Any:
 
 
 SHAPES: dict[str, Callable[[int], Any]] = {
-    "nests": nests,
-    "stores": stores,
+    "nests": stores(apart=True),
+    "stores": stores(apart=False),
     "chains": chains,
     "products": chained(lambda value, element: value * element),
     "squares": chained(lambda value, element: value * value + value),
@@ -162,7 +154,7 @@ def main() -> None:
     names = [one for one in sys.argv[1:] if not one.startswith("-")] or [*SHAPES]
     asked = next((one.partition("=")[2] for one in sys.argv if one.startswith("--sizes=")), "10,30,100,300,1000")
     sizes = [int(one) for one in asked.split(",")]
-    ttx.explore(nests(2))
+    ttx.explore(SHAPES["nests"](2))
     print(f"{'n':14}", *(f"{size:8}" for size in sizes), f"{'exponent':>10} {'at the end':>10}")
     for name in names:
         row: list[float] = []
