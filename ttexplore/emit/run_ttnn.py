@@ -23,7 +23,7 @@ UNWRITTEN = {np.float32: np.nan, np.int32: -0x21524111}
 
 
 def load_plan():
-    return json.loads((HERE / "tt.plan.json").read_text())
+    return json.loads((HERE / "tt.plan.json").read_text(encoding="utf-8"))
 
 
 def check_chip(plan, device):
