@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,3 +152,65 @@ def test_data_flow_does_not_double_with_each_loop(monkeypatch: pytest.MonkeyPatc
         assert ttx.explore(nested(depth)).error is None
         numbers.append(visited)
     assert numbers[2] - numbers[1] <= 1.2 * (numbers[1] - numbers[0])
+
+
+def looped(depth: int) -> Any:
+    """A kernel with so many loops inside one another, besides its block and its elements."""
+
+    @T.macro
+    def deeper(a, c, left):
+        if left == 0:
+            for i, j in T.Parallel(32, 32):
+                c[i, j] = c[i, j] * 0.5 + a[i, j]
+        else:
+            for _ in T.serial(2 if left % 4 == 0 else 1):
+                deeper(a, c, left - 1)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            deeper(a, c, depth)
+            T.copy(c, C)
+
+    return kernel
+
+
+def test_loops_inside_one_another() -> None:
+    exploration = ttx.explore(looped(13))
+    (a,) = exploration.inputs()
+    expected = np.zeros((32, 32), np.float32)
+    for _ in range(8):
+        expected = expected * np.float32(0.5) + a
+    np.testing.assert_allclose(exploration.run(backend="interpreter").outputs[0], expected, rtol=1e-2, atol=1e-2)
+    assert exploration.check().ok
+
+
+@pytest.mark.parametrize("depth", [14, 30, 65, 100])
+def test_loops_too_deep_inside_one_another(depth: int) -> None:
+    with pytest.raises(Unsupported) as caught:
+        ttx.explore(looped(depth))
+    assert caught.value.message == "more than 16 loops and branches inside one another"
+    assert caught.value.hint.startswith("write several loops as one")
+    assert caught.value.span is not None
+
+
+@pytest.mark.parametrize("branches", [40, 400])
+def test_branches_too_deep_inside_one_another(tmp_path: Path, branches: int) -> None:
+    """Also those that Python decides: the rewritten function has a block for each."""
+    arms = "".join(f"        elif MODE == {n}:\n            T.copy(a, C)\n" for n in range(1, branches))
+    file = tmp_path / "kernel.py"
+    file.write_text(
+        "import ttexplore.language as T\nMODE = 1\n\n@T.prim_func\n"
+        "def kernel(A: T.Tensor((32, 32), 'float32'), C: T.Tensor((32, 32), 'float32')):\n"
+        "    with T.Kernel(1):\n        a = T.alloc_shared((32, 32), 'float32')\n        T.copy(A, a)\n"
+        f"        if MODE == 0:\n            T.copy(a, C)\n{arms}"
+    )
+    with pytest.raises(Unsupported) as caught:
+        ttx.explore(f"{file}::kernel")
+    assert caught.value.message == "loops and branches of kernel stand too deep inside one another"
+    assert caught.value.span is not None
+    assert caught.value.span.file == str(file)

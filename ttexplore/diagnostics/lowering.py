@@ -120,10 +120,12 @@ LOWERING = (
         "{} is {}, and indices are int32", "{} shifts by {} to {} bits",
     ),
     diagnostic(
-        "L016", "an expression that is too deep",
-        "So many operations stand inside one another that the compiler cannot follow them. Those of elements get names "
-        "by themselves; an index, also one that names stand for, is one expression.",
-        "Compute it in fewer steps.",
+        "L016", "what is too deep",
+        "So many operations, loops or branches stand inside one another that the compiler cannot follow them. Those of "
+        "elements get names by themselves; an index, also one that names stand for, is one expression.",
+        "Compute it in fewer steps, or with fewer loops.",
         "an expression of {} operations, {} of them inside one another",
+        "more than {} loops and branches inside one another",
+        "loops and branches of {} stand too deep inside one another",
     ),
 )  # fmt: skip

@@ -18,8 +18,9 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, TTExploreError, UsageError, shown
+from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
+from ttexplore.ir.build import statements
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
@@ -39,6 +40,9 @@ loading_file: ContextVar[bool] = ContextVar("an example file is loading", defaul
 
 # The attribute of a function in a TVM module that holds its TracedKernel.
 _KERNEL_ATTRIBUTE = "ttexplore.kernel"
+# Loops and branches inside one another, blocks and elements among them. Lowering adds a few, and Python, as which the
+# interpreter runs them, has 20 at most.
+_LARGEST_DEPTH = 16
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     # Sizes come after the tensors: they are no data of the user's.
     parameters = [*builder.parameters, *(s for s in builder.sizes if not any(s.same_as(p) for p in builder.parameters))]
     _check_free(body, parameters)
+    _check_depth(body)
     made = tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head))
     source, first = source_listing(function, file)
     traced = TracedKernel(
@@ -196,6 +201,29 @@ def _check_free(body: list[Any], parameters: list[Any]) -> None:
                     hint="use it in the shape of a tensor, or make it an argument of the factory",
                     span=span_of(statement),
                 )
+
+
+def _check_depth(body: list[Any]) -> None:
+    """Raises Unsupported for more loops and branches inside one another than what reads them by recursion can follow,
+    and the interpreter as blocks of Python."""
+    waiting = [(statement, 1) for statement in body]
+    while waiting:
+        statement, depth = waiting.pop()
+        if depth > _LARGEST_DEPTH:
+            raise Unsupported(
+                f"more than {_LARGEST_DEPTH} loops and branches inside one another",
+                hint="write several loops as one: for n in T.serial(rows * columns), with n // columns and n % columns",
+                span=span_of(statement),
+            )
+        match statement:
+            case tirx.For() | tirx.While():
+                parts = [statement.body]
+            case tirx.IfThenElse():
+                parts = [part for part in (statement.then_case, statement.else_case) if part is not None]
+            case _:
+                parts = []
+        inner = [one for part in parts for one in statements(part)]
+        waiting += [(one, depth + isinstance(one, tirx.For | tirx.While | tirx.IfThenElse)) for one in inner]
 
 
 def _with_outputs(traced: TracedKernel, outputs: Iterable[int]) -> TracedKernel:

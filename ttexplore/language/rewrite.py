@@ -14,6 +14,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
+from ttexplore.errors import Unsupported
 from ttexplore.language.hooks import Hooks
 from ttexplore.language.names import HOOKS
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
@@ -536,12 +537,32 @@ def _effect(expression: ast.expr) -> str:
     return "call" if any(kind in (ast.Call, ast.Await) for kind in kinds) else "none"
 
 
+Compiled = tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dict[str, int]], tuple[str, ...]]
+
+
 @functools.lru_cache(maxsize=256)
 def _compiled(
     file: str, text: str, name: str, line: int, free: tuple[str, ...], display: str, node: ast.FunctionDef
-) -> tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dict[str, int]], tuple[str, ...]]:
-    """The code of a rewritten function. `node` follows from `file`, `text`, `name` and `line`."""
+) -> Compiled:
+    """The code of a rewritten function. `node` follows from `file`, `text`, `name` and `line`.
+
+    Raises Unsupported where Python cannot compile it: a loop or a branch of the kernel is a block of Python with a
+    manager, of which 20 go into one another.
+    """
     del text, line
+    try:
+        return _compiled_twin(file, name, free, display, node)
+    except (SyntaxError, RecursionError) as error:
+        deep = error.lineno if isinstance(error, SyntaxError) and error.lineno else node.lineno
+        raise Unsupported(
+            f"loops and branches of {name} stand too deep inside one another",
+            hint="give some of them to a function of their own, decorated with @T.macro; an elif stands inside of the "
+            "if before it",
+            span=Span(display, deep, 1, deep, 1),
+        ) from error
+
+
+def _compiled_twin(file: str, name: str, free: tuple[str, ...], display: str, node: ast.FunctionDef) -> Compiled:
     rewriter = _Rewriter(display)
     made = rewriter.kernel(node)
     outer = cast(ast.FunctionDef, ast.parse("def __outer(): return None").body[0])
