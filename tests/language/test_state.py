@@ -299,6 +299,58 @@ def test_what_python_does_not_know_is_refused_at_its_line(
     assert Path(file).read_text().splitlines()[error.span.line - 1].strip() == line
 
 
+ARRAY = "choose with T.if_then_else(x == 0, a, b), or pass the values to the kernel as a tensor and read an element"
+INDEX = 'indices are integers: divide with //, or cast: T.cast(x, "int32")'
+PARALLEL = "for i, j in T.Parallel(32, 32):\n    c[i, j] = "
+BOUND = 'use // for integer division, or cast: T.cast(x, "int32")'
+
+HINTS: list[tuple[str, str, str]] = [
+    ("T.fill(c, max(bx, 0))", NO_ANSWER, "write T.max(x, y)"),
+    ("T.fill(c, min([bx, 0]))", NO_ANSWER, "write T.min(x, y)"),
+    ("T.fill(c, sorted((bx, 0))[0])", NO_ANSWER, "write T.min(x, y) and T.max(x, y)"),
+    ("T.fill(c, bool(bx > 1))", NO_ANSWER, "write x != 0"),
+    ("T.fill(c, abs(bx))", "TypeError: bad operand type for abs()", "write T.abs(x): "),
+    ("T.fill(c, round(bx))", "TypeError: ", "write T.round(x): "),
+    ("T.fill(c, divmod(bx, 2)[0])", "TypeError: ", "write x // y and x % y: "),
+    ("T.fill(c, pow(bx, 2))", "TypeError: ", "write T.pow(x, y): "),
+    ("T.fill(c, bx**2)", "TypeError: ", "write T.pow(x, y), or x * x: "),
+    ("T.fill(c, sum([a]))", "TypeError: ", "write x + y: "),
+    ("T.fill(c, float(bx))", "TypeError: ", 'write T.cast(x, "float32"): '),
+    ("T.fill(c, np.float32(bx))", "ValueError: ", 'write T.cast(x, "float32"): '),
+    ("T.fill(c, np.sqrt(a))", "TypeError: ", "write T.sqrt(x): "),
+    ("T.fill(c, np.maximum(bx, 1))", "TypeError: ", "write T.max(x, y): "),
+    ("T.fill(c, np.array([1.0, 2.0])[bx])", "IndexError: ", f"{ARRAY}: "),
+    ("T.fill(c, len([1, 2][:bx]))", "TypeError: ", f"{ARRAY}: "),
+    ("T.fill(c, len(  # ä\n    'ä') * [1, 2][bx])", "TypeError: ", f"{ARRAY}: "),
+    ("T.fill(c, [0] * bx)", "TypeError: ", "plain Python cannot work on what is known only when the kernel runs; "),
+    ("T.fill(c, 1 / len([2][1:]))", "ZeroDivisionError: ", "the kernel's own Python raised this"),
+    ("T.fill(c, int('x'))", "ValueError: ", "the kernel's own Python raised this"),
+    ("T.fill(c, -(bx == 0))", "T.fill with a value that is computed when the kernel runs", "write `for i, j in T.Parallel"),
+    ("T.fill(c, [1] * 10000)", "T.fill works on numbers, and this is [1, 1,", "give a number, an element as a[i, j]"),
+    (f"{PARALLEL}a[i * 1.0, j]", "an index of a is float32", INDEX),
+    ("T.copy(A[bx * 32.0, 0], a)", "an index of A is float32", INDEX),
+    ("T.copy(A[bx * 32 : bx * 32 + 32.0, 0:32], a)", "an index of A is float32", INDEX),
+    ("for i, j in T.Parallel(32, 32):\n    c[1.5, j] = a[i, j]", "an index of c is float32", INDEX),
+    ("for k in range(T.cast(bx, 'float32')):\n    T.clear(c)", "a loop bound is ", BOUND),
+    ("for i, j in T.Parallel(32, T.cast(bx, 'float32')):\n    T.clear(c)", "T.Parallel: ", "extents are integers; "),
+    ("d = T.alloc_fragment(('x' * 5000, 2), 'float32')", "T.alloc_fragment: 'xxxx", "a shape is a tuple of ints"),
+    (f"{PARALLEL}T.truncdiv(a[i, j], 2.0)", "an operation on integers is applied to", "write T.trunc(a / b)"),
+    (f"{PARALLEL}T.truncmod(a[i, j], 2.0)", "an operation on integers is applied to", "write a - T.trunc(a / b) * b"),
+    (f"{PARALLEL}T.truncdiv(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncdiv of elements", "write a // b and a % b"),
+    (f"{PARALLEL}T.truncmod(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncmod of elements", "write a // b and a % b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "message", "hint"), HINTS, ids=[row[0] for row in HINTS])
+def test_a_hint_names_what_takes_its_place(write: Write, body: str, message: str, hint: str) -> None:
+    with pytest.raises(TTExploreError) as caught:
+        ttx.explore(write(body, "")).run([INPUT], backend="interpreter")
+    assert caught.value.message.startswith(message)
+    assert len(caught.value.message) < 250
+    assert caught.value.hint.startswith(hint)
+    assert caught.value.span is not None
+
+
 def test_a_macro_calls_itself(write: Write) -> None:
     before = "@T.macro\ndef add(c, a, n):\n    for i, j in T.Parallel(32, 32):\n        c[i, j] = c[i, j] + a[i, j]\n    if n > 1:\n        add(c, a, n - 1)"
     run = ttx.explore(write("add(c, a, 3)", before)).run([INPUT], backend="interpreter")

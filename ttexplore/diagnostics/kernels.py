@@ -27,7 +27,7 @@ KERNELS = (
         "A buffer is indexed with as many indices as it has dimensions, and a slice cannot be assigned to.",
         "Give one index for each dimension; assign in T.Parallel.",
         "{} has {} dimension{} and is indexed with {}", "{} {} is indexed with {} indices",
-        "{}: a slice cannot be assigned to",
+        "{}: a slice cannot be assigned to", "an index of {} is {}",
     ),
     diagnostic(
         "K004", "a wrong extent",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import KernelError, Unsupported
+from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.build import allocation
 from ttexplore.ir.dag import parts_of
@@ -86,8 +86,29 @@ def element(value: Any, what: str) -> Any:
         )
     if not isinstance(value, int | float | ir.Expr):
         refuse_unknown(value, f"an operand of {what}")
-        raise KernelError(f"{what} works on numbers, and this is {_described(value)}")
+        raise KernelError(
+            f"{what} works on numbers, and this is {described(value)}",
+            hint="give a number, an element as a[i, j], or an expression of them",
+        )
     return to_expr(value)
+
+
+def index_of(name: str, value: Any) -> Any:
+    """An index of a tensor or buffer as a TIR expression. Raises KernelError for what is no integer."""
+    place = element(value, f"an index of {name}")
+    if "float" in str(place.ty.dtype):
+        raise KernelError(
+            f"an index of {name} is {place.ty.dtype}",
+            hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
+        )
+    return place
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python's or an expression of integers."""
+    return isinstance(value, int) or (
+        isinstance(value, ir.Expr) and ir.is_prim_expr(value) and "float" not in str(value.ty.dtype)
+    )
 
 
 def whole(value: Any) -> Any:
@@ -101,8 +122,8 @@ def whole(value: Any) -> Any:
 _INT32 = tirx.const(0, "int32").ty
 
 
-def _described(value: Any) -> str:
-    return "None" if value is None else f"{value!r} ({type(value).__name__})"
+def described(value: Any) -> str:
+    return "None" if value is None else f"{shown(value)} ({type(value).__name__})"
 
 
 def refuse_unknown(value: Any, what: str) -> None:
@@ -175,9 +196,9 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
         if isinstance(extent, ir.Expr):
             raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
         if not hasattr(extent, "__index__") or isinstance(extent, bool):
-            raise KernelError(f"{what}: {extent!r} is no extent", hint="a shape is a tuple of ints")
+            raise KernelError(f"{what}: {shown(extent)} is no extent", hint="a shape is a tuple of ints")
         if int(extent) < 1:
-            raise KernelError(f"{what}: the shape {shape} has no elements", hint="extents are 1 or more")
+            raise KernelError(f"{what}: the shape {shown(shape)} has no elements", hint="extents are 1 or more")
         extents.append(int(extent))
     return tuple(extents)
 
@@ -248,7 +269,7 @@ class Builder:
     def read(self, buffer: Any, indices: tuple[Any, ...]) -> Any:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""
         check_rank(buffer, indices)
-        places = [self.reads.kept(element(index, f"an index of {buffer.name}"), self.frames) for index in indices]
+        places = [self.reads.kept(index_of(buffer.name, index), self.frames) for index in indices]
         load = tirx.BufferLoad(buffer, places)
         self.reads.add(load, self.frames[-1])
         return load
@@ -310,7 +331,7 @@ class Builder:
             if value.ty != dtype:
                 value = tirx.Cast(dtype, value, self.tvm_span())
         value = self.shallow(str(buffer.name), value)
-        places = [element(index, f"an index of {buffer.name}") for index in indices]
+        places = [index_of(buffer.name, index) for index in indices]
         self.emit(tirx.BufferStore(buffer, value, places, self.tvm_span()))
 
     def bind(self, name: str, value: Any) -> Any:

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported
+from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.given import plain
 from ttexplore.language.names import NotLowered
 from ttexplore.ops.sfpu import as_int32
@@ -84,7 +84,7 @@ class dtype(str):
         if isinstance(value, tirx.IntImm | tirx.FloatImm):
             return tirx.const(_cast(value.value, self), str(self))
         if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
-            raise KernelError(f"{value!r} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
+            raise KernelError(f"{shown(value)} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
         return tirx.Cast(ir.PrimType(str(self)), value)
 
 
@@ -126,7 +126,7 @@ def dtype_name(value: Any) -> str:
     if isinstance(value, NotLowered):
         raise Unsupported(f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
     if name not in _NAMES:
-        raise KernelError(f"{value!r} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
+        raise KernelError(f"{shown(value)} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
     return name
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
 from ttexplore.ir.build import dtype_of
 from ttexplore.ir.sizes import extents_of
@@ -26,6 +26,7 @@ from ttexplore.language.builder import (
     condition,
     current,
     is_dynamic,
+    is_integer,
     plain,
     refuse_unknown,
     sequence,
@@ -139,7 +140,7 @@ class Hooks:
         """``A: T.Tensor(...)`` in the body of an eager kernel: a parameter."""
         if not isinstance(annotation, TensorSpec):
             raise KernelError(
-                f"{name} is annotated with {annotation!r}, which is no tensor",
+                f"{name} is annotated with {shown(annotation)}, which is no tensor",
                 hint=f"write {name}: T.Tensor((M, N), dtype)",
             )
         return annotation.make(self._at(index), name)
@@ -666,11 +667,14 @@ def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str
     start, stop = (plain(bound) for bound in (start, stop))
     for bound in (start, stop):
         refuse_unknown(bound, "a loop bound")
-        if not isinstance(bound, int | ir.Expr) or is_buffer(bound):
-            raise KernelError(f"a loop bound is {bound!r}, which is no integer", hint="use // for integer division")
+        if not is_integer(bound):
+            raise KernelError(
+                f"a loop bound is {shown(bound)}, which is no integer",
+                hint='use // for integer division, or cast: T.cast(x, "int32")',
+            )
     start, stop = (whole(bound) if isinstance(bound, ir.Expr) else bound for bound in (start, stop))
     if not isinstance(step, int) or step == 0:
-        raise KernelError(f"a loop steps by {step!r}", hint="a step is a constant that is not 0")
+        raise KernelError(f"a loop steps by {shown(step)}", hint="a step is a constant that is not 0")
     extent = stop - start
     if step != 1:
         extent = -((start - stop) // step) if isinstance(extent, int) else (extent + (step - 1)) // step

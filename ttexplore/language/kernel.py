@@ -25,6 +25,7 @@ from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.dtypes import as_argument, dtype
+from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
 from ttexplore.language.names import UnknownName
 from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
@@ -89,8 +90,10 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     text = str(error)
     if isinstance(error, UnknownName):
         return KernelError(error.message, hint=error.hint, span=span)
-    if "Cannot use and / or / not" in text or "does not support item assignment" in text:
+    if "does not support item assignment" in text:
         return no_answer(span)
+    if "Cannot use and / or / not" in text:
+        return no_answer(span, decided_by(error))
     if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
         return KernelError(
             "an operation on integers is applied to floating-point numbers",
@@ -100,12 +103,10 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     beyond = re.search(r"Literal value (-?\d+) exceeds range of (\w+)", text)
     if beyond is not None:
         return not_held(beyond[2], int(beyond[1]), span)
-    hint = "the kernel's own Python raised this while it was traced"
-    if any(_is_expression(word) for word in re.findall(r"\w+", text)):
-        hint = (
-            "plain Python cannot work on what is known only when the kernel runs; use the operators + - * / and the "
-            "functions of T: T.abs(x), T.pow(x, y), T.exp(x), T.floor(x), T.cast(x, dtype)"
-        )
+    hint = hint_of(error)
+    if hint is None:
+        names_one = any(_is_expression(word) for word in re.findall(r"\w+", text))
+        hint = OPERATORS_AND_T if names_one else "the kernel's own Python raised this while it was traced"
     return KernelError(f"{type(error).__name__}: {text}", hint=hint, span=span)
 
 
@@ -174,7 +175,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
         index = next((i for i, parameter in enumerate(builder.parameters) if parameter is output), None)
         if index is None:
             raise KernelError(
-                f"{name} returns {output!r}, which is no tensor",
+                f"{name} returns {shown(output)}, which is no tensor",
                 hint="return tensors made by T.empty",
                 span=builder.span,
             )
@@ -337,9 +338,9 @@ def prim_func(function: Any = None, **options: Any) -> Any:
             if isinstance(annotation, dtype):
                 annotation = _Scalar(str(annotation))
             if not isinstance(annotation, TensorSpec | _Scalar):
-                shown = f"annotated with {annotation!r}" if annotation is not None else "not annotated"
+                how = f"annotated with {shown(annotation)}" if annotation is not None else "not annotated"
                 raise KernelError(
-                    f"parameter {name} is {shown}, which makes it no tensor",
+                    f"parameter {name} is {how}, which makes it no tensor",
                     hint=f"write {name}: T.Tensor((M, N), T.bfloat16)",
                     span=node_span(file, places[name]),
                 )
@@ -598,11 +599,10 @@ def _example(name: str) -> str:
 
 def _check_missing(missing: list[str], given: Mapping[str, Any], reference: str) -> None:
     if missing:
-        shown = [f"{name}={value!r}" for name, value in given.items()] + [
-            f"{name}={_example(name)}" for name in missing
-        ]
+        words = [*(f"{name}={shown(value)}" for name, value in given.items())]
+        words += [f"{name}={_example(name)}" for name in missing]
         quoted = f'"{reference}"' if "::" in reference else reference
-        raise UsageError(f"{reference} needs {', '.join(missing)}", hint=f"explore({quoted}, {', '.join(shown)})")
+        raise UsageError(f"{reference} needs {', '.join(missing)}", hint=f"explore({quoted}, {', '.join(words)})")
 
 
 def _check_known(given: Iterable[str], known: list[str], reference: str, tensors: Iterable[str] = ()) -> None:

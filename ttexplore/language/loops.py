@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import ir, tirx
+from tvm import tirx
 
-from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import is_buffer
-from ttexplore.language.builder import Grid, Loop, current, plain, refuse_unknown
+from ttexplore.errors import KernelError, shown
+from ttexplore.language.builder import Grid, Loop, current, is_integer, plain, refuse_unknown
 from ttexplore.language.hooks import span_loop
 
 _Kind = tirx.ForKind
@@ -46,7 +45,7 @@ def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
 def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, **hints: Any) -> Loop:
     """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
     if num_stages < 0:
-        raise KernelError(f"T.Pipelined: num_stages is {num_stages!r}", hint="give 0 or more stages")
+        raise KernelError(f"T.Pipelined: num_stages is {shown(num_stages)}", hint="give 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
@@ -60,8 +59,10 @@ def _nest(what: str, kind: Any, extents: tuple[Any, ...], hints: dict[str, Any])
 def _extent(what: str, extent: Any) -> Any:
     extent = plain(extent)
     refuse_unknown(extent, f"an extent of {what}")
-    if not isinstance(extent, int | ir.Expr) or is_buffer(extent):
-        raise KernelError(f"{what}: {extent!r} is no extent", hint="extents are integers; use // for integer division")
+    if not is_integer(extent):
+        raise KernelError(
+            f"{what}: {shown(extent)} is no extent", hint="extents are integers; use // for integer division"
+        )
     if isinstance(extent, int) and extent < 1:
         raise KernelError(f"{what}: the extent {extent} leaves nothing to do", hint="extents are 1 or more")
     return extent

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, shown
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.language.arithmetic import folded, is_float
 from ttexplore.language.builder import condition, constant, element, is_constant, is_dynamic, plain
@@ -50,6 +50,10 @@ def _function(
                 return _of_integers(name, of_integers, args)
             return _number(folded(meaning, "float32", *args))
         values = _matched([element(arg, f"T.{name}") for arg in args], args)
+        if name in _TRUNCATED and any(is_float(str(value.ty.dtype)) for value in values):
+            raise KernelError(
+                "an operation on integers is applied to floating-point numbers", hint=f"write {_TRUNCATED[name]}"
+            )
         if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
             values = [tirx.Cast(ir.PrimType("float32"), value) for value in values]
         dtypes = {str(value.ty.dtype) for value in values}
@@ -117,6 +121,10 @@ _FLOATING = frozenset(
         "atanh",
     ]
 )
+
+
+# What takes the place of the functions of integers, for other numbers.
+_TRUNCATED = {"truncdiv": "T.trunc(a / b)", "truncmod": "a - T.trunc(a / b) * b"}
 
 
 def _truncated(a: int, b: int) -> int:
@@ -210,7 +218,7 @@ def if_then_else(test: Any, then: Any, otherwise: Any, *, what: str = "T.if_then
 def cast(value: Any, dtype_: Any) -> Any:
     """`value` as another dtype. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
-        raise KernelError(f"{dtype_!r} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)")
+        raise KernelError(f"{shown(dtype_)} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)")
     return dtype(dtype_)(plain(value))
 
 
@@ -218,7 +226,7 @@ def Cast(dtype_: Any, value: Any) -> Any:
     """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
     ``T.cast(x, "float32")``. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
-        raise KernelError(f"{dtype_!r} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)")
+        raise KernelError(f"{shown(dtype_)} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)")
     return cast(value, dtype_)
 
 

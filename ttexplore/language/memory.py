@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, shown
 from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
 from ttexplore.language.dtypes import dtype_name
 
@@ -43,7 +43,7 @@ def dynamic(names: str, _dtype: Any = "int32") -> Any:
     made: list[Any] = []
     for name in names.replace(",", " ").split():
         if not name.isidentifier():
-            raise KernelError(f"T.dynamic: {name!r} is no name", hint='write T.dynamic("m")')
+            raise KernelError(f"T.dynamic: {shown(name)} is no name", hint='write T.dynamic("m")')
         made.append(tirx.Var(name, "int32"))
     if not made:
         raise KernelError("T.dynamic wants a name", hint='write T.dynamic("m")')
@@ -66,7 +66,7 @@ def _allocate(what: str, shape: Any, dtype: Any, scope: Any) -> Allocation:
     if scope == "shared":
         scope = "shared.dyn"
     if scope not in ("shared.dyn", "local.fragment", "local"):
-        raise KernelError(f"{what}: unknown scope {scope!r}", hint="leave scope= out")
+        raise KernelError(f"{what}: unknown scope {shown(scope)}", hint="leave scope= out")
     return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
 
 

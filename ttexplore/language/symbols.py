@@ -16,6 +16,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer
+from ttexplore.language.instead import decided_by
 from ttexplore.language.names import CURRENT, HOOKS
 from ttexplore.language.state import is_own
 from ttexplore.record import Span
@@ -26,11 +27,13 @@ _INTERNAL = ("tvm", "tvm_ffi", "ttexplore")
 _ASKING_FOR_THE_USER = ("ttexplore.language",)
 
 
-def no_answer(span: Span | None = None) -> KernelError:
-    """The error for Python that decides by a value that is known only when the kernel runs."""
+def no_answer(span: Span | None = None, instead: str | None = None) -> KernelError:
+    """The error for Python that decides by a value that is known only when the kernel runs; `instead` is what to write
+    in its place."""
     return KernelError(
         "plain Python works on a value that is known only when the kernel runs",
-        hint="decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's, "
+        hint=instead
+        or "decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's, "
         "or write T.if_then_else(condition, a, b)",
         span=span,
     )
@@ -75,7 +78,7 @@ def _truth(equal: bool) -> Callable[[Any], bool]:
             return same if equal else not same
         answer = decided(self.a, self.b)
         if answer is None:
-            raise no_answer()
+            raise no_answer(instead=decided_by())
         return answer if equal else not answer
 
     return truth

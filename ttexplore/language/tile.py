@@ -8,10 +8,21 @@ from typing import Any, cast
 
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.sizes import extents_of
-from ttexplore.language.builder import condition, constant, current, element, is_dynamic, plain, unsupported, whole
+from ttexplore.language.builder import (
+    condition,
+    constant,
+    current,
+    described,
+    element,
+    index_of,
+    is_dynamic,
+    plain,
+    unsupported,
+    whole,
+)
 from ttexplore.language.spans import caller_span
 
 
@@ -38,14 +49,14 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     for axis, extent in enumerate(shape):
         part = parts[axis] if axis < len(parts) else slice(None)
         if not isinstance(part, slice):
-            ranges.append(ir.Range.from_min_extent(whole(element(part, f"an index of {buffer.name}")), _int32(1)))
+            ranges.append(ir.Range.from_min_extent(whole(index_of(buffer.name, part)), _int32(1)))
             continue
         if part.step not in (None, 1):
             raise unsupported(f"the region of {buffer.name} with step {part.step}", "use a unit step")
         low = 0 if part.start is None else plain(part.start)
         high = extent if part.stop is None else plain(part.stop)
         length = _difference(high, low, buffer.name)
-        start = whole(element(low, f"the start of a region of {buffer.name}"))
+        start = whole(index_of(buffer.name, low))
         if isinstance(start, tirx.IntImm) and isinstance(length, int):
             first = int(start.value)
             if first < 0 or (isinstance(extent, int) and first + length > extent) or length < 1:
@@ -66,13 +77,13 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
     is no element, an unknown access, and more sizes than the tensor has dimensions.
     """
     if access not in ("r", "w", "rw", 1, 2, 3):
-        raise KernelError(f"T.region: {access!r} is no access", hint='write "r", "w" or "rw"')
+        raise KernelError(f"T.region: {shown(access)} is no access", hint='write "r", "w" or "rw"')
     if not isinstance(start, ir.TensorLoad):
         raise KernelError("T.region wants an element", hint='T.region(A[i, k], "r", 32, 32)')
     name, indices = start.source.name, list(start.indices)
     if not sizes or len(sizes) > len(indices) or min(sizes) < 1:
         raise KernelError(
-            f"T.region: the sizes {sizes!r} of {name}, which has {len(indices)} dimensions",
+            f"T.region: the sizes {shown(sizes)} of {name}, which has {len(indices)} dimensions",
             hint="give a positive size for each of the last dimensions",
         )
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
@@ -88,9 +99,8 @@ def _difference(high: Any, low: Any, name: str) -> Any:
     """``high - low``, as an int where it is one."""
     if isinstance(high, int) and isinstance(low, int):
         return high - low
-    what = f"a bound of a region of {name}"
-    length = element(high, what) - element(low, what)
-    for analyzer in (sym.Analyzer(), current(what).named_values()):
+    length = index_of(name, high) - index_of(name, low)
+    for analyzer in (sym.Analyzer(), current(f"a region of {name}").named_values()):
         simple = analyzer.simplify(length)
         if isinstance(simple, tirx.IntImm):
             return int(simple.value)
@@ -142,9 +152,8 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
             for index, extent in zip(value.indices, block, strict=True)
         ]
         return tirx.BufferRegion(cast(Any, value.source), ranges)
-    shown = "None" if value is None else f"{value!r} ({type(value).__name__})"
     raise KernelError(
-        f"{what} wants a tensor, a buffer or a region of one, not {shown}",
+        f"{what} wants a tensor, a buffer or a region of one, not {described(value)}",
         hint="pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
     )
 
@@ -260,7 +269,7 @@ def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = Tr
     source, target = _as_region(src, what), _as_region(dst, what)
     shape, kept = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
-        raise KernelError(f"{what}: dim={dim!r}, and {_shown(source)} has {len(shape)} dimensions")
+        raise KernelError(f"{what}: dim={shown(dim)}, and {_shown(source)} has {len(shape)} dimensions")
     dim %= len(shape)
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])

@@ -10,7 +10,7 @@ import types
 from typing import Any
 
 import ttexplore.language as language
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, shown
 from ttexplore.language.dtypes import ALIASES, DTYPES, dtype
 from ttexplore.language.kernel import JitKernel, autotune, compiled, jit
 from ttexplore.language.machine import get_device_name, get_device_properties, get_num_sms, get_shared_memory
@@ -35,7 +35,7 @@ def next_power_of_2(n: Any) -> int:
         return 1 << (operator.index(n) - 1).bit_length()
     except TypeError:
         raise KernelError(
-            f"next_power_of_2 works on numbers, and this is {n!r}", hint="give the kernel constant sizes"
+            f"next_power_of_2 works on numbers, and this is {shown(n)}", hint="give the kernel constant sizes"
         ) from None
 
 

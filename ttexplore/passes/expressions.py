@@ -186,6 +186,8 @@ class Reader:
                     raise Unsupported(f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")')
                 return make(_FUNCTIONS[name], *values)
             raise Unsupported(f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
+        if kind is tirx.Mod:
+            raise _truncated("T.truncmod")
         raise Unsupported(f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
 
     def choice(self, test: Any, then: Any, otherwise: Any) -> int:
@@ -230,7 +232,7 @@ class Reader:
     def of_integers(self, name: str, e: Any) -> int:
         """An operation on two integers: on int32, and wrapped around in the dtype that it has."""
         if name == "div":
-            raise _not_int32(str(e.ty.dtype))
+            raise _truncated("T.truncdiv")
         # Of these the lowest bits depend on the operands' lowest bits alone: what is left of them is wrapped around.
         lowest = name in _OF_LOWEST_BITS
         first = self._bits(e.a, lowest=lowest)
@@ -390,6 +392,13 @@ class Reader:
         simple = self.analyzer.simplify(expression)
         known = constant(simple)
         return self.graph.scalar(simple) if known is None else self.graph.number(known)
+
+
+def _truncated(function: str) -> Unsupported:
+    return Unsupported(
+        f"no rule lowers {function} of elements",
+        hint="write a // b and a % b, which round down, or T.trunc(a / b) of float32",
+    )
 
 
 def _not_int32(dtype: str) -> Unsupported:

@@ -183,7 +183,10 @@ class _Lowering:
     def fill(self, statement: Any) -> list[Any]:
         region, value = arguments(statement)
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
-            raise Unsupported(f"T.fill with {value}", hint="fill with a constant")
+            raise Unsupported(
+                "T.fill with a value that is computed when the kernel runs",
+                hint="write `for i, j in T.Parallel(M, N): c[i, j] = value`",
+            )
         storage, target = self.storage, self.tiles[region.source]
         dtype = dtype_of(region.source)
         into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype)
