@@ -81,6 +81,9 @@ def gives(kernel: Any, wanted: list[float], sizes: dict[str, int] | None = None)
         (lambda bx: T.cast(bx - 1, "uint8") % 3, [0, 0, 1, 2]),
         (lambda bx: T.cast(bx > 1, "int32") * 3, [0, 0, 3, 3]),
         (lambda bx: T.cast(bx * 100, "int8") // 64 % 4, [0, 1, 3, 0]),
+        # Numbers that their dtype does not hold, known before a proof about them is tried.
+        (lambda bx: T.cast(T.min(-4, bx), "uint8") % 3, [0, 0, 0, 0]),
+        (lambda bx: T.cast(T.cast(T.min(-3, bx), "uint16") % 4, "int8"), [1, 1, 1, 1]),
     ],
 )
 def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
@@ -102,6 +105,7 @@ def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
         (lambda bx: (T.max(0, bx - 2), T.min(bx + 1, 3)), [10, 21, 33, 23]),
         (lambda bx: (T.cast(bx // 2, "uint8"), T.cast(bx, "uint8")), [0, 10, 11, 23]),
         (lambda bx: (T.cast(bx - 2, "int8"), T.cast(bx, "int64")), [25, 23, 21, 23]),
+        (lambda bx: (T.cast(bx * 127, "int8") // 32, bx), [0, 0, 34, 0]),
     ],
 )
 def test_turns(bounds: Callable[[Any], tuple[Any, Any]], wanted: list[float]) -> None:

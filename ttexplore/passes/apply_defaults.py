@@ -9,6 +9,7 @@ from ttexplore.ir.program import Program
 from ttexplore.passes.first_turns import with_fills_before_loops
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
+from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
 
 
@@ -16,12 +17,13 @@ def apply_defaults(program: Program, target: Target) -> Program:
     """Start the plan with the target's defaults, where neither options nor the kernel ask for anything else.
 
     Contiguous row-major work, tensors in DRAM, interleaved over its banks, 32x32 tiles. A block that the first turn of
-    a loop alone fills is filled before the loop, and a T.Parallel nest gets its loops in the order in which it stores.
+    a loop alone fills is filled before the loop, a T.Parallel nest gets its loops in the order in which it stores, and
+    indices of few bits are computed in int32.
     Raises Unsupported for whole numbers of the kernel that int32 does not hold.
     """
     check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.plan.options)}", f"tensors: {_tensors(program)}")
-    kernel = with_ordered_parallel(with_fills_before_loops(program.kernel))
+    kernel = with_ordered_parallel(with_fills_before_loops(with_wide_indices(program.kernel)))
     program = program if kernel is program.kernel else program.with_kernel(kernel)
     return program.with_plan(target=target.name, notes=notes)
 

@@ -1,0 +1,96 @@
+"""Starts, bounds and conditions that are made of integers of few bits, in int32.
+
+TVM's proofs give up at a cast of a number that its dtype does not hold, which a block or a turn may be. What the kernel
+computes in few bits does not leave them (`integers` has looked), and a cast keeps the lowest bits: so the whole of it
+is arithmetic of int32.
+
+    for k in range(T.int8(bx * 100), 4)    ==>    for k in range((bx * 100 + 128) % 256 - 128, 4)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call
+from ttexplore.ir.build import arguments, op_name, sequence, statements, with_function_body
+from ttexplore.ir.dag import folded, nodes_of, with_parts
+from ttexplore.ir.rewrite import walk
+
+_BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
+
+
+def with_wide_indices(function: Any) -> Any:
+    """The kernel with each start of a region, bound of a loop and condition in int32."""
+    if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
+        return function
+    return with_function_body(function, [_statement(one) for one in statements(function.body)])
+
+
+def _indices(statement: Any) -> list[Any]:
+    match statement:
+        case tirx.For():
+            return [statement.min, statement.extent]
+        case tirx.IfThenElse():
+            return [statement.condition]
+        case tirx.Evaluate(value=ir.Call()):
+            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
+            return [part.min for region in regions for part in region.region]
+        case _:
+            return []
+
+
+def _is_narrow(e: Any) -> bool:
+    """Whether there is a cast to few bits in an expression, and no element of a tensor."""
+    nodes = nodes_of(e)
+    narrow = any(isinstance(one, tirx.Cast) and str(one.ty.dtype) in _BITS for one in nodes)
+    return narrow and not any(isinstance(one, ir.TensorLoad) for one in nodes)
+
+
+def _statement(statement: Any) -> Any:
+    match statement:
+        case tirx.For():
+            return tirx.For(
+                statement.loop_var, _wide(statement.min), _wide(statement.extent), statement.kind,
+                _body(statement.body), statement.thread_binding, statement.annotations, statement.step, statement.span,
+            )  # fmt: skip
+        case tirx.IfThenElse(then_case=then, else_case=otherwise):
+            otherwise = None if otherwise is None else _body(otherwise)
+            return tirx.IfThenElse(_wide(statement.condition), _body(then), otherwise, statement.span)
+        case tirx.Evaluate(value=ir.Call()) if any(map(_is_narrow, _indices(statement))):
+            parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
+            return tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)
+        case _:
+            return statement
+
+
+def _body(body: Any) -> Any:
+    return sequence([_statement(one) for one in statements(body)])
+
+
+def _region(region: Any) -> Any:
+    parts = [ir.Range.from_min_extent(_wide(part.min), part.extent) for part in region.region]
+    return tirx.BufferRegion(region.source, parts)
+
+
+def _wide(e: Any) -> Any:
+    return folded(e, _widened) if _is_narrow(e) else e
+
+
+def _widened(e: Any, parts: list[Any]) -> Any:
+    dtype = str(e.ty.dtype)
+    match e:
+        case tirx.Cast() if dtype in _BITS and str(parts[0].ty.dtype) == "int32":
+            least = 0 if dtype.startswith("u") else -(1 << _BITS[dtype] - 1)
+            return tirx.floormod(parts[0] - least, 1 << _BITS[dtype]) + least
+        case tirx.Cast() if str(parts[0].ty.dtype) == dtype:
+            return parts[0]
+        case tirx.IntImm() if dtype in _BITS:
+            return tirx.const(int(e.value), "int32")
+        case ir.Call() if dtype in _BITS:
+            return ir.Call(e.op, parts, attrs=e.attrs, span=e.span, ret_ty=parts[-1].ty)
+        case _ if not parts:
+            return tirx.Cast(ir.PrimType("int32"), e) if dtype in _BITS else e
+        case _:
+            return with_parts(e, parts)
