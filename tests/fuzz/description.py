@@ -6,8 +6,9 @@ in Python, with `INDEX_FUNCTIONS` as T.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -18,10 +19,17 @@ def _truncated(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _held(value: int, dtype: str) -> int:
+    """What an integer dtype keeps of a number: its lowest bits."""
+    bits = int(dtype.lstrip("uint"))
+    least = 0 if dtype.startswith("u") else -(1 << bits - 1)
+    return (value - least) % (1 << bits) + least
+
+
 INDEX_FUNCTIONS = SimpleNamespace(
     min=min, max=max, clamp=lambda value, low, high: max(low, min(value, high)),
     if_then_else=lambda test, chosen, other: chosen if test else other, ceildiv=lambda a, b: -(-a // b),
-    truncdiv=_truncated, truncmod=lambda a, b: a - b * _truncated(a, b),
+    truncdiv=_truncated, truncmod=lambda a, b: a - b * _truncated(a, b), cast=_held,
 )  # fmt: skip
 
 
@@ -179,7 +187,8 @@ class Parallel:
 class Loop:
     """A loop from 0: T.serial, T.Pipelined where `stages` is a number, or one that Python runs and counts itself.
 
-    It ends at `own`, an expression of block indices, where there is one and it is less than `extent`.
+    It begins at `first` and ends at `own`, expressions of block indices, where there are such; `own` counts where it is
+    less than `extent`. To both bounds `shift` is added, where there is one. Bounds may be negative.
     """
 
     variable: str
@@ -188,6 +197,8 @@ class Loop:
     body: tuple[Statement, ...]
     in_python: bool = False
     own: str = ""
+    first: str = ""
+    shift: str = ""
 
 
 Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
@@ -195,13 +206,15 @@ Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
 
 @dataclass(frozen=True)
 class Kernel:
-    """`annotations` are lines of the kernel that say something about its schedule or its tensors."""
+    """`annotations` are lines of the kernel that say something about its schedule or its tensors. A tensor that no
+    statement names is a parameter that the kernel does not use."""
 
     grid: tuple[int | Blocks, ...]
     tensors: tuple[Tensor, ...]
     body: tuple[Statement, ...]
     sizes: tuple[Size, ...] = ()
     annotations: tuple[str, ...] = ()
+    name: str = "kernel"
 
     def number(self, extent: int | str | Blocks) -> int:
         """An extent with the sizes that the kernel is lowered with."""
@@ -266,6 +279,24 @@ def outputs(kernel: Kernel) -> tuple[Tensor, ...]:
 
 
 def inputs(kernel: Kernel) -> tuple[Tensor, ...]:
-    """The tensors that the kernel reads, in the order of its parameters."""
+    """The tensors that the kernel does not store to, in the order of its parameters."""
     stored = outputs(kernel)
     return tuple(tensor for tensor in kernel.tensors if tensor not in stored)
+
+
+def unused(kernel: Kernel) -> tuple[Tensor, ...]:
+    """The tensors that no statement names."""
+    copies = [one for one in statements(kernel.body) if isinstance(one, Copy)]
+    named = {region.name for one in copies for region in (one.source, one.target)}
+    return tuple(tensor for tensor in kernel.tensors if tensor.name not in named)
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A description with other names, in its texts as well; keys of `names` are no dtypes, operations or forms."""
+    if isinstance(value, str):
+        return re.sub(r"[^\W\d]\w*", lambda found: names.get(found[0], found[0]), value)
+    if isinstance(value, tuple):
+        return tuple(renamed(one, names) for one in value)  # pyright: ignore[reportUnknownVariableType]
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: renamed(getattr(value, one.name), names) for one in fields(value)})
+    return value

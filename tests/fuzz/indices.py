@@ -1,9 +1,10 @@
 """Random index expressions: ``python -m tests.fuzz.indices 3000``.
 
 Many index expressions of a block index and a loop variable go into one kernel, with negative intermediates, minima,
-clamps, divisions that round down, shifts, bits and selects; as pages and as bounds of loops. Python computes what
-each must give. Held to it are the interpreter at D3 and at the last step, and the emulator: every index, every page
-and every trip count, because each page of the input has a number of its own and each turn a place of its own.
+clamps, divisions that round down, shifts, bits, selects and casts to few bits; as pages and as bounds of loops. Python
+computes what each must give. Held to it are the interpreter at D3 and at the last step, and the emulator: every index,
+every page and every trip count, because each page of the input has a number of its own and each turn a place of its
+own.
 """
 
 from __future__ import annotations
@@ -118,6 +119,10 @@ class Drawer:
                     return f"({left} {kind} ({divisor}))", size + 9
                 # Of two numbers of Python's the language computes it at once, as Python does.
                 return f"T.{kind}({left} + 0 * {next(iter(names))}, {abs(divisor)})", size + 9
+            case "cast":
+                # Beside int32, so that what is made of it may be larger.
+                wide, largest = random.choice([*names.items()])
+                return f'({wide} + T.cast({left}, "{random.choice(_NARROW)}"))', largest + (1 << 16)
             case "<<":
                 by = random.randint(0, 4)
                 return self.small(f"({left} << {by})", size << by)
@@ -140,6 +145,7 @@ class Drawer:
             f"T.max(T.min({text}, {last}), 0)", f"T.if_then_else({text} > {last}, {last}, T.max({text}, 0)) % {PAGES}",
             f"({text} % 7) + ({text} % 9)", f"T.clamp({text}, -3, 5) + 3", f"{last} - ({text}) % {PAGES}",
             f"(T.clamp({text}, -9, 20) // 2 + 5) % {PAGES}",
+            f'T.cast(T.cast({text}, "{self.random.choice(_NARROW)}"), "int32") % {PAGES}',
         )  # fmt: skip
         return self.random.choice(forms)
 
@@ -157,6 +163,8 @@ class Drawer:
                 ("0", f"bx - {self.random.randint(0, 4)}"),
                 (f"bx - {self.random.randint(1, 4)}", f"bx + {self.random.randint(0, 2)}"),
                 (f"T.max(bx - {self.random.randint(1, 3)}, 0)", "bx + 1"),
+                (f'T.cast(bx - {self.random.randint(1, 4)}, "int8")', f'T.cast({self.bound()}, "int16")'),
+                (f'T.cast(bx * {self.random.randint(90, 128)}, "int8") // 32', "bx"),
                 ("0", f"T.if_then_else(bx > {self.random.randint(0, 3)}, 3, {self.random.randint(-1, 2)})"),
             ]
         )
@@ -164,9 +172,10 @@ class Drawer:
         return Item(self.page({"bx": BLOCKS - 1, "k": 8}), bounds, how)
 
 
+_NARROW = ("int8", "int16", "uint8", "uint16")
 _KINDS = (
     "+", "-", "-", "*", "&", "|", "^", "min", "max", "clamp", "select", "//", "//", "%", "ceildiv", "truncdiv",
-    "truncmod", "<<", ">>", "~", "negative",
+    "truncmod", "<<", ">>", "~", "negative", "cast", "cast",
 )  # fmt: skip
 
 

@@ -35,6 +35,11 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("numbers of indices must be exact", Unsupported, r"of numbers made of indices in 16-bit DST$"),
     ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
+    (
+        "blocks at run-time values are matched",
+        Unsupported,
+        r"cannot be followed: their places depend on run-time values$",
+    ),
 )
 
 
@@ -111,7 +116,7 @@ def _block_floats(exploration: Exploration) -> frozenset[str]:
 
 def _explored(path: Path, kernel: Kernel, schedule: Schedule) -> Exploration:
     sizes = {size.name: size.value for size in kernel.sizes}
-    return ttx.explore(f"{path}::kernel", target=schedule.target, options=schedule.options, sizes=sizes)
+    return ttx.explore(f"{path}::{kernel.name}", target=schedule.target, options=schedule.options, sizes=sizes)
 
 
 def check_exploration(

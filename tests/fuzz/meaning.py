@@ -81,12 +81,14 @@ class Interval:
 class Precision:
     """What the machine is allowed: `unit` relative to each operation's result, `product` relative to each product of
     the matrix unit or of an elementwise multiplication, `mantissa_bits` of an operand of the FPU, and whether a narrow
-    intermediate may keep the precision that it was computed in."""
+    intermediate may keep the precision that it was computed in. `copied_bits` are those of a mantissa that
+    is copied, which may pass DST."""
 
     unit: float
     product: float
     mantissa_bits: int
     keeps_more: bool
+    copied_bits: int = 52
 
 
 # The reference computes in float32 and rounds where the kernel stores.
@@ -98,7 +100,8 @@ _PRODUCT = {"LoFi": 2**-4, "HiFi2": 2**-7, "HiFi3": 2**-8, "HiFi4": 2**-9}
 def device_precision(*, wide: bool, fidelity: str) -> Precision:
     """A chip with a DST of 32 bits (`wide`) or 16, at a math fidelity."""
     unit = 2**-9 if wide else 2**-6
-    return Precision(unit, max(unit, _PRODUCT[fidelity]), 10 if wide else 7, keeps_more=True)
+    bits = 10 if wide else 7
+    return Precision(unit, max(unit, _PRODUCT[fidelity]), bits, keeps_more=True, copied_bits=52 if wide else 7)
 
 
 # Operations
@@ -328,7 +331,11 @@ def _packed(interval: Interval) -> Interval:
 
 def _operand(interval: Interval, precision: Precision) -> Interval:
     """What an engine gets of a loaded value: the FPU cuts mantissas."""
-    scale = 2.0**precision.mantissa_bits
+    return _cut(interval, precision.mantissa_bits)
+
+
+def _cut(interval: Interval, mantissa_bits: int) -> Interval:
+    scale = 2.0**mantissa_bits
     mantissa, _ = np.frexp(interval.value)
     is_whole = np.floor(mantissa * 2 * scale) == mantissa * 2 * scale
     return interval.widened(np.where(is_whole, 0.0, interval.size / scale))
@@ -409,8 +416,10 @@ class _Run:
             case Gemm():
                 self.gemm(statement)
             case Loop(variable, extent, _, body, own=own):
-                turns = self.kernel.number(extent)
-                for turn in range(min(turns, self.index(own)) if own else turns):
+                first, shift = (self.index(text) if text else 0 for text in (statement.first, statement.shift))
+                end = self.kernel.number(extent)
+                end = min(end, self.index(own)) if own else end
+                for turn in range(first + shift, end + shift):
                     self.names[variable] = turn
                     self.body(body)
             case Parallel():
@@ -421,7 +430,7 @@ class _Run:
 
     def copy(self, source: Region, target: Region) -> None:
         """Outside of a tensor a copy reads zeros and stores nothing."""
-        block = self.block(source)
+        block = _cut(self.block(source), self.precision.copied_bits)
         block = rounded(block, self.dtypes[target.name], self.precision)
         whole = self.storage[target.name]
         picked, places = self.inside(target, whole.value.shape)

@@ -21,7 +21,9 @@ from tests.fuzz.description import (
     Schedule,
     Statement,
     Store,
+    Tensor,
     statements,
+    unused,
 )
 
 Fails = Callable[[Kernel, Schedule], bool]
@@ -47,7 +49,7 @@ def _smaller(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Kernel, Sched
     if schedule.target != "wormhole_n150":
         yield kernel, replace(schedule, target="wormhole_n150")
     for body in _bodies(kernel.body):
-        yield _tidy(replace(kernel, body=body)), schedule
+        yield _tidy(replace(kernel, body=body), unused(kernel)), schedule
     for axis, extent in enumerate(kernel.grid):
         if isinstance(extent, int) and extent > 1:
             yield replace(kernel, grid=(*kernel.grid[:axis], 1, *kernel.grid[axis + 1 :])), schedule
@@ -55,6 +57,10 @@ def _smaller(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Kernel, Sched
         yield replace(kernel, annotations=(*kernel.annotations[:number], *kernel.annotations[number + 1 :])), schedule
     for size in kernel.sizes:
         yield kernel.fixed(size.name), schedule
+    for tensor in unused(kernel):
+        yield replace(kernel, tensors=tuple(one for one in kernel.tensors if one != tensor)), schedule
+    if kernel.name != "kernel":
+        yield replace(kernel, name="kernel"), schedule
     for number, tensor in enumerate(kernel.tensors):
         if tensor.dtype != "bfloat16":
             made = (*kernel.tensors[:number], replace(tensor, dtype="bfloat16"), *kernel.tensors[number + 1 :])
@@ -80,8 +86,9 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 yield (replace(statement, stages=None),)
             if statement.in_python:
                 yield (replace(statement, in_python=False),)
-            if statement.own:
-                yield (replace(statement, own=""),)
+            for bound in ("own", "first", "shift"):
+                if getattr(statement, bound):
+                    yield (replace(statement, **{bound: ""}),)
             if isinstance(extent, int) and extent > 2:
                 yield (replace(statement, extent=2),)
             for inner in _bodies(body):
@@ -141,9 +148,9 @@ def _value_texts(value: Expression) -> list[str]:
             return []
 
 
-def _tidy(kernel: Kernel) -> Kernel:
-    """The kernel without tensors and buffers that nothing touches."""
-    used: set[str] = set()
+def _tidy(kernel: Kernel, kept: tuple[Tensor, ...]) -> Kernel:
+    """The kernel without tensors and buffers that nothing touches, but with those `kept`."""
+    used = {one.name for one in kept}
     for one in statements(kernel.body):
         used |= _names(one)
     body = tuple(one for one in kernel.body if not isinstance(one, Allocate) or one.name in used)

@@ -34,7 +34,7 @@ from tests.fuzz.meaning import OPERATIONS
 
 
 def source_text(kernel: Kernel) -> str:
-    """A Python file with the kernel in it, called ``kernel``."""
+    """A Python file with the kernel in it."""
     names = BLOCK_INDICES[: len(kernel.grid)]
     bound = names[0] if len(names) == 1 else f"({', '.join(names)})"
     lines = [
@@ -44,7 +44,7 @@ def source_text(kernel: Kernel) -> str:
         "",
         "",
         "@T.prim_func",
-        "def kernel(",
+        f"def {kernel.name}(",
         *(f"    {one.name}: T.Tensor({_shape(one.shape)}, {_quoted(one.dtype)})," for one in kernel.tensors),
         "):",
         f"    with T.Kernel({', '.join(map(extent_text, kernel.grid))}) as {bound}:",
@@ -114,14 +114,22 @@ def _statement(statement: Statement, depth: int) -> list[str]:
                 f"{indent}    {variable} += 1",
                 *inner,
             ]
-        case Loop(variable, extent, stages, body, own=own):
-            turns = f"T.min({own}, {extent_text(extent)})" if own else extent_text(extent)
+        case Loop(variable, extent, stages, body):
+            turns = _bounds(statement)
             how = f"T.serial({turns})" if stages is None else f"T.Pipelined({turns}, num_stages={stages})"
             return [f"{indent}for {variable} in {how}:", *_body(body, depth + 1)]
         case Parallel(variables, extents, body):
             head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"
             inner = "    " * (depth + 1)
             return [head, *(f"{inner}{line}" for line in _assignments(body, ", ".join(variables)))]
+
+
+def _bounds(loop: Loop) -> str:
+    end = f"T.min({loop.own}, {extent_text(loop.extent)})" if loop.own else extent_text(loop.extent)
+    if loop.shift:
+        first = f"{loop.shift} + {loop.first}" if loop.first else loop.shift
+        return f"{first}, {loop.shift} + {end}"
+    return f"{loop.first}, {end}" if loop.first else end
 
 
 def _assignments(body: tuple[Bind | Store, ...], place: str) -> list[str]:

@@ -14,6 +14,7 @@ from tests.fuzz.description import (
     Bind,
     Call,
     Copy,
+    Fill,
     Kernel,
     Load,
     Loop,
@@ -23,12 +24,14 @@ from tests.fuzz.description import (
     Schedule,
     Store,
     Tensor,
+    renamed,
 )
 from tests.fuzz.draw import OPTIONS
 from tests.fuzz.laws import Checks, LawBroken, check
 from tests.fuzz.meaning import REFERENCE, device_precision, expected, random_inputs
 from tests.fuzz.reduce import reduced
 from tests.fuzz.source import regression_text, source_text
+from tests.fuzz.traits import traits
 from ttexplore.backends.emulator import Emulator
 from ttexplore.passes.pipeline import known_options
 
@@ -119,6 +122,63 @@ def test_numbers_of_two_dtypes_meet_in_one_of_them() -> None:
             ),
         )
         assert check(kernel, Schedule(), Checks()) == ""
+
+
+def hostile() -> Kernel:
+    """Hostile names, a tensor that nothing uses, a loop that begins before 0, a read and a store behind the end."""
+    block = Region("register", ("0", "0"), (32, 32), "whole")
+    load = Copy(Region("int", ("T.max(k, 0) * 32", "0"), (32, 32)), block)
+    sums = Call("add", (Load("register_out", ("i", "j")), Load("register", ("i", "j"))))
+    return Kernel(
+        (3,),
+        (
+            Tensor("int", (40, 32), "float32"),
+            Tensor("U", (2, 3, 40), "uint8", "bytes"),
+            Tensor("C", (64, 32), "float32"),
+        ),
+        (
+            Allocate("register", (32, 32), "float32", "shared"),
+            Allocate("register_out", (32, 32), "float32", "fragment"),
+            Fill("register_out", 1.0),
+            Loop("k", 3, None, (load, Parallel(("i", "j"), (32, 32), (Store("register_out", sums),))), first="bx - 1"),
+            Copy(Region("register_out", ("0", "0"), (32, 32), "whole"), Region("C", ("bx * 32", "0"), (32, 32))),
+        ),
+        name="void",
+    )
+
+
+def test_bounds_before_0_and_blocks_behind_the_end() -> None:
+    kernel = hostile()
+    assert '    U: T.Tensor((2, 3, 40), "uint8"),\n' in source_text(kernel)
+    assert "        for k in T.serial(bx - 1, 3):\n" in source_text(kernel)
+    assert traits(kernel, Schedule()) == {
+        "element-wise", "loop", "loop from a bound of a block's own", "loop from a negative bound", "signed index",
+        "unused tensor", "hostile names", "tensor of no whole tiles", "tensor of rank 3 and more", "uint8", "tail",
+        "read wholly behind the end", "store wholly behind the end",
+    }  # fmt: skip
+    arrays = random_inputs(kernel, 0)
+    (exact,) = expected(kernel, arrays, REFERENCE)
+    pages = [np.pad(arrays[0], ((0, 56), (0, 0)))[start : start + 32] for start in (0, 32, 64)]
+    first, second = (1 + pages[0] * before + pages[0] + pages[1] + pages[2] for before in (1, 0))
+    np.testing.assert_allclose(exact.value, np.concatenate([first, second]), atol=1e-5)
+    assert check(kernel, Schedule(), Checks(Emulator(event_limit=0))) == ""
+
+
+def test_what_nothing_uses_is_left_out_alone() -> None:
+    """A fault of a tensor that nothing uses stays while the rest is made small, and is told with it."""
+
+    def wrong(kernel: Kernel, schedule: Schedule) -> bool:
+        return any(tensor.name == "U" for tensor in kernel.tensors)
+
+    kernel, _ = reduced(hostile(), Schedule(), wrong)
+    assert [tensor.name for tensor in kernel.tensors] == ["U"]
+    assert kernel.name == "kernel"
+
+
+def test_names_are_changed_in_texts() -> None:
+    made: Kernel = renamed(hostile(), {"k": "bx_out", "register": "k"})
+    assert "T.copy(int[T.max(bx_out, 0) * 32, 0], k)" in source_text(made)
+    assert 'T.alloc_shared((32, 32), "float32")' in source_text(made)
 
 
 def test_a_wrong_expectation_is_found_and_made_small() -> None:

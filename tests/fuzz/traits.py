@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tests.fuzz.description import (
+    BLOCK_INDICES,
+    INDEX_FUNCTIONS,
     Allocate,
     Bind,
     Blocks,
@@ -21,6 +24,7 @@ from tests.fuzz.description import (
     Statement,
     Store,
     statements,
+    unused,
 )
 from tests.fuzz.meaning import OPERATIONS
 
@@ -52,6 +56,11 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "loop"
     if any(isinstance(one, Loop) and one.own for one in every):
         yield "loop of a block's own length"
+    loops = [*_loops(kernel)]
+    if any(one.first for one in loops):
+        yield "loop from a bound of a block's own"
+    if any(_before(text, kernel) for one in loops for text in (one.first, one.shift) if text):
+        yield "loop from a negative bound"
     if any(isinstance(one, Loop) and one.in_python for one in every):
         yield "loop in Python"
     for form in {one.form for nest in nests for one in nest.body if isinstance(one, Bind)}:
@@ -69,6 +78,18 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
     starts = [text for one in statements(kernel.body) if isinstance(one, Copy) for text in one.source.starts]
     if any("T." in text or " - " in text for text in starts):
         yield "signed index"
+    bounds = [text for one in _loops(kernel) for text in (one.first, one.shift)]
+    if any("T.cast" in text for text in (*starts, *bounds)):
+        yield "narrow cast in an index or a bound"
+    if unused(kernel):
+        yield "unused tensor"
+    if any(not re.fullmatch(r"[a-zA-Z]\d+", tensor.name) for tensor in kernel.tensors) or kernel.name != "kernel":
+        yield "hostile names"
+    for one in statements(kernel.body):
+        if isinstance(one, Copy):
+            for region, what in ((one.source, "read"), (one.target, "store")):
+                if region.name in shapes and _is_behind(region, shapes[region.name], kernel):
+                    yield f"{what} wholly behind the end"
     if any(extent % 32 for shape in shapes.values() for extent in shape[-2:]):
         yield "tensor of no whole tiles"
     if any(len(shape) > 2 for shape in shapes.values()):
@@ -108,6 +129,37 @@ def _of_schedule(kernel: Kernel, schedule: Schedule) -> Iterator[str]:
 def _has_tail(region: Region, shape: tuple[int, ...]) -> bool:
     """Whether blocks of a region do not cover its tensor evenly."""
     return region.form != "whole" and any(length % extent for length, extent in zip(shape, region.extents, strict=True))
+
+
+def _is_behind(region: Region, shape: tuple[int, ...], kernel: Kernel) -> bool:
+    """Whether the region of the last turn of the last block is behind the end of the tensor."""
+    if region.form == "whole":
+        return False
+    last = {
+        loop.variable: kernel.number(loop.extent) - 1 + sum(_of_blocks(loop.shift, kernel, -1))
+        for loop in _loops(kernel)
+    }
+    return any(
+        start >= length
+        for text, length in zip(region.starts, shape, strict=True)
+        for start in _of_blocks(text, kernel, -1, **last)
+    )
+
+
+def _before(text: str, kernel: Kernel) -> bool:
+    """Whether a bound is negative in the first block."""
+    return any(number < 0 for number in _of_blocks(text, kernel, 0))
+
+
+def _of_blocks(text: str, kernel: Kernel, at: int, **names: int) -> Iterator[int]:
+    """The value of an expression in the first (0) or the last (-1) block; nothing where there is no expression."""
+    blocks = {name: range(kernel.number(extent))[at] for name, extent in zip(BLOCK_INDICES, kernel.grid, strict=False)}
+    if text:
+        yield int(eval(text, {"T": INDEX_FUNCTIONS}, {**blocks, **names}))
+
+
+def _loops(kernel: Kernel) -> Iterator[Loop]:
+    return (one for one in statements(kernel.body) if isinstance(one, Loop))
 
 
 def _sources(gemm: Gemm, every: list[Statement]) -> set[str]:

@@ -19,6 +19,7 @@ from tests.fuzz.draw.elementwise import parallel
 from tests.fuzz.draw.integers import integers, mask, wrapping
 from tests.fuzz.draw.loops import loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
+from tests.fuzz.draw.parameters import hostile, unused
 from tests.fuzz.draw.products import chain, product
 
 _ANYWHERE = (parallel, parallel, product, store, vector, load, move)
@@ -46,7 +47,10 @@ def cases(draw: DrawFn) -> tuple[Kernel, Schedule]:
             draft.store(name)
     if not draft.stored:
         draft.store((draft.defined(draft.block) or [draft.load(draft.places)])[0])
-    return scheduled(draft, draft.kernel(), shards=draft.style == "shards")
+    if draft.chance(6):
+        unused(draft)
+    kernel = hostile(draft, draft.kernel()) if draft.chance(6) else draft.kernel()
+    return scheduled(draft, kernel, shards=draft.style == "shards")
 
 
 __all__ = ["OPTIONS", "cases"]

@@ -63,6 +63,10 @@ class Draft(Grid):
     def kernel(self) -> Kernel:
         return Kernel(self.grid, tuple(self.tensors), tuple(self.body), tuple(self.sizes))
 
+    def block_indices(self) -> list[str]:
+        """Those that are the number of a block along rows or columns."""
+        return [axis.text for axis in (self.row, self.column) if axis.text.isidentifier()]
+
     # Statements
 
     def add(self, statement: Statement) -> None:

@@ -122,7 +122,7 @@ class Grid(Drawing):
         """Another place for blocks of the same extent, for inputs; one that a T.dynamic size counts stays."""
         if isinstance(axis.count, Blocks):
             return axis
-        match self.number(0, 2 if self.style == "shards" else 3):
+        match self.number(0, 2 if self.style == "shards" else 4):
             case 0:
                 return self._single(axis.extent)
             case 1 if axis.extent % 16 == 0:
@@ -131,6 +131,9 @@ class Grid(Drawing):
                 return Axis(f"({axis.text} + 1) % {axis.count}", axis.count, axis.extent, axis.length)
             case 3 if axis.count != 1:
                 return Axis(self.signed(axis.text, axis.blocks), axis.count, axis.extent, axis.length)
+            case 4 if self.chance(2):
+                # The last blocks are behind the end, where zeros are read.
+                return Axis(f"({axis.text} + {self.number(1, 2)})", axis.count, axis.extent, axis.length)
             case _:
                 return axis
 
@@ -149,6 +152,8 @@ class Grid(Drawing):
                 f"T.min(T.ceildiv({text} + 1 - {less}, 2) + {less}, {last})",
                 f"T.max(T.truncdiv({text} - {less}, 2), 0)",
                 f"T.max(({text} - {less}) >> 1, 0)",
+                f'T.max(T.cast({text} - {less}, "int16"), 0)',
+                f'(T.cast({text} - {less}, "uint8") % {count})',
             ]
         )
 
@@ -158,5 +163,7 @@ class Grid(Drawing):
     def _fixed(self, text: str, extent: int, count: int) -> Axis:
         length = count * extent
         if self.style != "whole" and self.style != "shards" and self.chance(2):
-            length -= self.number(0, extent - 1)
+            # Blocks may be behind the end: they read zeros and store nothing.
+            length = self.number(1, length - extent) if count > 1 and self.chance(4) else length
+            length -= self.number(0, min(extent, length) - 1)
         return Axis(text, count, extent, length)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tests.fuzz.description import Blocks, Copy, Fill, Loop, Parallel, Statement, Store, statements
 from tests.fuzz.draw.draft import Draft
@@ -17,7 +18,11 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     outside, ranges, before = draft.body, dict(draft.ranges), dict(draft.buffers)
     tensors, stored, unstored = list(draft.tensors), set(draft.stored), dict(draft.unstored)
     sizes, kept = list(draft.sizes), list(draft.body)
-    axis = draft.steps(draft.name("k"), 2)
+    variable = draft.name("k")
+    axis = draft.steps(variable, 2)
+    shift = _shift(draft) if draft.chance(3) else ""
+    if shift:
+        axis = replace(axis, text=f"({variable} - ({shift}))")
     draft.body, draft.loops = [], [axis]
     draft.load(draft.places)
     for _ in range(draft.number(1, 3)):
@@ -25,7 +30,8 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     draft.loops = []
     rest = draft.taken_apart(outside)
     stages = draft.number(1, 3) if draft.chance(2) else None
-    made = Loop(axis.text, axis.count, stages, rest, draft.chance(4) and _fits_python(axis.count, rest))
+    in_python = not shift and draft.chance(4) and _fits_python(axis.count, rest)
+    made = Loop(variable, axis.count, stages, rest, in_python, shift=shift)
     after = dict(ranges) | {t.name: draft.ranges[t.name] for t in draft.tensors if t.name in draft.ranges}
     follow(made, after)
     if all(is_tame(one) for one in after.values()):
@@ -35,6 +41,22 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     else:
         draft.ranges, draft.buffers, draft.body = ranges, before, kept
         draft.tensors, draft.stored, draft.unstored, draft.sizes = tensors, stored, unstored, sizes
+
+
+def _shift(draft: Draft) -> str:
+    """Where a loop begins that counts its turns from another number, which may be negative."""
+    less = draft.number(1, 3)
+    forms = (form for text in draft.block_indices() for form in signed_bounds(text, less))
+    # A proof that an index starts at 0 does not see through the division.
+    return draft.one([f"(-{less})", *(form for form in forms if "//" not in form)])
+
+
+def signed_bounds(text: str, less: int) -> tuple[str, ...]:
+    """Bounds of loops that are, or that are computed from, negative numbers."""
+    return (
+        f"{text} - {less}", f"T.max({text} - {less}, 0)", f"T.min({text} - {less}, 0)",
+        f"T.clamp({text} - {less}, -1, 1)", f"({text} - {less}) // 2", f'T.cast({text} - {less}, "int8")',
+    )  # fmt: skip
 
 
 def _fits_python(count: int | Blocks, body: tuple[Statement, ...]) -> bool:
@@ -47,7 +69,7 @@ def forget(draft: Draft, loop: Loop) -> None:
     """Let nothing use a block that the loop overwrites in every turn, or loads in turns that may not come."""
     for one in statements(loop.body):
         match one:
-            case Copy(_, target) if loop.own:
+            case Copy(_, target) if loop.own or loop.first:
                 overwritten = [target.name]
             case Fill(buffer):
                 overwritten = [buffer]

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements
+from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements, unused
 from tests.fuzz.draw.grids import Drawing
 from tests.fuzz.meaning import INTEGERS
 from tests.fuzz.traits import computes_bytes
@@ -129,7 +129,7 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
 
 def _shards(drawing: Drawing, kernel: Kernel) -> dict[str, Any]:
     """Some of the tensors in shards of the same cores, and the work on the shards of one of them."""
-    names = [one.name for one in kernel.tensors if len(one.shape) == 2]
+    names = [one.name for one in kernel.tensors if len(one.shape) == 2 and one not in unused(kernel)]
     held = [name for name in names if drawing.chance(2)] or names[-1:]
     if not held:
         return {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.fuzz.description import Fill, Gemm, Loop, Statement
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import changed
 from tests.fuzz.draw.grids import Axis
-from tests.fuzz.draw.loops import forget
+from tests.fuzz.draw.loops import forget, signed_bounds
 
 _ODD_DEPTHS = (16, 32, 48, 20)
 
@@ -22,13 +24,14 @@ def product(draft: Draft) -> None:
     clear_in_gemm = not cleared and axis.count == 1 and not draft.loops and draft.chance(3)
     if not cleared and not clear_in_gemm:
         draft.add(Fill(into, 0.0))
+    axis, loop = _turns(draft, axis, some=not clear_in_gemm)
     outside, draft.body = draft.body, []
     a, transpose_a = _factor(draft, draft.row, axis)
     b, transpose_b = _factor(draft, draft.column, axis, turned=True)
     draft.body.append(Gemm(a, b, into, transpose_a, transpose_b, clear_in_gemm))
     if draft.chance(5) and not clear_in_gemm:
         draft.body.append(Gemm(a, b, into, transpose_a, transpose_b))
-    _loop(draft, axis, outside)
+    _loop(draft, loop, outside)
     draft.unstored[into] = None
 
 
@@ -38,7 +41,7 @@ def chain(draft: Draft) -> None:
         return
     into = _accumulator(draft, draft.block)
     draft.add(Fill(into, 0.0))
-    axis = _summed(draft)
+    axis, loop = _turns(draft, _summed(draft))
     depth = 32 * draft.number(1, 2)
     inner = Axis("0", 1, depth, depth)
     middle = _accumulator(draft, (draft.block[0], axis.extent))
@@ -53,7 +56,7 @@ def chain(draft: Draft) -> None:
     changed(draft, middle, made)
     d, transpose_d = _factor(draft, draft.column, axis, turned=True)
     draft.body.append(Gemm(made, d, into, False, transpose_d))
-    _loop(draft, axis, outside)
+    _loop(draft, loop, outside)
     for name in (middle, made):
         draft.unstored.pop(name, None)
     draft.unstored[into] = None
@@ -69,12 +72,26 @@ def _summed(draft: Draft) -> Axis:
     return draft.along(draft.name("k"), depth)
 
 
-def _loop(draft: Draft, axis: Axis, outside: list[Statement]) -> None:
-    rest = draft.taken_apart(outside)
-    blocks = [one.text for one in (draft.row, draft.column) if one.text.isidentifier()]
-    keeps = not any(isinstance(one, Gemm) and one.clear for one in rest)
-    own = f"{draft.one(blocks)}{draft.one(['', '', ' + 1'])}" if blocks and keeps and draft.chance(4) else ""
-    made = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, rest, own=own)
+def _turns(draft: Draft, axis: Axis, *, some: bool = True) -> tuple[Axis, Loop]:
+    """The loop along an axis, still empty, and the axis with the index that stands for it there. Only where the loop
+    may run through `some` of the axis it has bounds of a block's own: such that may be negative have their index
+    brought back into the axis."""
+    blocks = draft.block_indices() if some else []
+    own = f"{draft.one(blocks)}{draft.one(['', '', ' + 1'])}" if blocks and draft.chance(4) else ""
+    first = draft.one(signed_bounds(draft.one(blocks), draft.number(1, 3))) if blocks and draft.chance(3) else ""
+    loop = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, (), own=own, first=first)
+    if not first or first.startswith("T.max"):
+        return axis, loop
+    index = [f"T.max({axis.text}, 0)"]
+    if isinstance(axis.count, int):
+        index.append(f"T.if_then_else({axis.text} < 0, 0, {axis.text})")
+    if isinstance(axis.count, int) and axis.count > 1:
+        index += [f"T.clamp({axis.text}, 0, {axis.count - 1})", f"({axis.text} % {axis.count})"]
+    return replace(axis, text=draft.one(index)), loop
+
+
+def _loop(draft: Draft, loop: Loop, outside: list[Statement]) -> None:
+    made = replace(loop, body=draft.taken_apart(outside))
     draft.add(made)
     forget(draft, made)
 

@@ -24,6 +24,8 @@ from tests.fuzz.meaning import OPERATIONS, Interval, Precision
 LARGEST_VALUE = 1e4
 # Turns of a loop over a T.dynamic size, for what they add up to.
 MOST_TURNS = 4
+# Turns before 0 of a loop that begins there.
+MOST_BEFORE = 3
 
 _EXACT = Precision(0.0, 0.0, 60, keeps_more=False)
 
@@ -71,7 +73,8 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
                 else:
                     ranges[one.buffer] = found
         case Loop():
-            for _ in range(statement.extent if isinstance(statement.extent, int) else MOST_TURNS):
+            turns = statement.extent if isinstance(statement.extent, int) else MOST_TURNS
+            for _ in range(turns + (MOST_BEFORE if statement.first else 0)):
                 for one in statement.body:
                     follow(one, ranges)
         case Allocate():
