@@ -35,11 +35,10 @@ from tests.fuzz.traits import traits
 from ttexplore.backends.emulator import Emulator
 from ttexplore.passes.pipeline import known_options
 
-KERNELS_A_SEED = 35
+SEEDS, KERNELS_A_SEED = 4, 35
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_random_kernels_obey_every_law(seed: int) -> None:
+def test_random_kernels_obey_every_law() -> None:
     turn = itertools.count()
     emulator = Emulator(event_limit=0)
 
@@ -50,12 +49,13 @@ def test_random_kernels_obey_every_law(seed: int) -> None:
     def full(law: str) -> Check:
         return lambda kernel, schedule: check(kernel, schedule, Checks(emulator, True).finding(law))
 
-    tally = search(KERNELS_A_SEED, sampled, full, start=seed, known=Tally())
+    tally = Tally()
+    for seed in range(SEEDS):
+        tally.add(search(KERNELS_A_SEED, sampled, full, start=seed, known=tally))
     told = [failure.text(number) for number, failure in enumerate(tally.failures.values(), 1)]
     assert not told, "\n\n".join(told)
     refused = tally.outcomes.total() - tally.outcomes[""]
-    # Kernels that are drawn one after another are alike, and so are refused together.
-    assert refused <= 0.3 * tally.kernels, tally.outcomes
+    assert refused <= 0.15 * tally.kernels, tally.outcomes
 
 
 def test_every_option_is_drawn() -> None:
