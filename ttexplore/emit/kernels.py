@@ -17,9 +17,9 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.nodes import AllocBuffer, Bind, Evaluate, FloatImm, For, IfThenElse, uses
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
-from ttexplore.ops import OPS
+from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.functions import FUNCTIONS
-from ttexplore.ops.op import Op, Operand
+from ttexplore.ops.op import Form, Op
 from ttexplore.plan import CircularBuffer, KernelRole, KernelSignature, Plan
 from ttexplore.record import Line, Listing, Origin
 
@@ -44,7 +44,10 @@ _RESERVED_WORDS = """
     get_arg_val get_common_arg_val get_compile_time_arg_val next_compile_time_args_offset
 """
 _OPERATION_WORDS = " ".join(
-    text for known in OPS.values() for text in (known.name, known.cpp, known.init, known.uninit, *known.defines)
+    text
+    for known in OPS.values()
+    if known.cpp
+    for text in (known.name, known.cpp, known.init, known.uninit, *known.defines)
 )
 _RESERVED = frozenset([*_RESERVED_WORDS.split(), *re.findall(r"[A-Za-z_]\w*", re.sub(r"{\w*}", " ", _OPERATION_WORDS))])
 
@@ -190,22 +193,18 @@ class _Emitter:
 
     def _functions(self, statement: Any) -> tuple[str, ...]:
         """The functions of our own that the text of an operation calls."""
-        known = OPS.get(op_name(statement))
-        if known is None:
+        form = FORMS.get(op_name(statement))
+        if form is None or form.phase:
             return ()
+        known = form.op
         # Scalars come last, so that what DST operands take two of does not matter.
         scalars = sum(operand.kind == "float" for operand in known.operands)
         computed = any(not isinstance(value, FloatImm) for value in arguments(statement)[-scalars:] if scalars)
         return (*known.functions, "float_bits") if computed else known.functions
 
     def _known(self, statement: Any) -> Op | None:
-        name = op_name(statement)
-        if name in OPS:
-            return OPS[name]
-        for suffix in ("_uninit", "_init"):
-            if name.endswith(suffix):
-                return OPS.get(name[: -len(suffix)])
-        return None
+        form = FORMS.get(op_name(statement))
+        return None if form is None else form.op
 
     def _prologue(self) -> None:
         previous = ""
@@ -311,31 +310,20 @@ class _Emitter:
         return cpp(word, lambda variable: self.names.of(self.words.of(variable)), around)
 
     def _call(self, statement: Any) -> str:
-        name, values = op_name(statement), arguments(statement)
-        if name in OPS:
-            return OPS[name].cpp.format(**self._operands(OPS[name].operands, values, OPS[name].cpp, statement))
-        for suffix in ("_uninit", "_init"):
-            op = OPS.get(name[: -len(suffix)]) if name.endswith(suffix) else None
-            if op is not None:
-                wanted = op.init_operands if suffix == "_init" else op.uninit_operands
-                kinds = {operand.name: operand for operand in op.operands}
-                template = op.init if suffix == "_init" else op.uninit
-                operands = tuple(kinds[one] for one in wanted)
-                return template.format(**self._operands(operands, values, template, statement))
-        raise Unsupported(f"{name or statement} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
+        form = FORMS.get(op_name(statement))
+        if form is None or not form.cpp:
+            what = op_name(statement) or statement
+            raise Unsupported(f"{what} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
+        return form.cpp.format(**self._operands(form, statement))
 
-    def _operands(
-        self, operands: tuple[Operand, ...], values: list[Any], template: str, statement: Any
-    ) -> dict[str, Any]:  # fmt: skip
-        rest = iter(values)
+    def _operands(self, form: Form, statement: Any) -> dict[str, Any]:
         texts: dict[str, Any] = {}
-        for operand in operands:
-            value = next(rest)
+        for operand, value, slot, _ in form.given(arguments(statement)):
             match operand.kind:
                 case "cb":
                     texts[operand.name] = self.buffers[str(value.name)]
                 case "dst":
-                    texts[operand.name] = self._expression(next(rest), statement)
+                    texts[operand.name] = self._expression(slot, statement)
                 case "tensor":
                     texts[operand.name] = self.tensors[str(value.name)]
                 case "float":
@@ -343,7 +331,7 @@ class _Emitter:
                 case "slot":
                     texts[operand.name] = self._offset(value, texts[operand.of].page_bytes, statement)
                 case "tile" | "page" | "int" | "flag":
-                    around = SUM if f"+ {{{operand.name}}}" in template else 0
+                    around = SUM if f"+ {{{operand.name}}}" in form.cpp else 0
                     texts[operand.name] = self._expression(value, statement, around)
         return texts
 

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, set_span, to_expr
-from ttexplore.ops import OPS
+from ttexplore.ops import FORMS
 
 
 def statements(body: Any) -> list[Any]:
@@ -33,9 +33,9 @@ def sequence(body: Sequence[Any]) -> Any:
 
 def op(name: str, *arguments: Any, span: Any = None) -> Any:
     """The statement that runs operation ``tt.<name>``. Raises TypeError where the arity is wrong."""
-    known = OPS.get(f"tt.{name}")
-    if known is not None and len(arguments) != known.arity:
-        raise TypeError(f"tt.{name} takes {known.arity} arguments, not {len(arguments)}")
+    known = FORMS.get(f"tt.{name}")
+    if known is not None:
+        known.check(arguments)
     return tirx.Evaluate(call(f"tt.{name}", arguments), span)
 
 
@@ -110,6 +110,11 @@ def op_name(statement: Any) -> str:
 
 def arguments(statement: Any) -> list[Any]:
     return statement.value.args[:]
+
+
+def operands(statement: Any) -> dict[str, Any]:
+    """The arguments of an operation of the table by operand name; a dst operand gives its index."""
+    return FORMS[op_name(statement)].named(arguments(statement))
 
 
 def attribute(statement: Any, name: str) -> int:

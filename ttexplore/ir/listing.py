@@ -10,7 +10,8 @@ from ttexplore.ir.adapter import is_buffer, spans_of
 from ttexplore.ir.build import arguments, attribute, op_name, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
-from ttexplore.ops import OPS
+from ttexplore.ops import FORMS
+from ttexplore.ops.op import Argument
 from ttexplore.record import Line, Listing, Origin
 
 _INDENT = "    "
@@ -115,8 +116,8 @@ def _simple(statement: Any) -> str:
         indices = ", ".join(format_expression(index) for index in statement.indices)
         return f"{statement.buffer.name}[{indices}] = {format_expression(statement.value)}"
     name = op_name(statement)
-    if name in OPS:
-        return f"{name}({', '.join(_operands(name, arguments(statement)))})"
+    if name in FORMS:
+        return f"{name}({', '.join(map(_argument, FORMS[name].given(arguments(statement))))})"
     if name.startswith("tl."):
         flags = [
             flag for flag in ("transpose_A", "transpose_B", "clear_accum", "transpose") if attribute(statement, flag)
@@ -131,10 +132,6 @@ def _simple(statement: Any) -> str:
     return str(statement).strip()
 
 
-def _operands(name: str, values: list[Any]) -> list[str]:
-    shown: list[str] = []
-    rest = iter(values)
-    for operand in OPS[name].operands:
-        text = format_expression(next(rest))
-        shown.append(f"{text}[{format_expression(next(rest))}]" if operand.kind == "dst" else text)
-    return shown
+def _argument(given: Argument[Any]) -> str:
+    text = format_expression(given.value)
+    return text if given.slot is None else f"{text}[{format_expression(given.slot)}]"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from ttexplore.ops.blocks import BLOCK_OPS
 from ttexplore.ops.eltwise import ELTWISE_OPS
 from ttexplore.ops.integers import INTEGER_OPS
 from ttexplore.ops.matmul import MATMUL_OPS
 from ttexplore.ops.move import MOVE_OPS
-from ttexplore.ops.op import Op, Operand
+from ttexplore.ops.op import Form, Op, Operand
 from ttexplore.ops.protocol import PROTOCOL_OPS
 from ttexplore.ops.sfpu import SFPU_OPS
 
-__all__ = ["OPS", "Op", "Operand"]
+__all__ = ["FORMS", "OPS", "Form", "Op", "Operand"]
 
 OPS: dict[str, Op] = {
-    op.ir_name: op for op in (*MATMUL_OPS, *MOVE_OPS, *ELTWISE_OPS, *SFPU_OPS, *INTEGER_OPS, *PROTOCOL_OPS)
+    op.ir_name: op for op in (*MATMUL_OPS, *MOVE_OPS, *ELTWISE_OPS, *SFPU_OPS, *INTEGER_OPS, *PROTOCOL_OPS, *BLOCK_OPS)
 }
+# Every operation of the IR by its name: what the table's operations are called, and their inits and uninits.
+FORMS: dict[str, Form] = {form.name: form for op in OPS.values() for form in op.forms}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ttexplore.plan import KernelRole
 
 Tile = NDArray[Any]
 
@@ -16,7 +18,8 @@ Tile = NDArray[Any]
 TileKind = Literal["float32", "int32"]
 
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
-Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config"]
+Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config", "whole block"]
+Phase = Literal["", "init", "uninit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +30,64 @@ class Operand:
     the front of what has been waited for (or, for packing, from the start of what has been reserved); `slot`: the
     same, which C++ wants as a byte offset; `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index
     in it; in C++ one index); `int`: a count; `flag`: a bool; `float`: a scalar; `tensor`: a kernel parameter;
-    `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used.
+    `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used. What is `optional` comes
+    last, and can be left out.
     """
 
     name: str
     kind: OperandKind
     access: Literal["", "read", "write", "update"] = ""
     of: str = ""
+    optional: bool = False
+
+
+Value = TypeVar("Value")
+
+
+class Argument(NamedTuple, Generic[Value]):
+    """What an operation of the IR is given for an operand; for a dst operand the buffer, and the slot in it."""
+
+    operand: Operand
+    value: Value
+    slot: Value | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An operation of the IR: the call of an Op, or what sets the engine up for it (`init`) or undoes that (`uninit`).
+
+    `cpp` is a format template over the names of `operands`, `arities` the numbers of IR arguments that it takes,
+    `places` where each operand stands among them: a dst operand takes two.
+    """
+
+    op: Op
+    phase: Phase
+    name: str
+    operands: tuple[Operand, ...]
+    cpp: str
+    arities: range
+    places: tuple[tuple[Operand, int], ...]
+
+    def check(self, values: Sequence[object]) -> None:
+        """Raises TypeError for too few or too many arguments."""
+        if len(values) not in self.arities:
+            least, most = self.arities[0], self.arities[-1]
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise TypeError(f"{self.name} takes {wanted} arguments, not {len(values)}")
+
+    def given(self, values: Sequence[Value]) -> list[Argument[Value]]:
+        """The arguments of the operation in the IR, by operand, in order. Raises TypeError for too few or too many."""
+        self.check(values)
+        return [
+            Argument(operand, values[at], values[at + 1] if operand.kind == "dst" else None, at)
+            for operand, at in self.places
+            if at < len(values)
+        ]
+
+    def named(self, values: Sequence[Value]) -> dict[str, Value]:
+        """The arguments by the names of the operands; a dst operand gives its index. Raises TypeError."""
+        return {one.operand.name: one.value if one.slot is None else one.slot for one in self.given(values)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +111,8 @@ class Op:
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
     `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `dst_bits` says that the operation is right
     only with a DST of this width (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
-    kernel with the operation must define before it includes `header`.
+    kernel with the operation must define before it includes `header`. `role` is the kernel that the split of one kernel
+    into three gives it to. An operation of the engine `whole block` has no C++: D3 replaces it.
 
     `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
     dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
@@ -96,15 +151,35 @@ class Op:
     emulator_ulp: int = 0
     functions: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
+    role: KernelRole = "compute"
 
     @property
     def ir_name(self) -> str:
         return f"tt.{self.name}"
 
     @property
-    def arity(self) -> int:
-        """The number of IR arguments: a DST operand takes two."""
-        return sum(2 if operand.kind == "dst" else 1 for operand in self.operands)
+    def forms(self) -> tuple[Form, ...]:
+        """The operations of the IR that it has."""
+        by_name = {operand.name: operand for operand in self.operands}
+        made = [_form(self, "", self.operands, self.cpp)]
+        phases: tuple[tuple[Phase, str, tuple[str, ...]], ...] = (
+            ("init", self.init, self.init_operands), ("uninit", self.uninit, self.uninit_operands)
+        )  # fmt: skip
+        for phase, cpp, names in phases:
+            if cpp:
+                made.append(_form(self, phase, tuple(by_name[name] for name in names), cpp))
+        return tuple(made)
+
+
+def _form(op: Op, phase: Phase, operands: tuple[Operand, ...], cpp: str) -> Form:
+    places: list[tuple[Operand, int]] = []
+    most = 0
+    for operand in operands:
+        places.append((operand, most))
+        most += 2 if operand.kind == "dst" else 1
+    arities = range(most - sum(operand.optional for operand in operands), most + 1)
+    name = f"{op.ir_name}_{phase}" if phase else op.ir_name
+    return Form(op, phase, name, operands, cpp, arities, tuple(places))
 
 
 def circular_buffer(name: str, access: Literal["read", "write", "update"] = "read") -> Operand:

@@ -130,6 +130,17 @@ SET_SOURCE_A = Op("set_source_a", (circular_buffer("new"),), "reconfig_data_form
 SET_SOURCE_B = Op("set_source_b", (circular_buffer("new"),), "reconfig_data_format_srcb({new})", _RECONFIG, "config")
 SET_PACK = Op("set_pack", (circular_buffer("new"),), "pack_reconfig_data_format({new})", "api/compute/pack.h", "config")
 
+CONFIGURATION_OPS = (
+    COMPUTE_STARTUP,
+    COMPUTE_STARTUP_MATMUL,
+    RECONFIG_SOURCE_A,
+    RECONFIG_SOURCE_B,
+    RECONFIG_PACK,
+    SET_SOURCE_A,
+    SET_SOURCE_B,
+    SET_PACK,
+)
+
 PROTOCOL_OPS = (
     CB_RESERVE_BACK,
     CB_PUSH_BACK,
@@ -149,12 +160,5 @@ PROTOCOL_OPS = (
     TILE_REGS_COMMIT,
     TILE_REGS_WAIT,
     TILE_REGS_RELEASE,
-    COMPUTE_STARTUP,
-    COMPUTE_STARTUP_MATMUL,
-    RECONFIG_SOURCE_A,
-    RECONFIG_SOURCE_B,
-    RECONFIG_PACK,
-    SET_SOURCE_A,
-    SET_SOURCE_B,
-    SET_PACK,
+    *CONFIGURATION_OPS,
 )

@@ -8,8 +8,10 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.errors import ResourceError
-from ttexplore.ir.build import arguments, constant, op_name, statements
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import constant, op_name, operands, statements
 from ttexplore.ir.program import Program
+from ttexplore.ops import FORMS
 from ttexplore.plan import CircularBuffer, GraphEdge, GraphNode, TileGraph
 from ttexplore.target import Target
 
@@ -71,17 +73,20 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
                 extent = constant(statement.extent)
                 visit(statements(statement.body), times * (extent if extent is not None else 1))
                 continue
-            name, parts = op_name(statement), arguments(statement) if op_name(statement) else []
-            if name in ("tt.read_block", "tt.read_strips"):
-                tiles = times * pages[str(parts[1].name)]
-                flow(str(parts[0].name), "reader", tiles)
-                flow("reader", str(parts[1].name), tiles)
-            elif name in ("tt.write_block", "tt.write_strips"):
-                tiles = times * pages[str(parts[0].name)]
-                flow(str(parts[0].name), "writer", tiles)
-                flow("writer", str(parts[1].name), tiles)
-            elif name == "tt.index_block":
-                flow("reader", str(parts[0].name), 1)
+            form = FORMS.get(op_name(statement))
+            if form is None or form.op.role == "compute":
+                continue
+            values = {name: str(value.name) for name, value in operands(statement).items() if is_buffer(value)}
+            cb = values["cb"]
+            match values:
+                case {"source": tensor}:
+                    flow(tensor, "reader", times * pages[cb])
+                    flow("reader", cb, times * pages[cb])
+                case {"target": tensor}:
+                    flow(cb, "writer", times * pages[cb])
+                    flow("writer", tensor, times * pages[cb])
+                case _:
+                    flow("reader", cb, 1)
 
     visit(statements(program.kernel.body), 1)
     for buffer in buffers:

@@ -8,10 +8,10 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.build import (
-    arguments,
     constant,
     op,
     op_name,
+    operands,
     sequence,
     statements,
     when,
@@ -20,12 +20,13 @@ from ttexplore.ir.build import (
 )  # fmt: skip
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
-from ttexplore.ops import OPS
+from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.op import Op
+from ttexplore.ops.protocol import CONFIGURATION_OPS
 from ttexplore.plan import Plan
 from ttexplore.target import Target
 
-_CONFIGURATION = ("tt.compute_startup", "tt.compute_startup_matmul", "tt.reconfig_", "tt.set_")
+_CONFIGURATION = frozenset(one.name for one in CONFIGURATION_OPS)
 
 
 def insert_compute_init(program: Program, target: Target) -> Program:
@@ -76,8 +77,8 @@ def strip_inits(body: list[Any]) -> list[Any]:
     """The statements without start-up, inits and reconfigurations."""
     made: list[Any] = []
     for statement in body:
-        name = op_name(statement)
-        if name.startswith(_CONFIGURATION) or (name.endswith(("_init", "_uninit")) and name not in OPS):
+        form = FORMS.get(op_name(statement))
+        if form is not None and (form.phase or form.op.name in _CONFIGURATION):
             continue
         if type(statement) is tirx.For:
             statement = with_body(statement, strip_inits(statements(statement.body)))
@@ -90,17 +91,6 @@ def strip_inits(body: list[Any]) -> list[Any]:
 def _format(cb: Any, plan: Plan) -> tuple[str, bool]:
     buffer = plan.buffer(str(cb.name))
     return buffer.data_format, buffer.unpack_to_dest
-
-
-def operands(statement: Any) -> dict[str, Any]:
-    """The arguments of an operation by operand name; a dst operand gives its index."""
-    values = iter(arguments(statement))
-    found: dict[str, Any] = {}
-    for operand in OPS[op_name(statement)].operands:
-        found[operand.name] = next(values)
-        if operand.kind == "dst":
-            found[operand.name] = next(values)
-    return found
 
 
 def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:

@@ -15,6 +15,7 @@ from ttexplore.ir.build import (
     loop,
     op,
     op_name,
+    operands,
     statements,
     variable,
     when,
@@ -24,7 +25,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ir.sizes import extents_of
-from ttexplore.ops import OPS
+from ttexplore.ops import FORMS
 from ttexplore.passes.split_device_kernel import packed_by, pruned
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
@@ -82,25 +83,25 @@ class _Block:
         self.reads = op_name(statement).startswith("tt.read")
         self.strips = op_name(statement).endswith("strips")
         self.statement = statement
-        first, second, *rest = arguments(statement)
-        self.tensor, self.cb = (first, second) if self.reads else (second, first)
+        given = operands(statement)
+        self.tensor, self.cb = given["source" if self.reads else "target"], given["cb"]
         self.layout = plan.layout(str(self.tensor.name))
         buffer = plan.buffer(str(self.cb.name))
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
         self.row_tiles = buffer.row_tiles
         if self.strips:
-            page, row_stride, matrix_stride, row, column, rows, columns, unit, row_slots, column_slots, *guards = rest
-            self.unit, self.matrix_stride = int(unit.value), int(matrix_stride.value)
-            self.row, self.column = row, column
-        else:
-            page, rows, columns, row_stride, *rest = rest
-            column_slots, row_slots = (rest.pop(0), rest.pop(0)) if self.reads else (1, columns)
-            guards = rest
-        self.page, self.row_stride = page, row_stride
-        self.rows, self.columns = int(rows.value), int(columns.value)
-        self.row_slots, self.column_slots = int(row_slots), int(column_slots)
-        self.row_guard, self.column_guard = (guards[:2], guards[2:4]) if guards else ([], [])
-        self.condition = guards[4] if len(guards) > 4 else None
+            self.unit, self.matrix_stride = int(given["unit"].value), int(given["matrix_stride"].value)
+            self.row, self.column = given["row"], given["column"]
+        self.page, self.row_stride = given["page"], given["row_stride"]
+        self.rows, self.columns = int(given["rows"].value), int(given["columns"].value)
+        # What is stored in tiles lies in rows of them.
+        self.row_slots = int(given["row_slots"]) if "row_slots" in given else self.columns
+        self.column_slots = int(given["column_slots"]) if "column_slots" in given else 1
+        self.row_guard, self.column_guard = (
+            [given[one] for one in guard if one in given]
+            for guard in (("row_low", "row_end"), ("column_low", "column_end"))
+        )
+        self.condition = given.get("condition")
         # Elements of a row of a row-major tensor: a number, or the end of the columns where it is a T.dynamic size.
         self.row_length = extents_of(self.tensor)[-1]
         if self.layout.page == "row" and not isinstance(self.row_length, int):
@@ -308,7 +309,7 @@ def _reader_body(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
             continue
         flush()
         if op_name(statement) == "tt.index_block":
-            cb, axis = arguments(statement)
+            cb, axis = operands(statement).values()
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
             made += [_stamped(part, statement) for part in parts]
             continue
@@ -381,7 +382,7 @@ def _writer(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
 
 
 def _compute(function: Any, plan: Plan) -> Any:
-    converted = {str(arguments(one)[0].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
+    converted = {str(operands(one)["source"].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
     return with_function_body(function, _Compute(plan, converted).body(statements(function.body)))
 
 
@@ -391,18 +392,13 @@ _CONVERSIONS = {"tt.tilize": "tilize_block", "tt.untilize": "pack_untilize_block
 
 def _reads(statement: Any) -> list[str]:
     """The circular buffers that an operation reads tiles of."""
-    known = OPS.get(op_name(statement))
-    if known is None or known.engine == "sync":
+    form = FORMS.get(op_name(statement))
+    if form is None or form.phase or form.op.engine in ("sync", "whole block"):
         return []
-    names: list[str] = []
-    values = iter(arguments(statement))
-    for operand in known.operands:
-        value = next(values)
-        if operand.kind == "dst":
-            next(values)
-        if operand.kind == "cb" and operand.access == "read":
-            names.append(str(value.name))
-    return names
+    return [
+        str(one.value.name) for one in form.given(arguments(statement))
+        if one.operand.kind == "cb" and one.operand.access == "read"
+    ]  # fmt: skip
 
 
 def _reads_inside(statement: Any) -> list[str]:
@@ -458,7 +454,7 @@ class _Compute:
         is converted as a whole, which waits for it and pops it."""
         arrived = packed_by(statement)
         if op_name(statement) == "tt.receive_block":
-            arrived = arguments(statement)[0]
+            arrived = operands(statement)["cb"]
         if arrived is None or self.plan.buffer(str(arrived.name)).consumer != "compute":
             return None
         return None if str(arrived.name) in self.converted else arrived

@@ -9,9 +9,10 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, op, op_name, statements, when, with_body, with_function_body
+from ttexplore.ir.build import arguments, op, op_name, operands, statements, when, with_body, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ops import FORMS
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
 from ttexplore.target import Target
 
@@ -41,16 +42,10 @@ def split_device_kernel(program: Program, target: Target) -> Program:
 
 def role_of(statement: Any) -> KernelRole:
     """The kernel that runs an operation."""
-    match op_name(statement):
-        case "tt.read_block" | "tt.read_strips" | "tt.index_block":
-            return "reader"
-        case "tt.write_block" | "tt.write_strips":
-            return "writer"
-        case name if name.startswith("tt."):
-            return "compute"
-        case name:
-            what = name or type(statement).__name__
-            raise Unsupported(f"no kernel runs {what}", span=span_of(statement))
+    name = op_name(statement)
+    if name not in FORMS:
+        raise Unsupported(f"no kernel runs {name or type(statement).__name__}", span=span_of(statement))
+    return FORMS[name].op.role
 
 
 def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
@@ -69,7 +64,7 @@ def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
             if role == "compute":
                 made += _sent(statement, plan)
         elif role == "compute" and role_of(statement) == "reader":
-            cb = arguments(statement)[0 if op_name(statement) == "tt.index_block" else 1]
+            cb = operands(statement)["cb"]
             if plan.buffer(str(cb.name)).consumer == "compute":
                 made.append(_marker("receive_block", cb, plan, statement))
     return made
@@ -86,9 +81,9 @@ def _sent(statement: Any, plan: Plan) -> list[Any]:
 def packed_by(statement: Any) -> Any:
     """The circular buffer that a tile loop packs a block into, or that gets a block of rows or tiles; else None."""
     if op_name(statement) in ("tt.tilize", "tt.untilize"):
-        return arguments(statement)[1]
+        return operands(statement)["out"]
     inner = statements(statement.body) if isinstance(statement, tirx.For) else []
-    return arguments(inner[0])[2] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
+    return operands(inner[0])["out"] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
 
 
 def _marker(name: str, cb: Any, plan: Plan, statement: Any) -> Any:

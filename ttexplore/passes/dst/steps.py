@@ -11,10 +11,10 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import arguments, constant, op_name, statements
+from ttexplore.ir.build import constant, op_name, operands, statements
 from ttexplore.ir.rewrite import walk
-from ttexplore.ops import OPS
-from ttexplore.ops.op import Op
+from ttexplore.ops import FORMS, OPS
+from ttexplore.ops.op import Form, Op
 
 AccessKind = Literal["read", "write", "update"]
 
@@ -61,23 +61,16 @@ class Step:
     def fills_with_zero(self) -> bool:
         if self.op.name != "fill_tile":
             return False
-        value = arguments(self.call)[2]
+        value = operands(self.call)["value"]
         return isinstance(value, tirx.FloatImm) and float(value.value) == 0.0
 
 
-def _positions(op: Op) -> tuple[tuple[int, AccessKind], ...]:
-    """Where the DST operands of an operation stand among its arguments, of which each takes two."""
-    found: list[tuple[int, AccessKind]] = []
-    position = 0
-    for operand in op.operands:
-        if operand.kind == "dst":
-            found.append((position, operand.access or "read"))
-            position += 1
-        position += 1
-    return tuple(found)
+def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:
+    """Where the DST operands of an operation stand among its arguments."""
+    return tuple((at, operand.access or "read") for operand, at in form.places if operand.kind == "dst")
 
 
-_DST_POSITIONS = {name: positions for name, op in OPS.items() if (positions := _positions(op))}
+_DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions := _positions(form))}
 
 
 def dst_operands(call: Any) -> tuple[DstOperand, ...]:
@@ -162,14 +155,15 @@ def as_step(statement: Any) -> Step | None:
     extent = constant(statement.extent)
     if len(inner) != 1 or extent is None:
         return None
-    operands = dst_operands(inner[0])
-    if not operands:
+    touching = dst_operands(inner[0])
+    if not touching:
         return None
     call = inner[0]
     if op_name(call) == "tt.matmul_block":
-        columns, rows = (int(value.value) for value in arguments(call)[7:9])
-        return Step(statement, call, statement.loop_var, rows * columns, operands, (rows, columns))
-    return Step(statement, call, statement.loop_var, extent, operands)
+        given = operands(call)
+        rows, columns = int(given["rt_dim"].value), int(given["ct_dim"].value)
+        return Step(statement, call, statement.loop_var, rows * columns, touching, (rows, columns))
+    return Step(statement, call, statement.loop_var, extent, touching)
 
 
 def refuse_conditions(body: list[Any]) -> None:

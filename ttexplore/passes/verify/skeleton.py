@@ -28,8 +28,8 @@ from ttexplore.ir.index import (
     value_range,
     variables,
 )  # fmt: skip
-from ttexplore.ops import OPS
-from ttexplore.ops.op import Op, Operand
+from ttexplore.ops import FORMS, OPS
+from ttexplore.ops.op import Form, Op
 from ttexplore.plan import SIZE_PREFIX, Plan
 from ttexplore.record import Span
 
@@ -192,16 +192,13 @@ class Reader:
 
     def call(self, statement: Any) -> Call:
         name = op_name(statement)
-        op, phase = OPS.get(name), ""
-        if op is None:
-            for suffix in ("_uninit", "_init"):
-                if name.endswith(suffix) and name[: -len(suffix)] in OPS:
-                    op, phase = OPS[name[: -len(suffix)]], suffix[1:]
-                    break
-        call = Call(statement, name, op, phase, {}, {})
-        if op is not None:
-            self.operands(call, op)
-        elif name == "tl.copy":
+        form = FORMS.get(name)
+        if form is not None:
+            call = Call(statement, name, form.op, form.phase, {}, {})
+            self.operands(call, form)
+            return call
+        call = Call(statement, name, None, "", {}, {})
+        if name == "tl.copy":
             call.values["target"] = self.region(arguments(statement)[1])
         return call
 
@@ -212,23 +209,15 @@ class Reader:
         parts = [(self.expression(part.min), self.expression(part.extent)) for part in region.region]
         return str(region.source.name), parts
 
-    def operands(self, call: Call, op: Op) -> None:
-        wanted: tuple[Operand, ...] = op.operands
-        if call.phase:
-            order = op.init_operands if call.phase == "init" else op.uninit_operands
-            wanted = tuple(next(o for o in op.operands if o.name == name) for name in order)
-        given = arguments(call.node)
-        arity = sum(2 if operand.kind == "dst" else 1 for operand in wanted)
-        if len(given) != arity:
+    def operands(self, call: Call, form: Form) -> None:
+        op, values = form.op, arguments(call.node)
+        if len(values) not in form.arities:
             raise VerifyError(
-                f"{self.who}: {call.name} has {len(given)} arguments, it takes {arity}",
-                hint=f"its operands are {', '.join(operand.name for operand in wanted)}",
+                f"{self.who}: {call.name} has {len(values)} arguments, it takes {form.arities[-1]}",
+                hint=f"its operands are {', '.join(operand.name for operand in form.operands)}",
                 span=call.span,
             )
-        position = 0
-        for operand in wanted:
-            value = given[position]
-            position += 1
+        for operand, value, slot, _ in form.given(values):
             scope = _SCOPES.get(operand.kind)
             if scope is not None:
                 if not (is_buffer(value) and scope_of(value) == scope):
@@ -240,8 +229,7 @@ class Reader:
                 name = str(value.name)
                 if operand.kind == "dst":
                     call.dst[operand.name] = name
-                    call.values[operand.name] = self.expression(given[position])
-                    position += 1
+                    call.values[operand.name] = self.expression(slot)
                     continue
                 call.values[operand.name] = name
                 if operand.kind == "cb":

@@ -1,0 +1,57 @@
+"""Whole blocks, before the protocol of circular buffers: moved by reader and writer, handed to and from the compute
+kernel. D3 replaces them by operations that have C++."""
+
+from __future__ import annotations
+
+from ttexplore.ops.op import Op, Operand, circular_buffer, integer, page, tensor
+from ttexplore.plan import KernelRole
+
+# A tile, or strip, of a block exists where low + its offset < end, along both axes, and where the condition holds; all
+# of them where there are no guards. Offsets count tiles, of strips elements.
+_GUARDS = tuple(
+    Operand(name, "int", optional=True) for name in ("row_low", "row_end", "column_low", "column_end", "condition")
+)
+# Of a block in tiles: how many there are along rows and columns, and the pages from one row of them to the next.
+_TILES = (integer("rows"), integer("columns"), integer("row_stride"))
+# Of a block in strips: the pages from one row of tiles, and of matrices, to the next, the first element and the extent
+# in the matrix, the rows of a strip, and the steps in the buffer from a tile to the one below and to the right of it.
+_STRIPS = tuple(
+    map(
+        integer,
+        ("row_stride", "matrix_stride", "row", "column", "rows", "columns", "unit", "row_slots", "column_slots"),
+    )
+)
+_LOADS = (tensor("source", "read"), circular_buffer("cb", "write"), page("page", "source"))
+_STORES = (circular_buffer("cb"), tensor("target", "write"), page("page", "target"))
+
+
+def _block(name: str, role: KernelRole, operands: tuple[Operand, ...], note: str = "") -> Op:
+    return Op(name, operands, "", "", "whole block", role=role, note=note)
+
+
+READ_BLOCK = _block(
+    "read_block", "reader", (*_LOADS, *_TILES, integer("column_slots"), integer("row_slots"), *_GUARDS)
+)  # fmt: skip
+READ_STRIPS = _block("read_strips", "reader", (*_LOADS, *_STRIPS, *_GUARDS))
+WRITE_BLOCK = _block("write_block", "writer", (*_STORES, *_TILES, *_GUARDS))
+WRITE_STRIPS = _block("write_strips", "writer", (*_STORES, *_STRIPS, *_GUARDS))
+INDEX_BLOCK = _block(
+    "index_block", "reader", (circular_buffer("cb", "write"), integer("axis")),
+    "a tile of the row (axis 0) or column (axis 1) of each of its elements",
+)  # fmt: skip
+RECEIVE_BLOCK = _block("receive_block", "compute", (circular_buffer("cb"), integer("count")))
+SEND_BLOCK = _block("send_block", "compute", (circular_buffer("cb", "write"), integer("count")))
+TILIZE = _block("tilize", "compute", (circular_buffer("source"), circular_buffer("out", "write")), "rows to tiles")
+UNTILIZE = _block("untilize", "compute", (circular_buffer("source"), circular_buffer("out", "write")), "tiles to rows")
+
+BLOCK_OPS = (
+    READ_BLOCK,
+    READ_STRIPS,
+    WRITE_BLOCK,
+    WRITE_STRIPS,
+    INDEX_BLOCK,
+    RECEIVE_BLOCK,
+    SEND_BLOCK,
+    TILIZE,
+    UNTILIZE,
+)
