@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from ttexplore.errors import Cancelled, UsageError
+from ttexplore.errors import BackendError, Cancelled, UsageError
 from ttexplore.exploration import Exploration
 
 TURNS = 2_000_000
@@ -78,6 +79,24 @@ def test_a_run_is_cancelled(endless: Exploration, backend: str) -> None:
 def test_a_loop_that_calls_nothing_is_cancelled(endless: Exploration, stuck: dict[str, str]) -> None:
     cancelled(lambda cancel: endless.run(code=stuck, cancel=cancel))
     cancelled(lambda cancel: endless.timeline(code=stuck, cancel=cancel))
+
+
+@pytest.mark.parametrize(
+    ("backend", "where"),
+    [("reference", "it was"), ("interpreter", r"core \(0, 0\) was")],
+    ids=["reference", "interpreter"],
+)
+def test_a_run_ends_at_its_time_limit(endless: Exploration, backend: str, where: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(BackendError) as caught:
+        endless.run(backend=backend, time_limit_seconds=0.3)
+    assert time.monotonic() - start < 2.0
+    limit = "the program did not end within the time limit of 0.3 seconds"
+    assert re.match(f"{limit}: {where} at this line", caught.value.message)
+    assert caught.value.code == "TTX-B003"
+    assert caught.value.span is not None
+    assert caught.value.hint.startswith("raise the time limit")
+    assert endless.kernel.file == caught.value.span.file
 
 
 def test_a_check_is_cancelled(endless: Exploration) -> None:

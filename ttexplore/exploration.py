@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -244,12 +245,15 @@ class Exploration(Explored):
         return self._run(self._steps[0].before, arrays, cancel).outputs
 
     def _run(
-        self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None
+        self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None,
+        time_limit_seconds: float = math.inf,
     ) -> Interpretation:  # fmt: skip
         """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
-            return interpret(program.functions, plan, arrays, self._roles, cancel=cancel)
+            return interpret(
+                program.functions, plan, arrays, self._roles, time_limit_seconds=time_limit_seconds, cancel=cancel
+            )
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -261,10 +265,11 @@ class Exploration(Explored):
         return Kept(arrays, self._reference(arrays))
 
     def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
+        cancel: threading.Event | None,
     ) -> Execution:  # fmt: skip
         program = self._steps[0].before if backend is BACKENDS["reference"] else self._final()
-        result = self._run(program, arrays, cancel)
+        result = self._run(program, arrays, cancel, time_limit_seconds)
         return Execution(result.outputs, result.seconds, None, "")
 
     def check(

@@ -208,7 +208,8 @@ class Explored(ABC):
 
     @abstractmethod
     def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
+        cancel: threading.Event | None,
     ) -> Execution:  # fmt: skip
         """A run on a backend that executes the kernel or its IR."""
 
@@ -364,8 +365,9 @@ class Explored(ABC):
         or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
         sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
 
-        Setting `cancel`, in another thread, ends the run and its processes. The emulator's time limit is 60 s, a
-        device's 300 s; the other backends have none.
+        Setting `cancel`, in another thread, ends the run and its processes, as `time_limit_seconds` do: without them
+        the emulator's limit is 60 s and a device's 300 s, and the other backends have none. The reference that a
+        result is compared with has no limit.
 
         Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
         `environment` folder of ``ttexplore setup device``; and `progress`, which is told what goes on. Its run is
@@ -422,7 +424,7 @@ class Explored(ABC):
         if self.error is not None:
             raise self.error
         if request.runner is None:
-            return self._interpreted(request.backend, arrays, request.cancel)
+            return self._interpreted(request.backend, arrays, request.time_limit_seconds, request.cancel)
         try:
             return request.runner.run(
                 self._emitted(listings), arrays, time_limit_seconds=request.time_limit_seconds, cancel=request.cancel

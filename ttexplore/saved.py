@@ -180,9 +180,10 @@ class SavedExploration(Explored):
         return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
 
     def _interpreted(
-        self, backend: BackendEntry, arrays: tuple[Array, ...], cancel: threading.Event | None
+        self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
+        cancel: threading.Event | None,
     ) -> Execution:  # fmt: skip
-        del arrays, cancel
+        del arrays, time_limit_seconds, cancel
         raise _needs_kernel(f"the backend {backend.name}")
 
     def _backend_missing(self, backend: BackendEntry) -> str:

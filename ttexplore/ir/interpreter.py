@@ -8,6 +8,7 @@ are Python's integers; from where circular buffers are queues on they are words,
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tvm import ir, tirx
 
-from ttexplore.errors import KernelError, Unsupported, VerifyError, refuse_cancelled
+from ttexplore.errors import BackendError, KernelError, Unsupported, VerifyError, refuse_cancelled
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
@@ -78,13 +79,13 @@ def _unwritten(shape: Sequence[int], dtype: str) -> Array:
 
 def interpret(
     functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
-    turn_limit: int | None = None, cancel: threading.Event | None = None,
+    turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
-    `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run. Raises KernelError
-    for reads and writes outside of buffers, VerifyError for protocol faults and deadlocks, with the kernel's line, and
-    Cancelled.
+    `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run before the next
+    statement, as `time_limit_seconds` do. Raises KernelError for reads and writes outside of buffers, VerifyError for
+    protocol faults and deadlocks, with the kernel's line, BackendError at the time limit, and Cancelled.
     """
     start = time.perf_counter()
     tensors = _tensors(functions, plan)
@@ -119,13 +120,15 @@ def interpret(
     cores: Sequence[CoreWork | None] = (
         partition.cores if partition is not None and _has_core_values(functions) else [None]
     )
+    limits = _Limits(start, time_limit_seconds, cancel, len(cores))
     for core in cores:
         machine = _Machine(
-            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled, cancel
+            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled, limits
         )
         # Infinities and NaN are results like any other.
         with np.errstate(all="ignore"):
             machine.run(programs)
+        limits.ended += 1
     outputs: list[NDArray[Any]] = []
     for name in names:
         if roles[name] in ("output", "inout"):
@@ -369,7 +372,7 @@ class _Writer:
             case tirx.AllocBuffer():
                 self.emit(depth, f"m.allocate({self.constant(s.buffer)})")
             case tirx.Bind():
-                self.emit(depth, f"m.at = {self.constant(s)}")
+                self.emit(depth, f"m.reach({self.constant(s)})")
                 if self.words is None:
                     self.share(s.value, depth)
                 self.emit(depth, f"{self.name(s.var)} = {self.bound(s)}")
@@ -384,7 +387,7 @@ class _Writer:
             case tirx.For():
                 low, end = self.bounds(s)
                 self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
-                self.emit(depth + 1, "if m.cancel is not None: refuse_cancelled(m.cancel)")
+                self.emit(depth + 1, f"m.reach({self.constant(s)})")
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():
                 self.store(s, depth)
@@ -395,7 +398,7 @@ class _Writer:
 
     def store(self, s: Any, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
-        self.emit(depth, f"m.at = {self.constant(s)}")
+        self.emit(depth, f"m.reach({self.constant(s)})")
         self.share(s.value, depth)
         self.emit(depth, f"m.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
 
@@ -421,7 +424,7 @@ class _Writer:
         name, values = op_name(s), arguments(s)
         if name.startswith("tl.") and not hasattr(_Machine, name[3:]):
             raise _unknown(f"T.{name[3:]}", s)
-        self.emit(depth, f"m.at = {self.constant(s)}")
+        self.emit(depth, f"m.reach({self.constant(s)})")
         if name.startswith("tl."):
             shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
             flags = {k: attribute(s, k) for k in ("transpose_A", "transpose_B", "clear_accum", "transpose")}
@@ -450,7 +453,7 @@ class _Writer:
         ):
             self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
             self.emit(depth + 1, "yield")
-            self.emit(depth + 1, f"m.at = {self.constant(s)}")
+            self.emit(depth + 1, f"m.reach({self.constant(s)})")
         else:
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
 
@@ -475,7 +478,6 @@ def _translate(role: str, function: Any, words: Words | None) -> _Translated:
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded, "shifted_left": shifted_left, "shifted_right": shifted_right,
-        "refuse_cancelled": refuse_cancelled,
         **{f"{_FUNCTION}{name}": meaning for name, meaning in FUNCTIONS.items()}, **PYTHON_FUNCTIONS,
     }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
@@ -504,17 +506,41 @@ class _Queue:
     shard_of: str = ""
 
 
+@dataclass
+class _Limits:
+    """What ends a run before its time: `seconds` from `start` on, or `cancel`. `ended` of its `cores` have ended."""
+
+    start: float
+    seconds: float
+    cancel: threading.Event | None
+    cores: int
+    ended: int = 0
+
+    def check(self, core: CoreWork | None, statement: Any) -> None:
+        """Raises Cancelled, or BackendError where the time is over."""
+        refuse_cancelled(self.cancel)
+        if time.perf_counter() - self.start > self.seconds:
+            where = "it was at this line"
+            if core is not None:
+                where = f"core ({core.x}, {core.y}) was at this line, {self.ended} of {self.cores} cores had ended"
+            raise BackendError(
+                f"the program did not end within the time limit of {self.seconds:g} seconds: {where}",
+                hint="raise the time limit, run smaller sizes, or run the emulator, which is faster",
+                span=span_of(statement),
+            )
+
+
 class _Machine:
     """One core: its buffers, and the operations that the translated kernels call."""
 
     def __init__(
         self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
-        turn_limit: int | None, managed: bool, tiled: bool, cancel: threading.Event | None,
+        turn_limit: int | None, managed: bool, tiled: bool, limits: _Limits,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
         self.formats = {buffer.name: buffer.data_format for buffer in plan.buffers}
         self.turn_limit = turn_limit
-        self.cancel = cancel
+        self.limits = limits
         self.arrays: dict[str, Array] = {}
         # What tiles of DST hold, by array and index: nothing is known of those that were not touched.
         self.kinds: dict[tuple[str, int], TileKind] = {}
@@ -538,7 +564,6 @@ class _Machine:
         alive = {role: one.start(self) for role, one in programs.items()}
         turns = 0
         while alive:
-            refuse_cancelled(self.cancel)
             progress = False
             for role in list(alive):
                 self.role = role
@@ -558,6 +583,11 @@ class _Machine:
             if self.turn_limit is not None and turns > self.turn_limit:
                 raise VerifyError(f"the kernels did not end within {self.turn_limit} turns", span=span_of(self.at))
         self._balanced()
+
+    def reach(self, statement: Any) -> None:
+        """Come to a statement: what goes wrong from here on goes wrong there."""
+        self.at = statement
+        self.limits.check(self.core, statement)
 
     def progress_mark(self) -> tuple[int, ...]:
         queues = self.queues.values()
