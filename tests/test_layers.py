@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "layout_request": {"record", "errors", "given"},
     "options": {"record", "errors", "plan", "given", "layout_request"},
     "ops": {"record", "errors", "target", "plan"},
-    "ir": {"record", "errors", "target", "plan", "ops"},
+    "ir": {"record", "errors", "target", "plan", "ops", "options"},
     "language": {"record", "errors", "target", "plan", "ops", "ir", "given", "layout_request", "options"},
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},

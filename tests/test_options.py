@@ -18,7 +18,7 @@ import ttexplore.language as T
 from ttexplore import Exploration
 from ttexplore.cli import main
 from ttexplore.errors import TTExploreError, UsageError
-from ttexplore.options import OPTIONS, parse_options
+from ttexplore.options import DEFAULTS, OPTIONS, parse_options
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.target import get_target
 from ttexplore.tenstorrent import apply_tt_defaults
@@ -92,9 +92,9 @@ def gemm() -> Exploration:
 
 
 def test_every_option_of_a_pass_has_its_reading() -> None:
-    of_passes = {name: default for step in PIPELINE for name, default in step.options.items()}
-    assert set(OPTIONS) == set(of_passes)
-    for name, default in of_passes.items():
+    """And one default, in the order of the passes, which is that of the plan."""
+    assert list(OPTIONS) == [name for step in PIPELINE for name in step.options] == list(DEFAULTS.by_name)
+    for name, default in DEFAULTS.by_name.items():
         assert OPTIONS[name].parse(default) == default
         assert OPTIONS[name].meaning
 

@@ -1,4 +1,5 @@
-"""The options of the passes: what each means, which values it takes, and how they are read. One home for all of it.
+"""The options of the passes: what each means, its default, which values it takes, and how they are read. One home for
+all of it.
 
 The same reading serves `explore(options=...)` and `fork`, annotations in the kernel, the command line and the
 explorer's What if: an option is given as a value or as its text, ``(8, 4)`` or ``"8x4"``. Wrong values are rejected
@@ -10,23 +11,76 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, cast, get_args
 
 from ttexplore.errors import UsageError, shown, unknown
 from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
 from ttexplore.layout_request import layout_request
 from ttexplore.plan import Mode, Policy
-from ttexplore.record import OptionForm
+from ttexplore.record import OptionForm, to_json
+
+Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
+Accumulate = Literal["reload", "l1"]
+AccumulateDtype = Literal["auto", "float32", "bfloat16"]
+Engine = Literal["auto", "fpu", "sfpu"]
+Epilogue = Literal["fused", "separate"]
+Core = tuple[int, int]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 ORDERS = ("row_major", "column_major", "block_linear", "z_order")
-FIDELITIES = ("LoFi", "HiFi2", "HiFi3", "HiFi4")
 # The edge of the squares of block_linear, where it is not given.
 _DEFAULT_BLOCK = 4
 # A list longer than this is not one that somebody wrote or a kernel can have.
 _MOST_ITEMS = 1 << 20
 _LISTED_ITEMS = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a lowering. None leaves the choice to the pass."""
+
+    layouts: Mapping[str, Any] | None = None
+    stages: int | None = None
+    cb_depth: Mapping[str, int] | None = None
+    chunk_k_tiles: int | None = None
+    math_fidelity: Fidelity = "HiFi4"
+    accumulate: Accumulate = "reload"
+    accumulate_dtype: AccumulateDtype = "auto"
+    dst_full_sync: bool = False
+    # A policy may carry the edge of its squares: block_linear(4).
+    policy: Policy | str = "contiguous"
+    order: str | None = None
+    cores: tuple[int, int] | None = None
+    core_offset: tuple[int, int] = (0, 0)
+    core_ranges: Sequence[tuple[Core, Core]] | None = None
+    work_lists: Mapping[Core, Sequence[Any]] | None = None
+    rectangle: tuple[int, int] | None = None
+    stride: int | None = None
+    match: str | None = None
+    mode: Mode = "global"
+    eltwise: Engine = "auto"
+    epilogue: Epilogue = "fused"
+    subblock: tuple[int, int] | None = None
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The options as the plan keeps them: what has no JSON form as text."""
+        return {name: _plain(value) for name, value in self.by_name.items()}
+
+
+DEFAULTS = Options()
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return to_json(value)
+    except TypeError:
+        return repr(value)
 
 
 @dataclass(frozen=True)
@@ -120,7 +174,7 @@ def _tensor(name: str, given: Any) -> str:
     return given
 
 
-def _core(given: Any) -> tuple[int, int]:
+def _core(given: Any) -> Core:
     given = read_text(given) if isinstance(given, str) else given
     if not isinstance(given, list | tuple):
         raise wrong("a core", given, "(x, y)")
@@ -178,7 +232,6 @@ def _layouts(name: str, given: Any) -> dict[str, Any]:
 
 
 _YES_OR_NO = (False, True)
-_ENGINES = ("auto", "fpu", "sfpu")
 
 # A and A_shared are a tensor and a circular buffer of the example.
 OPTIONS: dict[str, Option] = {
@@ -188,12 +241,12 @@ OPTIONS: dict[str, Option] = {
         Option("stages", "the blocks that each circular buffer of the reader holds", _number, "3"),
         Option("cb_depth", "the blocks that single circular buffers hold", _depths, '{"A_shared": 3}'),
         Option("chunk_k_tiles", "tiles along the summed dimension that operands of products hold", _number, "2"),
-        Option("math_fidelity", "how much of the mantissas the FPU multiplies", _one_of(*FIDELITIES), "",
-               FIDELITIES, of_text=True),
-        Option("accumulate", "how an accumulator larger than DST survives a loop", _one_of("reload", "l1"), "",
-               ("reload", "l1"), of_text=True),
-        Option("accumulate_dtype", "the width of DST", _one_of("auto", "float32", "bfloat16"), "",
-               ("auto", "float32", "bfloat16"), of_text=True),
+        Option("math_fidelity", "how much of the mantissas the FPU multiplies", _one_of(*get_args(Fidelity)), "",
+               get_args(Fidelity), of_text=True),
+        Option("accumulate", "how an accumulator larger than DST survives a loop", _one_of(*get_args(Accumulate)), "",
+               get_args(Accumulate), of_text=True),
+        Option("accumulate_dtype", "the width of DST", _one_of(*get_args(AccumulateDtype)), "",
+               get_args(AccumulateDtype), of_text=True),
         Option("dst_full_sync", "DST as one piece, twice as large, without overlap of packing", flag, "", _YES_OR_NO),
         Option("policy", "which core gets which work items", _policy, "", POLICIES, of_text=True),
         Option("order", "the order of the work items", _order, "column_major", of_text=True),
@@ -206,9 +259,10 @@ OPTIONS: dict[str, Option] = {
         Option("match", "the tensor whose shards the work goes to", _tensor, "A", policy="match_shard", of_text=True),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
-        Option("eltwise", "the engine of element-wise operations", _one_of(*_ENGINES), "", _ENGINES, of_text=True),
-        Option("epilogue", "where operations on the result of a loop run", _one_of("fused", "separate"), "",
-               ("fused", "separate"), of_text=True),
+        Option("eltwise", "the engine of element-wise operations", _one_of(*get_args(Engine)), "",
+               get_args(Engine), of_text=True),
+        Option("epilogue", "where operations on the result of a loop run", _one_of(*get_args(Epilogue)), "",
+               get_args(Epilogue), of_text=True),
         Option("subblock", "tiles of a product that are computed at once", _pair(1, "rows", "columns"), "(1, 2)"),
     )
 }  # fmt: skip
@@ -251,4 +305,4 @@ def option_forms(work_items: int) -> dict[str, OptionForm]:
     }
 
 
-__all__ = ["OPTIONS", "Option", "option_forms", "option_text", "parse_options", "parse_order"]
+__all__ = ["DEFAULTS", "OPTIONS", "Option", "Options", "option_forms", "option_text", "parse_options", "parse_order"]

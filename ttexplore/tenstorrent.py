@@ -32,7 +32,8 @@ from ttexplore.layout_request import TTShard
 from ttexplore.options import parse_options
 from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.bind_sizes import sizes_of
-from ttexplore.passes.pipeline import PIPELINE, lower, with_annotations
+from ttexplore.passes.pipeline import PIPELINE, lower
+from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
 from ttexplore.target import Target, get_target

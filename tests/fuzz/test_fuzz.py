@@ -33,7 +33,7 @@ from tests.fuzz.reduce import reduced
 from tests.fuzz.source import regression_text, source_text
 from tests.fuzz.traits import traits
 from ttexplore.backends.emulator import Emulator
-from ttexplore.passes.pipeline import known_options
+from ttexplore.options import DEFAULTS
 
 SEEDS, KERNELS_A_SEED = 4, 35
 
@@ -60,7 +60,7 @@ def test_random_kernels_obey_every_law() -> None:
 
 def test_every_option_is_drawn() -> None:
     """A new option of a pass needs a line in OPTIONS."""
-    assert set(OPTIONS) == set(known_options())
+    assert set(OPTIONS) == set(DEFAULTS.by_name)
 
 
 def simple() -> Kernel:

@@ -18,22 +18,25 @@ from ttexplore.ir.build import op_name, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.kernel import trace
-from ttexplore.options import parse_order
+from ttexplore.options import Options, parse_order
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
 from ttexplore.passes.layout_aware_work_partition import grid_loops, layout_aware_work_partition
+from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.passes.work_orders import in_order
 from ttexplore.plan import CoreWork, Partition, Plan, item_block, item_number
 from ttexplore.record import Listing
 from ttexplore.target import TARGETS, get_target
 
 TARGET = get_target("wormhole_n150")
+B1 = next(step for step in PIPELINE if step.letter == "B1")
 
 
 def partitioned(grid: tuple[int, ...], **options: Any) -> tuple[Partition, Program, list[Any]]:
     """The partition, the program after B2, and the kernel's block variables."""
     traced = trace(blocks(grid[0], *grid[1:]) if len(grid) > 1 else blocks(grid[0], 1))
     start = Program({KERNEL: traced.function}, Plan("copy", TARGET.name), Listing("python", ()))
-    program = layout_aware_work_partition(start, TARGET, **options)
+    by_name = Options(**options).by_name
+    program = layout_aware_work_partition(start, TARGET, **{name: by_name[name] for name in B1.options})
     assert program.plan.partition is not None
     blocks_of = [loop.loop_var for loop in grid_loops(program.kernel)]
     return program.plan.partition, grid_to_core_grid(program, TARGET), blocks_of

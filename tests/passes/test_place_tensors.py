@@ -15,6 +15,7 @@ from tests.corpus import gemm
 from tests.corpus.schedules import blocks
 from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.layout_request import layout_request
+from ttexplore.options import DEFAULTS, Options
 from ttexplore.passes.core_sets import ranges_of_options
 from ttexplore.passes.place_tensors import l1_bytes_per_core, placed, tile_rows_and_columns
 from ttexplore.plan import Sharding, TensorLayout
@@ -28,7 +29,7 @@ def layout(shape: tuple[int, ...]) -> TensorLayout:
 
 
 def shards(shape: tuple[int, ...], asked: Any, **options: Any) -> Sharding:
-    made = placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, options))
+    made = placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, Options(**options)))
     assert made.sharding is not None
     assert made.arrangement == "sharded"
     return made.sharding
@@ -79,7 +80,7 @@ def test_shards_lie_on_the_cores_that_may_work() -> None:
 
 
 def test_the_part_of_l1_that_a_tensor_takes() -> None:
-    ranges = ranges_of_options(TARGET, {})
+    ranges = ranges_of_options(TARGET, DEFAULTS)
     assert l1_bytes_per_core(layout((64, 64)), TARGET) == 0
     assert l1_bytes_per_core(placed(layout((320, 320)), layout_request("A", "L1"), TARGET, ranges), TARGET) == 2 * 2048
     sharded = placed(layout((320, 320)), layout_request("A", T.TTShard(1, placement="L1")), TARGET, ranges)
@@ -146,7 +147,7 @@ def test_requests_that_are_refused(
     shape: tuple[int, ...], asked: Any, kind: type[TTExploreError], message: str
 ) -> None:
     with pytest.raises(kind) as caught:
-        placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, {}))
+        placed(layout(shape), layout_request("A", asked), TARGET, ranges_of_options(TARGET, DEFAULTS))
     assert str(caught.value).startswith(message)
     assert caught.value.hint
 

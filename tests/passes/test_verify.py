@@ -12,6 +12,7 @@ from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.index import Variable
+from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.circular_buffers import _share
@@ -64,6 +65,6 @@ def test_sections_of_dst_under_a_condition() -> None:
     exploration = sound(difference)
     program = edited("compute", "sub_tiles", sometimes)(exploration.steps["D4"].after)
     with pytest.raises(Unsupported, match="operations on tiles under a condition that is only known") as caught:
-        insert_dst_management(program, exploration.target)
+        insert_dst_management(program, exploration.target, epilogue=DEFAULTS.epilogue, subblock=None)
     assert caught.value.hint == "use T.if_then_else on elements, or decide it in Python"
     assert caught.value.span is not None

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from ttexplore.options import DEFAULTS, Options
 from ttexplore.plan import KernelRole, Plan
 from ttexplore.record import Listing
 
@@ -17,11 +18,13 @@ class Program:
     """A kernel being lowered.
 
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
+    `options` are those of all passes; the plan has them in JSON form.
     """
 
     functions: dict[str, Any]
     plan: Plan
     source: Listing
+    options: Options = DEFAULTS
 
     @property
     def kernel(self) -> Any:

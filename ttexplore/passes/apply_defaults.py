@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ttexplore.ir.program import Program
+from ttexplore.options import Options
 from ttexplore.passes.first_turns import with_fills_before_loops
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
@@ -22,22 +20,21 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Raises Unsupported for whole numbers of the kernel that int32 does not hold.
     """
     check_integers(program.kernel, program.plan.size_values)
-    notes = (*program.plan.notes, f"work: {_work(program.plan.options)}", f"tensors: {_tensors(program)}")
+    notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     kernel = with_ordered_parallel(with_fills_before_loops(with_wide_indices(program.kernel)))
     program = program if kernel is program.kernel else program.with_kernel(kernel)
     return program.with_plan(target=target.name, notes=notes)
 
 
-def _work(options: Mapping[str, Any]) -> str:
-    if options.get("work_lists") is not None:
+def _work(options: Options) -> str:
+    if options.work_lists is not None:
         return "as work_lists says"
-    policy = options.get("policy") or "contiguous"
-    own_order = str(policy).replace("-", "_").startswith(("block_linear", "z_order"))
-    order = options.get("order") or ("" if own_order else "row-major")
-    return ", ".join(one for one in (policy, order) if one)
+    own_order = options.policy.replace("-", "_").startswith(("block_linear", "z_order"))
+    order = options.order or ("" if own_order else "row-major")
+    return ", ".join(one for one in (options.policy, order) if one)
 
 
 def _tensors(program: Program) -> str:
-    asked = list(program.plan.options.get("layouts") or {})
+    asked = list(program.options.layouts or {})
     default = "DRAM, interleaved, 32x32 tiles"
     return f"{', '.join(asked)} as asked for, others in {default}" if asked else default

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ttexplore.errors import ResourceError, UsageError
+from ttexplore.options import Core, Options
 from ttexplore.plan import CoreRange
 from ttexplore.target import Target
 
-Core = tuple[int, int]
 
-
-def ranges_of_options(target: Target, options: Mapping[str, Any]) -> tuple[CoreRange, ...]:
-    """The cores that the options of the plan allow. Raises as :func:`core_ranges` does."""
-    offset = options.get("core_offset") or (0, 0)
-    return core_ranges(target, options.get("cores"), offset, options.get("core_ranges"))
+def ranges_of_options(target: Target, options: Options) -> tuple[CoreRange, ...]:
+    """The cores that the options allow. Raises as :func:`core_ranges` does."""
+    return core_ranges(target, options.cores, options.core_offset, options.core_ranges)
 
 
 def core_ranges(

@@ -7,7 +7,7 @@ a place.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import tvm_ffi
 from tvm import ir, sym, tirx
@@ -19,13 +19,12 @@ from ttexplore.ir.dataflow import parallel_body
 from ttexplore.ir.deep import Deep, deep
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ops import OPS
+from ttexplore.options import Engine
 from ttexplore.passes.expressions import Reader
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
 from ttexplore.plan import FORMAT_OF_DTYPE
-
-Engine = Literal["auto", "fpu", "sfpu"]
 
 _FPU = ("add", "sub", "mul")
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}

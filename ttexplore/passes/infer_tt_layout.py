@@ -28,7 +28,7 @@ _REASONS = {
 MAX_RANK = 8
 
 
-def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, Any] | None = None) -> Program:
+def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, Any] | None) -> Program:
     """Decide the layout of each tensor: format, tiles, padded shape, memory.
 
         A: T.Tensor((1024, 512), "float16")
@@ -52,7 +52,7 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
     made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
-    placed = place_tensors(made, layouts or {}, program.plan, target)
+    placed = place_tensors(made, layouts or {}, program, target)
     notes = tuple(
         f"{one.name} is an input that nothing reads" for one in made if one.role == "input" and one.name not in read
     )

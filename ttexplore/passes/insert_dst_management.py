@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from tvm import tirx
 
@@ -23,6 +23,7 @@ from ttexplore.ir.build import (
 )  # fmt: skip
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
+from ttexplore.options import Epilogue
 from ttexplore.passes.build_tile_dfg import number_buffers, tile_graph_with
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
@@ -38,8 +39,6 @@ from ttexplore.passes.propagate_tt_layout import check_l1
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
 
-Epilogue = Literal["fused", "separate"]
-
 # What a product costs besides its multiplications: each tile that is unpacked for it, mostly hidden behind them.
 _UNPACK_CYCLES = 4
 
@@ -48,8 +47,8 @@ def insert_dst_management(
     program: Program,
     target: Target,
     *,
-    epilogue: Epilogue = "fused",
-    subblock: tuple[int, int] | None = None,
+    epilogue: Epilogue,
+    subblock: tuple[int, int] | None,
 ) -> Program:
     """Give each value slots of DST, in sections that acquire, compute, commit, pack and release.
 

@@ -55,16 +55,16 @@ def layout_aware_work_partition(
     program: Program,
     target: Target,
     *,
-    policy: Policy | str = "contiguous",
-    order: str | None = None,
-    cores: tuple[int, int] | None = None,
-    core_offset: tuple[int, int] = (0, 0),
-    core_ranges: Sequence[tuple[Core, Core]] | None = None,
-    work_lists: Mapping[Core, Sequence[Any]] | None = None,
-    rectangle: tuple[int, int] | None = None,
-    stride: int | None = None,
-    match: str | None = None,
-    mode: Mode = "global",
+    policy: Policy | str,
+    order: str | None,
+    cores: tuple[int, int] | None,
+    core_offset: tuple[int, int],
+    core_ranges: Sequence[tuple[Core, Core]] | None,
+    work_lists: Mapping[Core, Sequence[Any]] | None,
+    rectangle: tuple[int, int] | None,
+    stride: int | None,
+    match: str | None,
+    mode: Mode,
 ) -> Program:
     """Decide which core does which work items; each item exactly once.
 
@@ -411,11 +411,11 @@ def with_local_shards(program: Program) -> Program:
     A tensor's shard is a buffer where one copy moves it, and each core moves the tiles of its own shard in their
     order, each once. Raises UsageError, with the reason for each tensor, where that is so for none.
     """
-    plan = program.plan
+    plan, options = program.plan, program.options
     partition = plan.partition
     assert partition is not None, "it is decided"
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, plan.options.get("stages"), plan.layouts)
+    staging = plan_staging(kernel, options.stages, plan.layouts)
     copies = tensor_copies(kernel, grid_loops(kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
@@ -438,7 +438,8 @@ def with_local_shards(program: Program) -> Program:
             "no shard is a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
             hint="shard a tensor in L1 by the blocks that a core moves, and use policy='match_shard'; or mode='global'",
         )
-    asked = [name for name in ("stages", "cb_depth", "chunk_k_tiles") if plan.options.get(name) is not None]
+    depths = {"stages": options.stages, "cb_depth": options.cb_depth, "chunk_k_tiles": options.chunk_k_tiles}
+    asked = [name for name, value in depths.items() if value is not None]
     notes = [
         f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}, and not what {', '.join(asked)} says"
         for one in buffers.values()

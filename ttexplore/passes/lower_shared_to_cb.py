@@ -34,7 +34,7 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     DST must survive them.
     """
     kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, program.plan.options.get("stages"), program.plan.layouts)
+    staging = plan_staging(kernel, program.options.stages, program.plan.layouts)
     made = {
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()

@@ -29,7 +29,8 @@ from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, par
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ops.storage import rounded
-from ttexplore.passes.elementwise import Engine, lower_parallel
+from ttexplore.options import Engine
+from ttexplore.passes.elementwise import lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
@@ -37,7 +38,7 @@ from ttexplore.plan import Product
 from ttexplore.target import Target
 
 
-def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engine = "auto") -> Program:
+def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engine) -> Program:
     """Replace copies, products, fills and element-wise blocks by tile operations.
 
         T.gemm(A_shared, B_shared, C_local)  ==>  for k in range(1):

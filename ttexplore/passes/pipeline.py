@@ -1,7 +1,8 @@
 """The pipeline: read this first. `apply_defaults`, then 14 passes in five stages.
 
 Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
-to program; its keyword arguments are the options that a user can change at that step.
+to program; its keyword arguments are the options that a user can change at that step, and :mod:`ttexplore.options` has
+their meanings and defaults.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ import dataclasses
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ttexplore.errors import TTExploreError, UsageError
+from ttexplore.errors import TTExploreError
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.program import Program
-from ttexplore.language.annotations import Annotation
-from ttexplore.layout_request import LayoutRequest, layout_request
+from ttexplore.options import Options
 from ttexplore.passes.apply_defaults import apply_defaults
 from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
 from ttexplore.passes.build_tile_dfg import build_tile_dfg
@@ -35,8 +35,7 @@ from ttexplore.passes.lower_tt_tile_intrinsics import lower_tt_tile_intrinsics
 from ttexplore.passes.propagate_tt_layout import propagate_tt_layout
 from ttexplore.passes.split_device_kernel import split_device_kernel
 from ttexplore.passes.verify import Verifier
-from ttexplore.plan import KernelAnnotation
-from ttexplore.record import Span, to_json
+from ttexplore.record import Span
 from ttexplore.target import Target
 
 
@@ -60,16 +59,11 @@ class Pass:
     def summary(self) -> str:
         return self.docstring.partition("\n")[0]
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options and their defaults."""
-        return dict(_options_of(self.function))
-
-
-@functools.cache
-def _options_of(function: Callable[..., Program]) -> tuple[tuple[str, Any], ...]:
-    parameters = inspect.signature(function).parameters.values()
-    return tuple((p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY)
+    @functools.cached_property
+    def options(self) -> tuple[str, ...]:
+        """The names of the options; :class:`Options` has their types and defaults."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
 
 
 PIPELINE: tuple[Pass, ...] = (
@@ -103,23 +97,19 @@ class Applied:
     error: TTExploreError | None = None
 
 
-def known_options() -> dict[str, str]:
-    """Every option of the pipeline and the pass that it belongs to."""
-    return {name: step.name for step in PIPELINE for name in step.options}
-
-
 def lower(
     program: Program, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE
 ) -> Iterator[Applied]:
     """Run the pipeline, or some of its steps, verifying after each. The first error ends it and is part of its step.
 
-    `options` are those of :func:`parse_options`.
+    `options` are those that were asked for, by name; the others have their defaults.
     """
-    used = {name: value for step in PIPELINE for name, value in step.options.items()} | dict(options)
-    program = program.with_plan(options={name: _plain(value) for name, value in used.items()})
+    used = Options(**options)
+    program = dataclasses.replace(program.with_plan(options=used.plain), options=used)
+    by_name = used.by_name
     verifier = Verifier(target)
     for step in steps:
-        own = {name: used[name] for name in step.options}
+        own = {name: by_name[name] for name in step.options}
         start = time.perf_counter()
         try:
             with errors_of_ours(f"the step {step.letter} {step.name}"):
@@ -137,56 +127,3 @@ def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | Non
     """The line of the first annotation that set one of these options."""
     taken = (one for one in program.plan.annotations if one.taken and one.option in options and not one.tensor)
     return next((one.origin for one in taken if one.origin is not None), None)
-
-
-def with_annotations(
-    annotations: Iterable[Annotation], options: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[KernelAnnotation, ...]]:
-    """The options with what the kernel asks for where they are silent, and what became of each annotation.
-
-    A policy, an order or work lists among the options replace the kernel's whole schedule of that kind. Raises
-    UsageError where the kernel asks for two different things, at the second one's line.
-    """
-    given_layouts = dict(options.get("layouts") or {})
-    replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
-    made: dict[str, Any] = {}
-    layouts: dict[str, LayoutRequest] = {}
-    told: list[KernelAnnotation] = []
-    for one in annotations:
-        taken = one.option not in options and one.option not in replaced
-        if one.option == "layouts":
-            taken = one.tensor not in given_layouts
-            layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
-        elif taken and made.setdefault(one.option, one.value) != one.value:
-            raise UsageError(
-                f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
-                hint="ask once",
-                span=one.span,
-            )
-        told.append(KernelAnnotation(one.option, _text(one.value), one.tensor, one.span, taken))
-    merged = made | dict(options)
-    if layouts:
-        asked = {name: layout_request(name, value) for name, value in given_layouts.items()}
-        merged["layouts"] = {**layouts, **{n: layouts.get(n, LayoutRequest()).merged(a) for n, a in asked.items()}}
-    return merged, tuple(told)
-
-
-# What of the kernel's own schedule an option of the user replaces.
-_SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
-_REPLACES: dict[str, tuple[str, ...]] = {"policy": _SCHEDULE, "work_lists": _SCHEDULE, "order": ("policy", "order")}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, LayoutRequest):
-        return str(value)
-    default = LayoutRequest()
-    shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "span"}
-    return ", ".join(f"{name} {one}" for name, one in shown.items() if one != getattr(default, name))
-
-
-def _plain(value: Any) -> Any:
-    """An option as the plan keeps it: what has no JSON form as text."""
-    try:
-        return to_json(value)
-    except TypeError:
-        return repr(value)

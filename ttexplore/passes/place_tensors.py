@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Literal
 
 from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, unknown
+from ttexplore.ir.program import Program
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.layout_request import LayoutRequest, layout_request
 from ttexplore.passes.core_sets import ranges_of_options
@@ -20,7 +21,6 @@ from ttexplore.plan import (
     TILE_COLUMNS,
     TILE_ROWS,
     CoreRange,
-    Plan,
     Sharding,
     TensorLayout,
 )
@@ -30,7 +30,7 @@ Kind = Literal["height", "width", "block"]
 
 
 def place_tensors(
-    layouts: tuple[TensorLayout, ...], asked: Mapping[str, Any], plan: Plan, target: Target
+    layouts: tuple[TensorLayout, ...], asked: Mapping[str, Any], program: Program, target: Target
 ) -> tuple[TensorLayout, ...]:
     """The layouts with what is asked for some tensors, by name. Shards go to the cores that the options allow.
 
@@ -42,12 +42,12 @@ def place_tensors(
             raise unknown("tensor", name, names)
     if not asked:
         return layouts
-    ranges = ranges_of_options(target, plan.options)
+    ranges = ranges_of_options(target, program.options)
     made: list[TensorLayout] = []
     for layout in layouts:
         if layout.name in asked:
             layout = placed(layout, layout_request(layout.name, asked[layout.name]), target, ranges)
-            reasons = (layout.reason, plan.reason("layouts", tensor=layout.name, given=True))
+            reasons = (layout.reason, program.plan.reason("layouts", tensor=layout.name, given=True))
             layout = dataclasses.replace(layout, reason="; ".join(one for one in reasons if one not in ("", "default")))
         made.append(layout)
     return tuple(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from tvm import ir, tirx
 
@@ -14,6 +14,7 @@ from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
+from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.attach_tensor_accessor import accessor_of
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
@@ -26,7 +27,6 @@ from ttexplore.plan import (
     TILE_COLUMNS,
     CircularBuffer,
     ComputeConfig,
-    Plan,
     TensorLayout,
 )
 from ttexplore.target import Target
@@ -36,13 +36,13 @@ def propagate_tt_layout(
     program: Program,
     target: Target,
     *,
-    stages: int | None = None,
-    cb_depth: Mapping[str, int] | None = None,
-    chunk_k_tiles: int | None = None,
-    math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"] = "HiFi4",
-    accumulate: Literal["reload", "l1"] = "reload",
-    accumulate_dtype: Literal["auto", "float32", "bfloat16"] = "auto",
-    dst_full_sync: bool = False,
+    stages: int | None,
+    cb_depth: Mapping[str, int] | None,
+    chunk_k_tiles: int | None,
+    math_fidelity: Fidelity,
+    accumulate: Accumulate,
+    accumulate_dtype: AccumulateDtype,
+    dst_full_sync: bool,
 ) -> Program:
     """Decide a circular buffer for each staging buffer, from the regions that are moved.
 
@@ -81,7 +81,7 @@ def propagate_tt_layout(
         for name, depth in chunks.items()
         if single.get(name, depth) != depth
     ]
-    check_l1(buffers, target, tensors_in_l1(program.plan))
+    check_l1(buffers, target, tensors_in_l1(program))
     return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused, *depths))
 
 
@@ -157,10 +157,10 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
-def tensors_in_l1(plan: Plan) -> tuple[TensorLayout, ...]:
+def tensors_in_l1(program: Program) -> tuple[TensorLayout, ...]:
     """The tensors to count in L1: none until B1 has said which of their shards are circular buffers."""
-    undecided = plan.partition is None and plan.options.get("mode") == "local_shard"
-    return () if undecided else plan.layouts
+    undecided = program.plan.partition is None and program.options.mode == "local_shard"
+    return () if undecided else program.plan.layouts
 
 
 def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:
@@ -269,7 +269,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
             return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
     if any(op_name(statement) == "tl.gemm" for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
-    engine = program.plan.options.get("eltwise", "auto")
+    engine = program.options.eltwise
     for statement in found:
         if not is_parallel(statement):
             continue
@@ -279,7 +279,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
 
 
-def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: str) -> bool:
+def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: Engine) -> bool:
     """Whether a store is a copy, or a sum or difference that the FPU computes from circular buffers."""
     if not isinstance(store, tirx.BufferStore):
         return False

@@ -53,7 +53,7 @@ class Verifier:
         }  # fmt: skip
         for role in changed:
             _spans(role, program.functions[role])
-        check_plan(plan, self.target)
+        check_plan(program, self.target)
         if plan.partition is not None and plan.partition is not self.partition:
             check_partition(plan.partition, self.target)
             self.partition = plan.partition

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from ttexplore.errors import VerifyError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of
+from ttexplore.ir.program import Program
 from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
 from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
 
 
-def check_plan(plan: Plan, target: Target) -> None:
+def check_plan(program: Program, target: Target) -> None:
     """The plan alone. Raises VerifyError, or ResourceError for L1."""
+    plan = program.plan
     if plan.buffers:
-        check_l1(plan.buffers, target, tensors_in_l1(plan))
+        check_l1(plan.buffers, target, tensors_in_l1(program))
         _buffers(plan, target)
     compute = plan.compute
     if compute is not None:

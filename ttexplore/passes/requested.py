@@ -1,0 +1,57 @@
+"""What is asked of a lowering: the options of the user and the annotations of the kernel, as one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ttexplore.errors import UsageError
+from ttexplore.language.annotations import Annotation
+from ttexplore.layout_request import LayoutRequest, layout_request
+from ttexplore.plan import KernelAnnotation
+
+
+def with_annotations(
+    annotations: Iterable[Annotation], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[KernelAnnotation, ...]]:
+    """The options with what the kernel asks for where they are silent, and what became of each annotation.
+
+    A policy, an order or work lists among the options replace the kernel's whole schedule of that kind. Raises
+    UsageError where the kernel asks for two different things, at the second one's line.
+    """
+    given_layouts = dict(options.get("layouts") or {})
+    replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
+    made: dict[str, Any] = {}
+    layouts: dict[str, LayoutRequest] = {}
+    told: list[KernelAnnotation] = []
+    for one in annotations:
+        taken = one.option not in options and one.option not in replaced
+        if one.option == "layouts":
+            taken = one.tensor not in given_layouts
+            layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
+        elif taken and made.setdefault(one.option, one.value) != one.value:
+            raise UsageError(
+                f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
+                hint="ask once",
+                span=one.span,
+            )
+        told.append(KernelAnnotation(one.option, _shown(one.value), one.tensor, one.span, taken))
+    merged = made | dict(options)
+    if layouts:
+        asked = {name: layout_request(name, value) for name, value in given_layouts.items()}
+        merged["layouts"] = {**layouts, **{n: layouts.get(n, LayoutRequest()).merged(a) for n, a in asked.items()}}
+    return merged, tuple(told)
+
+
+# What of the kernel's own schedule an option of the user replaces.
+_SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
+_REPLACES: dict[str, tuple[str, ...]] = {"policy": _SCHEDULE, "work_lists": _SCHEDULE, "order": ("policy", "order")}
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, LayoutRequest):
+        return str(value)
+    default = LayoutRequest()
+    shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "span"}
+    return ", ".join(f"{name} {one}" for name, one in shown.items() if one != getattr(default, name))
