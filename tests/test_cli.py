@@ -82,6 +82,9 @@ def test_pairs() -> None:
          "report, freeze, explain, doctor, setup, lab"),
         (["show"], "which kernel?\n  hint: give it as file.py::name"),
         (["show", "gemm"], "'gemm' names no kernel\n  hint: give it as file.py::name"),
+        (["check", "saved.ttx"],
+         "'saved.ttx' names no kernel\n"
+         "  hint: give it as file.py::name; what is saved is lowered already: show, run and export open it"),
         (["show", "k.py::f", "256"], "'256' is no argument\n  hint: write it as name=value, for example M=256"),
         (["show", "k.py::f", "M=1", "M=2"], "argument M is given twice\n  hint: give each name once"),
         (["show", "k.py::f", "target=x"], "target is no argument of a kernel\n  hint: use --target"),

@@ -389,6 +389,11 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     """The exploration that was asked for. What can be wrong with the words alone is told before TVM is loaded."""
     if arguments.kernel is None:
         raise UsageError("which kernel?", hint="give it as file.py::name")
+    if arguments.kernel.endswith(SAVED):
+        raise UsageError(
+            f"{arguments.kernel!r} names no kernel",
+            hint="give it as file.py::name; what is saved is lowered already: show, run and export open it",
+        )
     if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
         raise UsageError(f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
     kernel_arguments = parse_kernel_arguments(arguments.arguments)

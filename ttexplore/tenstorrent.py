@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import dis
 import functools
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,14 +165,19 @@ def _through(module: Module, end: int) -> Module:
 
 
 def __getattr__(name: str) -> Any:
-    """A pass by one of the documents' names. Raises AttributeError for other names."""
+    """A pass by one of the documents' names. Raises AttributeError for other names, ImportError where one
+    is imported."""
     if not name.startswith("_") and pass_name(name) in _PASSES:
         lowered = functools.partial(_up_to, name=pass_name(name))
         lowered.__doc__ = f"The kernel after {pass_name(name)}. Raises what the passes raise, with the kernel's line."
         return lowered
     close = difflib.get_close_matches(name, [*__all__, *_PASSES, *OLDER], 1)
     meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(__all__)}"
-    raise AttributeError(f"ttexplore.tenstorrent has no {name!r}; {meant}")
+    asking, message = sys._getframe(1), f"ttexplore.tenstorrent has no {name!r}; {meant}"
+    if asking.f_code.co_code[asking.f_lasti] == dis.opmap["IMPORT_FROM"]:
+        # Of an AttributeError `from ... import` tells only that there is none.
+        raise ImportError(message, name=__name__)
+    raise AttributeError(message)
 
 
 __all__ = [

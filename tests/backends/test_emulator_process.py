@@ -165,6 +165,24 @@ def test_what_is_damaged_in_the_cache_is_made_again(
     }
 
 
+def test_a_folder_in_a_compiled_files_place_is_replaced(filled_cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    shutil.copytree(filled_cache, folder)
+    file = next((folder / "emulator").glob("compute-*"))
+    file.unlink()
+    (file / "inner").mkdir(parents=True)
+    np.testing.assert_array_equal(Emulator(cache_folder=folder).run(COPY, ONES).outputs[0], ONES[0])
+    assert file.is_file()
+
+
+def test_a_cache_folder_with_a_line_break_in_its_name(tmp_path: Path) -> None:
+    with pytest.raises(BackendError) as caught:
+        Emulator(cache_folder=tmp_path / "a\nb").run(COPY, ONES)
+    assert caught.value.message.endswith("a b cannot be written: its name has a line break")
+    assert "XDG_CACHE_HOME" in caught.value.hint
+    assert not (tmp_path / "a\nb").exists()
+
+
 def test_a_cache_that_is_whole_need_not_be_writable(
     filled_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -247,6 +247,15 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         load_kernel(f"{path}::k")
 
 
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/kernels\xff.py"))
+    path.write_text("")
+    with pytest.raises(UsageError) as caught:
+        load_kernel(f"{path}::k")
+    assert caught.value.message.endswith("cannot be read: its name is no UTF-8")
+    assert caught.value.hint == "give the file another name"
+
+
 def test_a_kernel_called_with_data_is_told_how_to_run(kernel_file: Callable[..., str]) -> None:
     kernel = load_module(kernel_file(KERNEL)).add_one
     for call in (lambda: kernel([1.0], block=32), lambda: kernel.compile(**SIZES)([1.0])):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 import ttexplore as ttx
 from ttexplore.errors import TTExploreError
+from ttexplore.language import elements
+from ttexplore.language.load import load_module
 
 HEADER = """\
 import array
@@ -136,6 +139,7 @@ RUNS: list[tuple[str, str, Any]] = [
     ("break and else of Python", f"s = 1.0\nfor q in [2.0, 3.0]:\n    if q == 3.0:\n        break\n    s *= q\nelse:\n    s = 9.0\n{SCALED}", 2),
     ("shown, not used", f"print(f'{{bx}}')\ns = 7 % 4\n{SCALED}", 3),
     ("logged, not used", f"logging.getLogger('kernel').debug('%s', bx)\nfor k in range(3):\n    logging.getLogger('kernel').debug('%s', k)\n{TIMES}1", 3),
+    ("memory that Python keeps", f"@functools.cache\ndef f(n):\n    return n * 2.0\nfor k in range(3):\n{TIMES}f(1)", 6),
     ("names of modules", f"for k in range(3):\n{TIMES}len(os.path.join('a', os.sep, os.environ.get('TTX_NONE', 'b'))) * float(np.float32(0.5))", 3),
     ("asked before, and by Python's own loops", f"t, s = time.time() + random.random(), 0.0\nfor k in [*range(3)]:\n    s += float(time.monotonic() > 0) * 2\nfor k in range(3):\n{TIMES}(s if t > 0 else 0.0)", 18),
     ("objects that do not change", f"""
@@ -240,6 +244,7 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("name of a value by getattr", "", "T.fill(c, getattr(bx, 'name') == '0')", "T.fill(c, getattr(bx, 'name') == '0')", f".name {OF_COMPILER}"),
     ("part of a value", "", "for i, j in T.Parallel(32, 32):\n    c[i, j] = (a[i, j] * 2.0).a", "c[i, j] = (a[i, j] * 2.0).a", f".a {OF_COMPILER}"),
     ("whether it is one object", "", "T.fill(c, (bx == 0).same_as(bx))", "T.fill(c, (bx == 0).same_as(bx))", f".same_as {OF_COMPILER}"),
+    ("memory of a helper", "kept = {}\ndef f(n):\n    if n not in kept:\n        kept[n] = n * 2.0\n    return kept[n]", "for k in range(3):\n    T.fill(c, f(1))", "T.fill(c, f(1))", f"what f {INSIDE}"),
     ("text in a helper", "def f(b):\n    return f'{b}' == '0'", "T.fill(c, 2.0 if f(bx) else 3.0)", "return f'{b}' == '0'", "bx becomes a text"),
     ("text of an equality", "f = lambda b: str([b == 0])", "T.fill(c, len(f(bx)))", "f = lambda b: str([b == 0])", "EqualOp(bx, 0) becomes a text"),
     ("caught outside of a loop", "", "for q in T.serial(2):\n    try:\n        for k in T.serial(2):\n            1 / 0\n    except ZeroDivisionError:\n        pass\n    T.copy(a, c)", "for k in T.serial(2):", "an exception leaves a kernel loop or a branch"),
@@ -349,6 +354,37 @@ def test_a_hint_names_what_takes_its_place(write: Write, body: str, message: str
     assert len(caught.value.message) < 250
     assert caught.value.hint.startswith(hint)
     assert caught.value.span is not None
+
+
+def test_values_know_their_dtype_in_plain_helpers(write: Write) -> None:
+    before = "def f(x, j):\n    return x + T.cast(T.cast(j, j.dtype), x.dtype) * (j.dtype.bits / 16)"
+    run = ttx.explore(write(f"{PARALLEL}f(a[i, j], j)", before)).run([INPUT], backend="interpreter")
+    np.testing.assert_array_equal(run.outputs[0], INPUT + np.arange(32) * 2)
+
+
+def test_elements_used_late_are_named_in_linear_time(write: Write) -> None:
+    def lines(count: int) -> int:
+        body = f"for i, j in T.Parallel(32, 32):\n    old = [a[i, j] for _ in range({count})]\n    a[i, j] = 0.0\n"
+        kernel = load_module(write(body + "    for x in old:\n        c[i, j] = c[i, j] + x\n", ""))
+        seen = 0
+
+        def trace(frame: Any, event: str, _argument: Any) -> Any:
+            nonlocal seen
+            seen += event == "line"
+            return trace
+
+        def called(frame: Any, event: str, _argument: Any) -> Any:
+            return trace(frame, event, None) if frame.f_code.co_filename == elements.__file__ else None
+
+        before = sys.gettrace()
+        sys.settrace(called)
+        try:
+            load_module(str(kernel.__file__))
+        finally:
+            sys.settrace(before)
+        return seen
+
+    assert lines(160) < 2.2 * lines(80)
 
 
 def test_a_macro_calls_itself(write: Write) -> None:

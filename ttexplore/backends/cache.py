@@ -25,7 +25,8 @@ def default_cache_folder() -> Path:
 def unusable(folder: Path, why: str) -> BackendError:
     """The error for a cache folder that cannot be written."""
     return BackendError(
-        f"the cache folder {folder} cannot be written: {why}", hint=f"make room there, or {HOW_TO_CHOOSE}"
+        f"the cache folder {' '.join(str(folder).splitlines())} cannot be written: {why}",
+        hint=f"make room there, or {HOW_TO_CHOOSE}",
     )
 
 

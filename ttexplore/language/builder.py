@@ -277,7 +277,8 @@ class Builder:
     def named_values(self) -> sym.Analyzer:
         """What knows the integers that the kernel's names stand for here."""
         known = sym.Analyzer()
-        for one in itertools.chain(*self.frames):
+        names = (bind for frame in self.frames for _, bind in self.reads.named(frame))
+        for one in itertools.chain(*self.frames, names):
             if isinstance(one, tirx.Bind) and "int" in str(one.var.ty.dtype):
                 known.bind(one.var, one.value)
         return known
@@ -306,7 +307,7 @@ class Builder:
                 hint="catch it in the Python that raises it: the body is traced once, for all turns",
                 span=self.begun[depth],
             )
-        self.frames.pop()
+        self.reads.put_names(self.frames.pop())
         self.begun.pop()
 
     @contextlib.contextmanager

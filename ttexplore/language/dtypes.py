@@ -158,6 +158,14 @@ def _dtype_of(element: Any) -> dtype:
     return dtype(str(element.ty.dtype))
 
 
-# Elements had this before TVM 0.27, and kernels' helper functions, which are plain Python, ask for it: x[i].dtype.
+_dtype_of_buffer: Any = ir.Var.dtype
+
+
+def _dtype_of_variable(variable: Any) -> Any:
+    return _dtype_of(variable) if ir.is_prim_expr(variable) else _dtype_of_buffer.__get__(variable)
+
+
+# Values had this before TVM 0.27, and kernels' helper functions, which are plain Python, ask for it: x[i].dtype.
+ir.Var.dtype = property(_dtype_of_variable)
 if not hasattr(ir.Expr, "dtype"):
     setattr(ir.Expr, "dtype", property(_dtype_of))  # noqa: B010 - TVM's types do not declare it

@@ -45,6 +45,8 @@ class Reads:
     def __init__(self) -> None:
         self._reads: dict[int, _Read] = {}
         self._versions: dict[int, int] = {}
+        # For each list of statements the names to be put into it, which is done once: when it is complete.
+        self._names: dict[int, list[tuple[int, Any]]] = {}
         # For each loop around: the versions where it began, and the elements from before it that it uses.
         self._loops: list[tuple[dict[int, int], list[_Read]]] = []
 
@@ -154,11 +156,23 @@ class Reads:
                     span=span_of(read.load),
                 )
             read.variable = tirx.Var(f"{read.buffer.name}_before", read.load.ty, read.load.span)
-            read.frame.insert(read.position, tirx.Bind(read.variable, read.load, read.load.span))
-            for other in self._reads.values():
-                if other.frame is read.frame and other.position > read.position:
-                    other.position += 1
+            bind = tirx.Bind(read.variable, read.load, read.load.span)
+            self._names.setdefault(id(read.frame), []).append((read.position, bind))
         return read.variable
+
+    def named(self, frame: Frame) -> list[tuple[int, Any]]:
+        """The names that elements have got in a list of statements, each with the number of those before it."""
+        return self._names.get(id(frame), [])
+
+    def put_names(self, frame: Frame) -> None:
+        """Put the names into their places in a list of statements that is complete."""
+        names = sorted(self._names.pop(id(frame), []), key=lambda name: name[0], reverse=True)
+        whole: Frame = []
+        for position, statement in enumerate(frame):
+            while names and names[-1][0] == position:
+                whole.append(names.pop()[1])
+            whole.append(statement)
+        frame[:] = [*whole, *(bind for _, bind in reversed(names))]
 
 
 def _loads(expression: Any) -> list[Any]:

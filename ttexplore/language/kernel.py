@@ -158,6 +158,7 @@ def _parameter(builder: Builder, name: str, value: Any) -> Any:
 
 def _finish(builder: Builder, function: types.FunctionType, file: str, head: Span) -> TracedKernel:
     name, body = function.__name__, builder.frames[0]
+    builder.reads.put_names(body)
     if not builder.blocks:
         raise KernelError(
             f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks) as bx:`",

@@ -27,6 +27,12 @@ def load_module(file: str | Path) -> types.ModuleType:
     """
     file = str(file)
     path = Path(file)
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{shown(file)} cannot be read: its name is no UTF-8", hint="give the file another name"
+        ) from None
     # Unlike Path.is_file this takes names that no file system takes.
     if not os.path.isfile(file):
         raise UsageError(f"there is no file {shown(file)[1:-1]}", hint="give a path as file.py::kernel_name")

@@ -451,7 +451,7 @@ def changed(name: str, span: Span, where: str) -> KernelError:
     return KernelError(
         f"what {name} stands for is changed in Python inside a {'kernel loop' if is_loop else 'branch'}: {why}",
         hint="change it outside, keep it in T.alloc_var or a buffer, or let Python run the loop: "
-        "`for k in [*range(n)]` writes its turns out",
+        "`for k in [*range(n)]` writes its turns out; what a helper has computed is kept by @functools.cache",
         span=span,
     )
 

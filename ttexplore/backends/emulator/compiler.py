@@ -109,6 +109,9 @@ class Toolchain:
 
         Raises BackendError where it cannot be built or started, Cancelled when `cancel` is set.
         """
+        if "\n" in str(self.cache_folder):
+            # The runner reads the names of kernels as lines.
+            raise unusable(self.cache_folder, "its name has a line break")
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
         flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
         parts = [self.compiler.identity, _processor_identity(), *flags, _folder_text(RUNTIME_FOLDER), _interface_text()]
@@ -195,6 +198,9 @@ class Toolchain:
                     with made.open("rb+") as file:
                         file.write(_seal(file.read()))
                     made.chmod(0o755)
+                    if target.is_dir():
+                        # The name is our own: nobody else puts a folder there on purpose.
+                        shutil.rmtree(target)
                     made.replace(target)
             finally:
                 made.unlink(missing_ok=True)
