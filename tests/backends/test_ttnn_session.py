@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ttexplore.backends.ttnn.session import Opening, Session
+from ttexplore.errors import Cancelled
 
 # Opens at once, and the next times as slowly as a device does. The simulator is a process with the tag.
 WORKER = """#!/bin/sh
@@ -49,5 +50,35 @@ def test_a_device_that_opens_again_waits_for_its_simulator(session: Session, tmp
         assert run() == 0.25
         assert session.notice == "the device's process had ended and was started again"
         assert session.ready == {"chip": "none"}
+    finally:
+        session.close()
+
+
+def test_a_run_that_waits_for_another_is_cancelled(session: Session, tmp_path: Path) -> None:
+    """And the other one goes on."""
+    (tmp_path / "opened").touch()
+    ended: list[float] = []
+    cancel = threading.Event()
+
+    def run(cancel: threading.Event) -> float:
+        return session.run(
+            tmp_path, [], tmp_path, time_limit_seconds=10, progress=lambda text: None, cancel=cancel,
+            check=lambda ready: None,
+        ).seconds  # fmt: skip
+
+    # It opens the device for three seconds.
+    first = threading.Thread(target=lambda: ended.append(run(threading.Event())))
+    first.start()
+    try:
+        while not session._lock.locked():
+            time.sleep(0.01)
+        threading.Timer(0.3, cancel.set).start()
+        start = time.monotonic()
+        with pytest.raises(Cancelled, match="the run was cancelled"):
+            run(cancel)
+        assert time.monotonic() - start < 1.3
+        assert ended == []
+        first.join(20)
+        assert ended == [0.25]
     finally:
         session.close()

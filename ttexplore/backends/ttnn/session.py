@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,9 +109,10 @@ class Session:
         `check` raises where the device, once open, is not one for this program.
 
         Raises ProgramError, DeviceHang, DeviceEnded, Cancelled, and BackendError where the device does not open.
-        Whatever is raised, the next run works: the process is ended and started again then.
+        Whatever is raised, the next run works: the process is ended and started again then. A run that waits for
+        another one to end leaves that alone.
         """
-        with self._lock:
+        with self._held(cancel):
             try:
                 self._open(progress, cancel)
             except BaseException:
@@ -123,6 +124,16 @@ class Session:
             except BaseException:
                 self.close()
                 raise
+
+    @contextlib.contextmanager
+    def _held(self, cancel: threading.Event) -> Generator[None]:
+        """The device, for one run at a time. Raises Cancelled while another run has it."""
+        while not self._lock.acquire(timeout=POLL_SECONDS):
+            refuse_cancelled(cancel)
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @property
     def log_file(self) -> Path:
