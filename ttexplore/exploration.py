@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
@@ -70,7 +70,14 @@ def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], size
     chosen, annotations = with_annotations(traced.annotations, options)
     plan = Plan(traced.name, target.name, notes=traced.notes, annotations=annotations, sizes=sizes)
     applied = tuple(lower(Program({KERNEL: traced.function}, plan, traced.source), target, chosen))
-    return Exploration(traced, target, options, tuple(Step(index, one) for index, one in enumerate(applied)))
+    return Exploration(traced, target, options, _steps(applied))
+
+
+def _steps(applied: Iterable[Applied]) -> tuple[Step, ...]:
+    made: list[Step] = []
+    for index, one in enumerate(applied):
+        made.append(Step(index, one, made[-1] if made else None))
+    return tuple(made)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +86,7 @@ class Step(BaseStep):
 
     index: int
     applied: Applied
+    previous: Step | None = None
 
     @property
     def name(self) -> str:
@@ -124,12 +132,20 @@ class Step(BaseStep):
     @functools.cached_property
     def listing(self) -> Listing:
         """The IR after the step, each line with its origins."""
+        if self.after.shares_functions(self.before):
+            return self._listing_before
         return program_listing(self.after, self.name)
+
+    @functools.cached_property
+    def _listing_before(self) -> Listing:
+        if self.previous is not None and self.previous.after.shares_functions(self.before):
+            return dataclasses.replace(self.previous.listing, name=self.name)
+        return program_listing(self.before, self.name)
 
     @functools.cached_property
     def record(self) -> StepRecord:
         """The step as plain data."""
-        before, after = program_listing(self.before, self.name), self.listing
+        before, after = self._listing_before, self.listing
         plans = [to_json(program.plan) for program in (self.before, self.after)]
         return StepRecord(
             self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
@@ -205,7 +221,7 @@ class Exploration(Explored):
             return self
         with errors_of_ours("binding the sizes"):
             steps = bind_sizes((step.applied for step in self._steps), self.target, wanted)
-        return dataclasses.replace(self, _steps=tuple(Step(index, one) for index, one in enumerate(steps)))
+        return dataclasses.replace(self, _steps=_steps(steps))
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
         """The exploration for the sizes that are given, or that the inputs have."""
