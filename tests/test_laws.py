@@ -35,6 +35,13 @@ def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     assert len(check.results) == 15
     run = exploration.run()
     assert run.passed, run.message
+    # What rounding explains is found beside the same numbers.
+    arrays, reference = exploration._inputs(None, 0), exploration.reference()
+    explained = exploration._run(exploration.steps[0].before, arrays, unit=2.0**-10)
+    for output, error, want in zip(explained.outputs, explained.errors, reference, strict=True):
+        np.testing.assert_array_equal(output.astype(np.float64), want.astype(np.float64))
+        assert error.shape == want.shape
+        assert not np.isnan(error).any()
 
 
 @pytest.mark.parametrize("target", TARGETS)

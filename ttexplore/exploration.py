@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution
-from ttexplore.backends.compare import compare
+from ttexplore.backends.compare import RoundingErrors, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
 from ttexplore.emit import emit
 from ttexplore.errors import Cancelled, TTExploreError, UsageError
@@ -261,16 +261,24 @@ class Exploration(Explored):
     def _reference(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> tuple[Array, ...]:
         return self._run(self._steps[0].before, arrays, cancel).outputs
 
+    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors:
+        @functools.cache
+        def errors(unit: float) -> tuple[Array, ...]:
+            return self._run(self._steps[0].before, arrays, cancel, unit=unit).errors
+
+        return errors
+
     def _run(
         self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None,
-        time_limit_seconds: float = math.inf,
+        time_limit_seconds: float = math.inf, unit: float | None = None,
     ) -> Interpretation:  # fmt: skip
         """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
             return interpret(
-                program.functions, plan, arrays, self._roles, time_limit_seconds=time_limit_seconds, cancel=cancel
-            )
+                program.functions, plan, arrays, self._roles, time_limit_seconds=time_limit_seconds, cancel=cancel,
+                unit=unit,
+            )  # fmt: skip
 
     def _kept(self) -> Kept | None:
         elements = sum(
@@ -303,7 +311,7 @@ class Exploration(Explored):
         if sized is not self:
             return sized.check(inputs, seed, cancel=cancel)
         arrays = self._inputs(inputs, seed)
-        reference = self._reference(arrays, cancel)
+        reference, rounding = self._reference(arrays, cancel), self._rounding(arrays, cancel)
         results: list[StepCheck] = []
         for step in self._steps:
             if results and runs_alike(step.before, step.after):
@@ -311,7 +319,9 @@ class Exploration(Explored):
                 continue
             try:
                 # The outputs of a step go before the next step makes its own.
-                one = compare(self._run(step.after, arrays, cancel).outputs, reference, self.plan.precisions)
+                outputs = self._run(step.after, arrays, cancel).outputs
+                one = compare(outputs, reference, self.plan.precisions, rounding)
+                del outputs
             except Cancelled:
                 raise
             except TTExploreError as error:

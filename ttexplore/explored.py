@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ttexplore.archive import Archive, Kept, write_archive
 from ttexplore.backends.base import Deadlock, Execution, KernelFault, Wait
 from ttexplore.backends.base import Program as EmittedProgram
-from ttexplore.backends.compare import Comparison, Side
+from ttexplore.backends.compare import Comparison, RoundingErrors, Side
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic, BackendEntry, recorder
 from ttexplore.backends.remedy import remedy
 from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unknown
@@ -205,6 +205,10 @@ class Explored(ABC):
         self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
     ) -> tuple[Array, ...] | None:  # fmt: skip
         """The outputs of the traced kernel for these inputs; None where they cannot be known."""
+
+    @abstractmethod
+    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors | None:
+        """What rounding explains of an error of the outputs for these inputs; None where it cannot be known."""
 
     @abstractmethod
     def _interpreted(
@@ -395,19 +399,22 @@ class Explored(ABC):
         arrays = self._inputs(request.inputs, request.seed)
         listings = self._kernel_listings(request.code)
         execution = self._execution(request, listings, arrays)
-        reference = self._reference(arrays, cancel)
+        reference, rounding = self._reference(arrays, cancel), self._rounding(arrays, cancel)
         precisions = self.plan.precisions
         sides: list[Side] = []
         if reference is not None:
-            sides.append(Side.of(f"{backend.name} against reference", execution.outputs, reference, precisions))
+            name = f"{backend.name} against reference"
+            sides.append(Side.of(name, execution.outputs, reference, precisions, rounding))
         other = BACKENDS[backend.compared_with] if backend.compared_with else None
         if other is not None and other.make is not None and other.missing() is None:
             second = other.make(request.settings).run(
                 self._emitted(listings), arrays, time_limit_seconds=other.time_limit_seconds, cancel=cancel
             )
-            sides.append(Side.of(f"{backend.name} against {other.name}", execution.outputs, second.outputs))
+            name = f"{backend.name} against {other.name}"
+            sides.append(Side.of(name, execution.outputs, second.outputs, (), rounding))
             if reference is not None:
-                sides.append(Side.of(f"{other.name} against reference", second.outputs, reference, precisions))
+                name = f"{other.name} against reference"
+                sides.append(Side.of(name, second.outputs, reference, precisions, rounding))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
         own = self._tensors(("output", "inout"))
         outputs = tuple(o.astype(own_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))

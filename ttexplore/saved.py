@@ -179,6 +179,9 @@ class SavedExploration(Explored):
         layouts = tensors(self.plan, ("output", "inout"))
         return tuple(one.astype(storage_dtype(layout)) for one, layout in zip(kept.reference, layouts, strict=True))
 
+    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> None:
+        del arrays, cancel
+
     def _interpreted(
         self, backend: BackendEntry, arrays: tuple[Array, ...], time_limit_seconds: float,
         cancel: threading.Event | None,

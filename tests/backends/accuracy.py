@@ -67,4 +67,21 @@ have none left from 1e7 on. `T.hypot` squares its operands: they must lie betwee
 
 NaN does not always stay NaN on the chip: the smaller of NaN and a number, and NaN clamped, are the number; 1 / NaN is
 0; `T.sigmoid` and `T.erf` of NaN are 0 and 1. A run whose result depends on it fails, and says so.
+
+Not promised: subnormal numbers, which chips take for 0 and give as 0. So `T.log` of one is an infinity and `T.rsqrt` of
+one is far off: a run whose outputs depend on it fails. `T.sin`, `T.cos` and `T.tan` of huge angles are any numbers: a
+run fails where they are among the largest of an output; beside larger ones the verdict takes them as they come.
+
+## What passes
+
+A result is compared with that of the kernel before its lowering. As a whole: the correlation, and the largest error
+beside the largest value. Then each row and each column of each 32x32 tile by itself, so that large values do not hide
+small ones: its error is at most a quarter of its own norm, or what rounding explains. That is computed with the kernel:
+each operation may be wrong by a unit of its precision, and errors go on to what is computed from them. So sums that
+cancel are given what their operands explain, and a part that is zero, negated or garbage is found. Where rounding
+explains the error of every row and column, the result is right although nothing correlates.
+
+Not seen: errors below a quarter of a row or column that is small beside the rest of its output, errors that are small
+beside the intermediate results, as of `(x + 1000) - 1000`, and what lies in the same row and the same column of a tile
+as larger numbers. A saved exploration has no kernel to compute this with: its runs are compared as a whole.
 """  # fmt: skip

@@ -370,3 +370,99 @@ def test_a_comparison_needs_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 112 << 20
     finally:
         tracemalloc.stop()
+
+
+def by_size(want: np.ndarray) -> Any:
+    """What rounding explains of results that are computed from numbers of their own size."""
+    return lambda unit: [np.abs(want.astype(np.float32)) * np.float32(unit)]
+
+
+def zeroed(values: np.ndarray) -> None:
+    values[16:32] = 0
+
+
+def negated(values: np.ndarray) -> None:
+    values[16:32] *= -1
+
+
+def another_row(values: np.ndarray) -> None:
+    values[20] = values[21].copy()
+
+
+def another_column(values: np.ndarray) -> None:
+    values[16:48, 40] = values[16:48, 41].copy()
+
+
+@pytest.mark.parametrize("fault", [zeroed, negated, another_row, another_column])
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_a_wrong_part_of_small_numbers_is_found(fault: Any, dtype: Any) -> None:
+    want = np.random.default_rng(0).standard_normal((64, 64))
+    want[16:48] *= 1e-3
+    want = want.astype(dtype)
+    got = want.copy()
+    fault(got)
+    assert compare([got], [want]).passed, "the whole says nothing"
+    result = compare([got], [want], (), by_size(want))
+    assert not result.passed
+    assert re.fullmatch(
+        r"output 0 differs: PCC .* ULP \(wanted PCC >= 0.9999, max error <= 0.0[12]\); (row|column) \d+ of tile "
+        r"\(\d, \d\), of norm (\S+), is wrong by (\S+) \(bound (\S+), what rounding of the intermediate results "
+        r"explains\); worst tile \(\d, \d\)", result.message
+    )  # fmt: skip
+    assert result.worst_tile is not None
+    assert f"of tile {result.worst_tile.index}" in result.message
+    assert compare([want], [want], (), by_size(want)).passed
+
+
+def test_garbage_beside_one_large_value_is_found() -> None:
+    random = np.random.default_rng(0)
+    want = random.standard_normal((3, 33, 40)) * 1e-3
+    want[1, 5, 7] = 1000
+    got = random.standard_normal((3, 33, 40)) * 1e-3
+    got[1, 5, 7] = 1000
+    got, want = got.astype(np.float32), want.astype(np.float32)
+    assert compare([got], [want]).passed
+    result = compare([got], [want], (), by_size(want))
+    assert not result.passed
+    assert re.search(r"(row|column) \d+ of tile \(\d, \d\) of matrix \d, of norm", result.message)
+
+
+def test_what_rounding_of_larger_numbers_explains_is_right() -> None:
+    """Sums that cancel, beside ones that do not."""
+    random = np.random.default_rng(0)
+    want = random.standard_normal((64, 64)).astype(np.float32)
+    want[40] *= 1e-6
+    got = want.copy()
+    got[40] += 1e-5 * random.standard_normal(64).astype(np.float32)
+    assert not compare([got], [want], (), by_size(want)).passed
+    assert compare([got], [want], (), lambda unit: [np.full(want.shape, 16 * unit)]).passed
+
+
+def test_rounding_is_asked_only_where_something_is_far_off() -> None:
+    want = np.random.default_rng(0).standard_normal((64, 64)).astype(BF16)
+    got = (want.astype(np.float32) * 1.003).astype(BF16)
+
+    def never(unit: float) -> Any:
+        raise AssertionError("it was asked")
+
+    assert compare([got], [want], (), never).passed
+    exact = np.arange(1024, dtype=np.int32).reshape(32, 32)
+    assert not compare([exact + 1], [exact], (), never).passed
+    assert not compare([want + BF16(0.5)], [want], ["exact"], never).passed
+
+
+def test_an_output_of_nothing_but_cancelled_sums_is_right_within_its_rounding() -> None:
+    random = np.random.default_rng(0)
+    want = (1e-6 * random.standard_normal((64, 64))).astype(np.float32)
+    got = want + (2.0**-22 * random.standard_normal(want.shape)).astype(np.float32)
+    assert not compare([got], [want]).passed
+    result = compare([got], [want], (), lambda unit: [np.full(want.shape, unit)])
+    assert result.passed
+    assert "; the results cancel, so each row and column of a tile was judged: " in result.message
+    # One unit of each operation explains it, not the two that a part beside larger ones may be off.
+    assert not compare([want + 40 * (got - want)], [want], (), lambda unit: [np.full(want.shape, unit)]).passed
+    # Errors of which nothing is known explain nothing.
+    assert not compare([got], [want], (), lambda unit: [np.full(want.shape, np.inf, np.float32)]).passed
+    broken = got.copy()
+    broken[3, 3] = np.nan
+    assert not compare([broken], [want], (), lambda unit: [np.full(want.shape, 1.0)]).passed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.faults.kernels import biased, causal, difference, listed, product, rows, stored_by_rows, upper
+from tests.faults.kernels import biased, causal, difference, listed, product, rows, stored_by_rows, uneven, upper
 from tests.faults.plant import (
     Edit,
     buffer,
@@ -520,4 +520,7 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
               "pack_untilize_block<4>"),
     TextFault("rows one after another without their distance", rows, "reader", "r * 512", "r * 256"),
     TextFault("a wrong scalar", biased, "compute", "0x3f000000u", "0x3e800000u"),
+    TextFault("the small half is zero", uneven, "compute", "0x3a83126fu", "0x00000000u"),
+    TextFault("the small half is negated", uneven, "compute", "0x3a83126fu", "0xba83126fu"),
+    TextFault("all beside one large value is garbage", uneven, "compute", "0x3f000000u", "0x40a00000u"),
 )  # fmt: skip

@@ -137,3 +137,23 @@ def stored_by_rows() -> Any:
             T.copy(a, C[by * 32, 0])
 
     return kernel
+
+
+def uneven() -> Any:
+    """One large value, rows of usual values, and rows of small ones."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            b = T.alloc_shared((32, 32), "float32")
+            T.copy(A[0, 0], a)
+            T.copy(A[32, 0], b)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] + T.if_then_else(i + j == 0, 1000.0, 0.5)
+            for i, j in T.Parallel(32, 32):
+                b[i, j] = b[i, j] * 0.001
+            T.copy(a, C[0, 0])
+            T.copy(b, C[32, 0])
+
+    return kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import linecache
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,14 @@ def found_by(fault: Fault) -> tuple[str, TTExploreError | None]:
         result = interpret(program.functions, program.plan, arrays, exploration._roles, turn_limit=10_000)
     except TTExploreError as error:
         return "interpreter", error
-    if not compare(result.outputs, exploration.reference()).passed:
+    if not right(exploration, result.outputs):
         return "interpreter", None
     return "nobody", None
+
+
+def right(exploration: Exploration, outputs: Sequence[Any]) -> bool:
+    rounding = exploration._rounding(exploration._inputs(None, 0))
+    return compare(outputs, exploration.reference(), exploration.plan.precisions, rounding).passed
 
 
 def found_in_text(fault: TextFault) -> TTExploreError | None:
@@ -84,7 +89,7 @@ def found_in_text(fault: TextFault) -> TTExploreError | None:
         run = Emulator().run(EmittedProgram(texts, exploration.plan), exploration._inputs(None, 0))
     except KernelFault as error:
         return error.at(kernel_line(error, exploration._kernel_listings(texts)))
-    assert not compare(run.outputs, exploration.reference()).passed, "nobody finds it"
+    assert not right(exploration, run.outputs), "nobody finds it"
     return None
 
 

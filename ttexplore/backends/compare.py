@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,10 @@ from numpy.typing import NDArray
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
+
+# How wrong rounding may make each element of each output, float32, for a rounding error of one operation relative to
+# its result; errors of operations add in squares.
+RoundingErrors = Callable[[float], Sequence[Array]]
 
 # The bar of upstream's tests for bfloat16 (metalium.md 5.4).
 MINIMUM_PCC = 0.9999
@@ -35,6 +40,11 @@ _UNITS: dict[Precision, float] = {"tf32": 2**-9, "bfloat16": 2**-7, "low_fidelit
 # Each element may be wrong by so many units, and the root of the mean square of the errors in the 32 elements of a row
 # or a column of a tile may be so many: where one side cuts and the other rounds, about half of them are wrong by one.
 _ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25
+
+# What is small beside the largest value is judged by itself, in the 32 elements of each row and each column of a tile:
+# where the error is more than this share of the reference (roots of the sums of squares), it must be what rounding
+# explains of the numbers that the elements are computed from: so many units of each operation, as sides round together.
+_STRIP_SHARE, _STRIP_ROUNDINGS = 0.25, 2.0
 
 # Two sides whose numbers differ by no more last places than these are constants, rounded in different ways.
 _CONSTANT_ULP = 4
@@ -101,10 +111,11 @@ class Side:
 
     @classmethod
     def of(
-        cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = ()
-    ) -> Side:
+        cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
+        rounding: RoundingErrors | None = None,
+    ) -> Side:  # fmt: skip
         """Compares as :func:`compare` does, and keeps the errors around the worst tile."""
-        comparison = compare(outputs, references, precisions)
+        comparison = compare(outputs, references, precisions, rounding)
         if comparison.worst_tile is None:
             return cls(name, comparison)
         number, leading = comparison.worst_tile.output, comparison.worst_tile.index[:-2]
@@ -134,19 +145,28 @@ def _aligned(rows: Sequence[Sequence[str]], first_width: int) -> str:
     )
 
 
-def compare(outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = ()) -> Comparison:
+def compare(
+    outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
+    rounding: RoundingErrors | None = None,
+) -> Comparison:  # fmt: skip
     """Compares each output with its reference (any float dtype or integers, same shapes).
 
     Passed: every output is finite where its reference is (and infinite or NaN where that is), its largest error
     relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or 0 (integers, and what was only
     moved), and its PCC is at least 0.9999, or each of its elements is within what rounding explains; numbers of less
-    precision, as `precisions` says for each output, have COARSE_BOUNDS. Raises ValueError for differing shapes.
+    precision, as `precisions` says for each output, have COARSE_BOUNDS. With `rounding`, each row and each column of a
+    tile must be near its own reference as well, or as far off as rounding explains; and an output passes too where that
+    explains the error of each of them. It is asked only where an output or one of those is not near. Raises ValueError
+    for differing shapes.
     """
     if len(outputs) != len(references):
         raise ValueError(f"{len(outputs)} outputs to compare with {len(references)} references")
     asked: Sequence[Precision] = precisions or ("full",) * len(outputs)
-    pairs = zip(outputs, references, asked, strict=True)
-    results = [_compare_one(number, *pair) for number, pair in enumerate(pairs)]
+    pairs = list(zip(outputs, references, asked, strict=True))
+    unit = max((_relative_unit(precision, output.dtype) for output, _, precision in pairs), default=0.0)
+
+    explained = functools.partial(rounding, _STRIP_ROUNDINGS * unit) if rounding is not None else None
+    results = [_compare_one(number, *pair, explained) for number, pair in enumerate(pairs)]
     if not results:
         return Comparison(True, 1.0, 0.0, 0.0, None, "no outputs to compare")
     failed = next((result for result in results if not result.passed), None)
@@ -220,7 +240,10 @@ def _usable(got: NDArray[np.float64], want: NDArray[np.float64]) -> tuple[NDArra
     return (got.ravel(), want.ravel()) if usable.all() else (got[usable], want[usable])
 
 
-def _compare_one(number: int, output: Array, reference: Array, precision: Precision) -> Comparison:
+def _compare_one(
+    number: int, output: Array, reference: Array, precision: Precision,
+    explained: Callable[[], Sequence[Array]] | None,
+) -> Comparison:  # fmt: skip
     if output.shape != reference.shape:
         raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
@@ -269,17 +292,83 @@ def _compare_one(number: int, output: Array, reference: Array, precision: Precis
     if passed and pcc < least_pcc:
         passed, judged = _explained(last_places(), _unit(precision, output.dtype))
     message = f"PCC {pcc:.7f}, max error {relative:.2e} of the largest value, {ulp:.1f} ULP"
+    strip = None
+    if bound and not broken and explained is not None:
+        strip = _worst_strip(whole, wanted, lambda: explained()[number].reshape(whole.shape), near=passed)
+    if strip is not None and passed and strip.ratio > 1:
+        passed, judged = False, f"; {strip.message}"
+        place = np.unravel_index(strip.matrix, matrices.shape[:-2])
+        tile = TileError(number, (*map(int, place), *strip.tile), float(tiles[(*place, *strip.tile)]))
+    elif strip is not None and not passed and strip.ratio <= 1 / _STRIP_ROUNDINGS:
+        passed, judged = True, f"; the results cancel, so each row and column of a tile was judged: {strip.message}"
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
         told = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
         message = f"output {number} differs: {told}; {message}"
     elif not passed:
-        message = f"output {number} differs: {message} (wanted PCC >= {least_pcc}, max error <= {bound:g}){judged}"
+        message = f"output {number} differs: {message} (wanted PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
     elif judged:
         message += judged
     if not passed:
         message += f"; worst tile {tile.index}"
     return Comparison(passed, pcc, relative, ulp, tile, message, tuple(histogram.tolist()))
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """A row or column of a tile: the matrix, the tile's row and column, its error as a share of what rounding explains,
+    and what is told of it."""
+
+    matrix: int
+    tile: tuple[int, int]
+    ratio: float
+    message: str
+
+
+def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Array], *, near: bool) -> _Strip | None:
+    """The strip whose error is the most of what rounding explains. Where the output is `near` its reference as a whole,
+    one of those that are far off by themselves; if there are none, rounding is not asked."""
+    found = None
+    for part in _strips(outputs.shape):
+        got, want = _wide(outputs[part]), _wide(references[part])
+        error = _errors(got, want)
+        size = np.abs(want, out=want)
+        # Where no element is far off, no strip is.
+        if near and not (error > _STRIP_SHARE * size).any():
+            continue
+        size[~np.isfinite(size)] = 0.0
+        for axis, what, length in ((-1, "row", TILE_COLUMNS), (-2, "column", TILE_ROWS)):
+            wrong, own = _norms(error, axis, length), _norms(size, axis, length)
+            judged = wrong > (_STRIP_SHARE * own if near else 0.0)
+            if not judged.any():
+                continue
+            rounding = _wide(explained()[part])
+            if not near:  # what nothing is known of explains nothing
+                rounding[~np.isfinite(rounding)] = 0.0
+            allowed = _norms(rounding, axis, length)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(judged, wrong / allowed, 0.0)
+            at = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+            if found is not None and ratio[at] <= found.ratio:
+                continue
+            matrix, row, column = (int(one) for one in at)
+            line = row % TILE_ROWS if axis == -1 else column % TILE_COLUMNS
+            tile = (row // TILE_ROWS, column) if axis == -1 else (row, column // TILE_COLUMNS)
+            tile, matrix = (tile[0] + part[1].start // TILE_ROWS, tile[1]), matrix + part[0].start
+            where = f"tile {tile}" if len(outputs) == 1 else f"tile {tile} of matrix {matrix}"
+            limit = allowed[at] if near else allowed[at] / _STRIP_ROUNDINGS
+            found = _Strip(
+                matrix, tile, float(ratio[at]),
+                f"{what} {line} of {where}, of norm {own[at]:.2e}, is wrong by {wrong[at]:.2e} (bound {limit:.2e}, "
+                "what rounding of the intermediate results explains)",
+            )  # fmt: skip
+    return found
+
+
+def _norms(values: NDArray[np.float64], axis: int, length: int) -> NDArray[np.float64]:
+    """The root of the sum of the squares of each `length` numbers along an axis."""
+    starts = np.arange(0, int(values.shape[axis]), length)
+    return np.sqrt(np.add.reduceat(np.square(values), starts, axis=axis))
 
 
 def _magnitudes(want: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
@@ -293,6 +382,11 @@ def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
     """What rounding explains of an error, in last places."""
     own = 1.0 if dtype == np.dtype(ml_dtypes.bfloat16) else 8.0
     return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
+
+
+def _relative_unit(precision: Precision, dtype: np.dtype[Any]) -> float:
+    """What rounding explains of the result of an operation, relative to it; nothing of integers."""
+    return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype) if dtype.kind not in "iu" else 0.0
 
 
 def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool, str]:

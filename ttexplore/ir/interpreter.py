@@ -29,16 +29,19 @@ from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
+from ttexplore.ir.uncertain import Uncertain, lifted, value_of
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, as_signed, python
 from ttexplore.ops import OPS
-from ttexplore.ops.block_float import rounded_in_groups
+from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.integers import SMALL_INTEGERS, as_uint8, shifted_left, shifted_right
 from ttexplore.ops.op import Op, TileKind
-from ttexplore.ops.storage import rounded
+from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
 
 # float32, or int32 where a buffer holds that.
 Array = NDArray[Any]
+
+rounded = lifted(rounded_array)
 
 # What a place holds that nothing was written to: integers have no NaN.
 _UNWRITTEN = {"float32": np.nan, "int32": -0x21524111}
@@ -49,10 +52,12 @@ _FUNCTION = "f_"
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took."""
+    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how wrong
+    rounding may make each element, if that was asked for."""
 
     outputs: tuple[NDArray[Any], ...]
     seconds: float
+    errors: tuple[NDArray[np.float32], ...] = ()
 
 
 def storage(dtype: str) -> Any:
@@ -68,6 +73,14 @@ def _in_format(array: Array, data_format: str | None) -> Array:
     return rounded_in_groups(array) if data_format == BLOCK_FLOAT else array
 
 
+def _error_in_format(array: Uncertain, data_format: str | None) -> NDArray[np.float32]:
+    """The errors of what a tensor holds: numbers of a group with one exponent are as wrong as the largest of them."""
+    if data_format != BLOCK_FLOAT:
+        return array.error
+    sizes = np.abs(array.value).reshape(-1, GROUP).max(axis=1, keepdims=True)
+    return np.hypot(array.error, np.broadcast_to(sizes * array.unit, (len(sizes), GROUP)).reshape(array.shape))
+
+
 def _held(dtype: str) -> TileKind:
     """In which dtype the interpreter holds what a kernel dtype stands for."""
     return "int32" if dtype == "int32" else "float32"
@@ -80,8 +93,12 @@ def _unwritten(shape: Sequence[int], dtype: str) -> Array:
 def interpret(
     functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
     turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
+    unit: float | None = None,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
+
+    With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
+    as well; only a program that has no tiles yet has them.
 
     `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run before the next
     statement, as `time_limit_seconds` do. Raises KernelError for reads and writes outside of buffers, VerifyError for
@@ -93,7 +110,7 @@ def interpret(
     # A tensor that no output depends on has left the functions, and keeps its place among the inputs.
     read = [name for name, role in roles.items() if role in ("input", "inout")]
     given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Any] = {}
     formats = {layout.name: layout.data_format for layout in plan.layouts}
     for name in names:
         dtype, shape = tensors[name]
@@ -110,6 +127,9 @@ def interpret(
             for name, array in arrays.items()
         }  # fmt: skip
     mode = _mode(functions)
+    if unit is not None:
+        assert not tiled, "errors are those of a kernel before its lowering"
+        arrays = {name: Uncertain.stored(array, unit) for name, array in arrays.items()}
     programs = {
         role: _translate(role, function, Words(function) if mode == "queues" else None)
         for role, function in functions.items()
@@ -123,22 +143,35 @@ def interpret(
     limits = _Limits(start, time_limit_seconds, cancel, len(cores))
     for core in cores:
         machine = _Machine(
-            plan, arrays, {n: d for n, (d, _) in tensors.items()}, core, mode, turn_limit, managed, tiled, limits
+            plan,
+            arrays,
+            {n: d for n, (d, _) in tensors.items()},
+            core,
+            mode,
+            turn_limit,
+            managed,
+            tiled,
+            limits,
+            unit,
         )
         # Infinities and NaN are results like any other.
         with np.errstate(all="ignore"):
             machine.run(programs)
         limits.ended += 1
     outputs: list[NDArray[Any]] = []
+    errors: list[NDArray[np.float32]] = []
     for name in names:
         if roles[name] in ("output", "inout"):
+            if unit is not None:
+                errors.append(_error_in_format(arrays[name], formats.get(name)))
+                arrays[name] = value_of(arrays[name])
             dtype, shape = tensors[name]
             tiles = tiled and plan.layout(name).page == "tile"
             array = untilize(arrays[name], shape) if tiles else arrays[name].reshape(shape)
             array = _in_format(array, formats.get(name))
             held = ml_dtypes.bfloat16 if formats.get(name) == BLOCK_FLOAT else storage(dtype)
             outputs.append(as_uint8(array) if dtype == "uint8" else array.astype(held))
-    return Interpretation(tuple(outputs), time.perf_counter() - start)
+    return Interpretation(tuple(outputs), time.perf_counter() - start, tuple(errors))
 
 
 def runs_alike(program: Program, other: Program) -> bool:
@@ -287,7 +320,7 @@ class _Writer:
                     return f"rounded({inner}, '{dtype}')"
                 # Of numbers the lowest bits of the integer.
                 inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
-                return f"np.asarray({inner}).astype('{dtype}')"
+                return f"converted({inner}, '{dtype}')"
             case tirx.Not():
                 return f"np.logical_not({self.expression(e.a)})"
             case tirx.BitwiseNot():
@@ -316,7 +349,7 @@ class _Writer:
         text = f"np.where({', '.join(self.expression(part) for part in parts)})"
         # Of two numbers of Python NumPy makes int64.
         dtype = str(e.ty.dtype)
-        return f"np.asarray({text}, np.{dtype})" if dtype == "int32" or dtype in SMALL_INTEGERS else text
+        return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
 
     def word(self, word: Word) -> str:
         assert self.words is not None
@@ -458,6 +491,11 @@ class _Writer:
             self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
 
 
+@lifted
+def _converted(values: Any, dtype: str) -> Array:
+    return np.asarray(values).astype(dtype)
+
+
 def _unknown(what: str, node: Any) -> Unsupported:
     return Unsupported(
         f"the interpreter does not know {what}",
@@ -477,8 +515,10 @@ def _translate(role: str, function: Any, words: Words | None) -> _Translated:
     writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {
-        "np": np, "rounded": rounded, "shifted_left": shifted_left, "shifted_right": shifted_right,
-        **{f"{_FUNCTION}{name}": meaning for name, meaning in FUNCTIONS.items()}, **PYTHON_FUNCTIONS,
+        "np": np, "rounded": rounded, "converted": _converted, "shifted_left": lifted(shifted_left),
+        "shifted_right": lifted(shifted_right),
+        **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
+        **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
     }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
     exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
@@ -535,12 +575,13 @@ class _Machine:
 
     def __init__(
         self, plan: Plan, tensors: dict[str, Array], dtypes: dict[str, str], core: CoreWork | None, mode: str,
-        turn_limit: int | None, managed: bool, tiled: bool, limits: _Limits,
+        turn_limit: int | None, managed: bool, tiled: bool, limits: _Limits, unit: float | None,
     ) -> None:  # fmt: skip
         self.plan, self.tensors, self.dtypes, self.core, self.mode = plan, tensors, dtypes, core, mode
         self.formats = {buffer.name: buffer.data_format for buffer in plan.buffers}
         self.turn_limit = turn_limit
         self.limits = limits
+        self.unit = unit
         self.arrays: dict[str, Array] = {}
         # What tiles of DST hold, by array and index: nothing is known of those that were not touched.
         self.kinds: dict[tuple[str, int], TileKind] = {}
@@ -660,6 +701,9 @@ class _Machine:
 
     # Buffers
 
+    def _stored(self, array: Array) -> Any:
+        return array if self.unit is None else Uncertain.stored(array, self.unit)
+
     def allocate(self, buffer: Any) -> None:
         name, scope, shape = str(buffer.name), scope_of(buffer), shape_of(buffer)
         if scope == "tt.cb" and self.mode != "sequential":
@@ -678,19 +722,20 @@ class _Machine:
             return
         # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
         in_dst = self.tiled and scope == "tt.dst"
-        self.arrays[name] = _unwritten(shape, "float32" if in_dst else dtype_of(buffer))
+        array = _unwritten(shape, "float32" if in_dst else dtype_of(buffer))
+        self.arrays[name] = self._stored(array)
         self.dtypes = self.dtypes | {name: dtype_of(buffer)}
 
     def _array(self, name: str) -> Array:
         return self.arrays[name] if name in self.arrays else self.tensors[name]
 
     def load(self, name: str, indices: tuple[Any, ...]) -> Any:
-        array = self._array(name)
+        array, indices = self._array(name), tuple(map(value_of, indices))
         self._check_indices(name, array, indices)
         return array[indices].astype(np.uint8) if self.dtypes[name] == "uint8" else array[indices]
 
     def store(self, name: str, indices: tuple[Any, ...], value: Any) -> None:
-        array = self._array(name)
+        array, indices = self._array(name), tuple(map(value_of, indices))
         self._check_indices(name, array, indices)
         array[indices] = rounded(value, self.dtypes[name])
 
@@ -754,7 +799,7 @@ class _Machine:
 
     def _padded(self, region: Any) -> Array:
         array, inside, part = self._inside(region)
-        values = np.zeros([extent for _, extent in region[1]], array.dtype)
+        values = self._stored(np.zeros([extent for _, extent in region[1]], array.dtype))
         values[part] = array[inside]
         while values.ndim > 1 and values.shape[0] == 1:
             values = values[0]

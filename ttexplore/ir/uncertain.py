@@ -1,0 +1,168 @@
+"""Numbers that carry how wrong rounding may make them: the interpreter computes with them as with arrays.
+
+Errors of different operations are taken as independent, so that those of sums add in squares. A function's is how far
+its result moves when its operands do; where a comparison may fall either way, both results count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# Chips have no subnormal numbers, so that each operation may be wrong by 2^-126; several, as units of rounding are.
+_SMALLEST = np.float32(2**-124)
+
+
+class Uncertain(NDArrayOperatorsMixin):
+    """An array of any dtype and the error of each element, float32; of conditions, whether they may be otherwise.
+    `unit` is the rounding error of one operation, relative to its result."""
+
+    __slots__ = ("error", "unit", "value")
+
+    def __init__(self, value: Array, error: Array, unit: float) -> None:
+        self.value, self.error, self.unit = value, error, unit
+
+    @classmethod
+    def stored(cls, values: Array, unit: float) -> Uncertain:
+        """What a tensor holds: engines may cut what they read of it."""
+        sizes = np.where(np.isfinite(values), np.abs(values), 0) if values.dtype.kind == "f" else np.zeros(values.shape)
+        return cls(values, (sizes * unit).astype(np.float32), unit)
+
+    # What arrays have
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    @property
+    def T(self) -> Uncertain:
+        return Uncertain(self.value.T, self.error.T, self.unit)
+
+    def reshape(self, *shape: Any) -> Uncertain:
+        return Uncertain(self.value.reshape(*shape), self.error.reshape(*shape), self.unit)
+
+    def astype(self, dtype: Any) -> Any:
+        return _applied(lambda values: values.astype(dtype), (self,))
+
+    def __getitem__(self, index: Any) -> Uncertain:
+        return Uncertain(self.value[index], self.error[index], self.unit)
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        self.value[index], self.error[index] = value_of(values), _error_of(values)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __index__(self) -> int:
+        return int(self.value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        return NotImplemented if method != "__call__" or options else _applied(ufunc, operands)
+
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> Any:
+        return NotImplemented if function is not np.where or options else _chosen(*operands)
+
+
+def value_of(operand: Any) -> Any:
+    """An operand without its error."""
+    return operand.value if isinstance(operand, Uncertain) else operand
+
+
+def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that takes uncertain ones too."""
+
+    @wraps(function)
+    def either(*operands: Any) -> Any:
+        uncertain = any(isinstance(one, Uncertain) for one in operands)
+        return _applied(function, operands) if uncertain else function(*operands)
+
+    return either
+
+
+def _error_of(operand: Any) -> Any:
+    return operand.error if isinstance(operand, Uncertain) else np.float32(0)
+
+
+def _applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    unit = next(one.unit for one in operands if isinstance(one, Uncertain))
+    values, errors = [value_of(one) for one in operands], [_error_of(one) for one in operands]
+    result = np.asarray(function(*values))
+    if function in (np.add, np.subtract):
+        error = np.hypot(errors[0], errors[1])
+    elif function is np.multiply:
+        sizes = [np.abs(value) + error for value, error in zip(values, errors, strict=True)]
+        error = np.hypot(sizes[0] * errors[1], sizes[1] * errors[0])
+    elif function is np.matmul:
+        squares = [np.square(np.asarray(value, np.float64)) for value in values]
+        wrong = [np.square(np.asarray(error, np.float64)) for error in errors]
+        error = np.sqrt((squares[0] + wrong[0]) @ wrong[1] + wrong[0] @ squares[1])
+    else:
+        error = _moved_by(function, operands, result)
+    return _made(result, error, unit)
+
+
+def _made(result: Array, error: Any, unit: float) -> Any:
+    if result.dtype.kind != "f":
+        return Uncertain(result, np.broadcast_to(error, result.shape), unit) if np.any(error) else result
+    rounding = np.where(np.isfinite(result), np.abs(result) * np.float32(unit), 0) + _SMALLEST
+    error = np.hypot(np.where(np.isnan(error), np.inf, error), rounding)
+    return Uncertain(result, np.asarray(np.broadcast_to(error, result.shape), np.float32), unit)
+
+
+def _moved_by(function: Callable[..., Any], operands: Sequence[Any], result: Array) -> Array:
+    """How far the result moves where each operand goes to either end of what it may be."""
+    furthest = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
+    ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
+    for corner in product(*ends):
+        with np.errstate(all="ignore"):
+            moved = np.asarray(function(*corner))
+        furthest = np.maximum(furthest, _distance(moved, result))
+    return furthest
+
+
+def _ends(operand: Uncertain) -> tuple[Array, Array]:
+    value, error = operand.value, operand.error
+    match value.dtype.kind:
+        case "b":
+            return value, value ^ error.astype(bool)
+        case "f":
+            return value - error, value + error
+        case _:
+            limits = np.iinfo(value.dtype)
+            low, high = (np.clip(np.rint(value + sign * error), limits.min, limits.max) for sign in (-1.0, 1.0))
+            return low.astype(value.dtype), high.astype(value.dtype)
+
+
+def _distance(moved: Array, result: Array) -> Array:
+    same = (moved == result) | ((moved != moved) & (result != result))
+    if result.dtype.kind == "b":
+        return ~same
+    return np.where(same, 0.0, np.abs(moved.astype(np.float64) - result))
+
+
+def _chosen(condition: Any, first: Any, second: Any) -> Any:
+    """One of two by a condition; where that may be otherwise the error is how far they lie apart."""
+    unit = next(one.unit for one in (condition, first, second) if isinstance(one, Uncertain))
+    result = np.where(value_of(condition), value_of(first), value_of(second))
+    errors = _error_of(first), _error_of(second)
+    error = np.where(value_of(condition), *errors)
+    if isinstance(condition, Uncertain):
+        apart = _distance(np.asarray(value_of(first)), np.asarray(value_of(second)))
+        error = np.where(_error_of(condition), apart + np.maximum(*errors), error)
+    return Uncertain(result, np.asarray(np.broadcast_to(error, result.shape), np.float32), unit)
