@@ -46,9 +46,8 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
 def _shift(draft: Draft) -> str:
     """Where a loop begins that counts its turns from another number, which may be negative."""
     less = draft.number(1, 3)
-    forms = (form for text in draft.block_indices() for form in signed_bounds(text, less))
-    # A proof that an index starts at 0 does not see through the division.
-    return draft.one([f"(-{less})", *(form for form in forms if "//" not in form)])
+    # A proof that the turns begin at index 0 sees through sums alone.
+    return draft.one([f"(-{less})", *(f"{text} - {less}" for text in draft.block_indices())])
 
 
 def signed_bounds(text: str, less: int) -> tuple[str, ...]:
