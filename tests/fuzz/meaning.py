@@ -297,6 +297,7 @@ OPERATIONS: dict[str, Operation] = {
 
 # Those that Python spells.
 _OPERATORS = ("add", "subtract", "multiply", "divide")
+_CASTS = ("float32", "bfloat16")
 
 
 # Rounding
@@ -391,6 +392,7 @@ class _Run:
         self.names: dict[str, Any] = {}
         self.values: dict[str, Interval] = {}
         self.value_dtypes: dict[str, str | None] = {}
+        self.is_number: dict[str, bool] = {}
         self.dtypes = {tensor.name: tensor.dtype for tensor in kernel.tensors}
         self.storage = {tensor.name: Interval.exact(np.full(kernel.shape(tensor), np.nan)) for tensor in kernel.tensors}
         for tensor, array in zip(inputs(kernel), arrays, strict=True):
@@ -488,6 +490,7 @@ class _Run:
             value = self.value(one.value)
             if isinstance(one, Bind):
                 self.values[one.name], self.value_dtypes[one.name] = value, self.dtype(one.value)
+                self.is_number[one.name] = self.is_float(one.value)
             else:
                 parts = (np.broadcast_to(x, statement.extents) for x in (value.value, value.low, value.high))
                 self.put(one.buffer, Interval(*(np.array(part) for part in parts)))
@@ -520,8 +523,21 @@ class _Run:
         for argument in arguments:
             value = self.value(argument)
             is_cast = wanted == "float16" and self.dtype(argument) == "bfloat16"
+            is_cast = is_cast or (wanted in ("float16", "bfloat16") and self.is_float(argument))
             found.append(rounded(value, "float16", self.precision) if is_cast else value)
         return found
+
+    def is_float(self, expression: Expression) -> bool:
+        """Whether it is a float of Python's: a function of T gives one of such, and operators do."""
+        match expression:
+            case Constant(value):
+                return isinstance(value, float)
+            case Named(name):
+                return self.is_number[name]
+            case Call(name, arguments):
+                return name not in _CASTS and OPERATIONS[name].kind == "number" and all(map(self.is_float, arguments))
+            case _:
+                return False
 
     def dtype(self, expression: Expression) -> str | None:
         """The dtype that the language gives an expression; none for constants, which take that of the other side."""
@@ -532,8 +548,10 @@ class _Run:
                 return None
             case Named(name):
                 return self.value_dtypes[name]
-            case Call("float32" | "bfloat16" as name, _):
+            case Call(name) if name in _CASTS:
                 return name
+            case Call() if self.is_float(expression):
+                return None
             case Call(name, arguments):
                 dtype = self.common_dtype(name, arguments)
                 turned = dtype is None or (dtype in INTEGERS and name not in ("abs", "negative"))
@@ -543,7 +561,7 @@ class _Run:
         """The dtype of a result: numbers before integers, then the widest one; of those with 16 bits, float16. Python's
         floats are float32 to an operator, and have the dtype of the other side to a function of T."""
         dtypes = {self.dtype(one) for one in (arguments[1:] if name == "select" else arguments)}
-        floats = [one for one in arguments if isinstance(one, Constant) and isinstance(one.value, float)]
+        floats = [one for one in arguments if self.is_float(one)]
         if name == "reciprocal" or (name in _OPERATORS and floats):
             dtypes.add("float32")
         return next((dtype for dtype in ("float32", "float16", "bfloat16", *INTEGERS) if dtype in dtypes), None)

@@ -13,6 +13,7 @@ from tests.fuzz.description import (
     Allocate,
     Bind,
     Call,
+    Constant,
     Copy,
     Fill,
     Kernel,
@@ -122,6 +123,27 @@ def test_numbers_of_two_dtypes_meet_in_one_of_them() -> None:
             ),
         )
         assert check(kernel, Schedule(), Checks()) == ""
+
+
+def test_a_number_that_python_computes_has_the_dtype_beside_it() -> None:
+    """A function of T gives of numbers a float of Python's, which is rounded beside bfloat16 as a written one is."""
+    whole = (("0", "0"), (8, 32), "whole")
+    sigmoid = Call("sigmoid", (Constant(1.0),))
+    made = Parallel(("i", "j"), (8, 32), (Store("c", Call("max", (Load("a", ("i", "j")), sigmoid))),))
+    kernel = Kernel(
+        (1,),
+        (Tensor("A", (8, 32), "bfloat16"), Tensor("C", (8, 32), "float32")),
+        (
+            Allocate("a", (8, 32), "bfloat16", "shared"),
+            Allocate("c", (8, 32), "float32", "shared"),
+            Copy(Region("A", *whole), Region("a", *whole)),
+            made,
+            Copy(Region("c", *whole), Region("C", *whole)),
+        ),
+    )
+    (exact,) = expected(kernel, [np.zeros((8, 32), np.float32)], REFERENCE)
+    assert exact.value[0, 0] == 0.73046875
+    assert check(kernel, Schedule(), Checks()) == ""
 
 
 def hostile() -> Kernel:
