@@ -82,8 +82,10 @@ def _widened(e: Any, parts: list[Any]) -> Any:
     dtype = str(e.ty.dtype)
     match e:
         case tirx.Cast() if dtype in _BITS and str(parts[0].ty.dtype) == "int32":
-            least = 0 if dtype.startswith("u") else -(1 << _BITS[dtype] - 1)
-            return tirx.floormod(parts[0] - least, 1 << _BITS[dtype]) + least
+            count = 1 << _BITS[dtype]
+            if dtype.startswith("u"):
+                return tirx.floormod(parts[0], count)
+            return tirx.floormod(parts[0] + count // 2, count) - count // 2
         case tirx.Cast() if str(parts[0].ty.dtype) == dtype:
             return parts[0]
         case tirx.IntImm() if dtype in _BITS:
