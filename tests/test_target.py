@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 
@@ -107,13 +106,9 @@ def test_grid_of_a_given_target() -> None:
     assert sum(node.logical is not None for node in small.floorplan()) == 8
 
 
-def test_json_both_ways_and_fingerprint() -> None:
+def test_json_both_ways() -> None:
     for target in TARGETS.values():
         assert from_json(Target, json.loads(json.dumps(target.to_json()))) == target
-    fingerprints = {target.fingerprint() for target in TARGETS.values()}
-    assert len(fingerprints) == len(TARGETS)
-    target = TARGETS["wormhole_n150"]
-    assert dataclasses.replace(target, l1_usable_bytes=1).fingerprint() != target.fingerprint()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ Where the numbers come from, all of SDK 0.81.1 unless a line says otherwise:
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -163,10 +161,6 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         return to_json(self)
-
-    def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that change when any field does."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
 
     def _working(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         match self.arch:

@@ -54,7 +54,7 @@ def _op(
 ) -> Op:
     return Op(
         f"{name}_tile", operands, cpp, header, "sfpu", init=init, meaning=integers(meaning), cycles=cycles,
-        exact_fp32=True, dst_bits=32, takes="int32", gives="int32", note=note,
+        dst_bits=32, takes="int32", gives="int32", note=note,
     )  # fmt: skip
 
 

@@ -46,7 +46,6 @@ COPY_TILE = Op(
     gives="same",
     source_a="source",
     cycles=32,
-    exact_fp32=True,
     note="exact for a Float32 buffer that is unpacked to DST, else cut to TF32",
 )
 
@@ -87,7 +86,6 @@ def _unary_broadcast(
         source_a="source",
         source_b="source",
         cycles=32,
-        exact_fp32=True,
         wrong_in=wrong_in,
         note=note,
     )
@@ -113,7 +111,6 @@ PACK_TILE = Op(
     gives="same",
     packs="out",
     cycles=36,
-    exact_fp32=True,
 )
 
 FILL_TILE = Op(
@@ -125,7 +122,6 @@ FILL_TILE = Op(
     init="fill_tile_init()",
     meaning=_filled,
     cycles=32,
-    exact_fp32=True,
 )
 
 PACK_L1_ACCUMULATE = Op(

@@ -109,8 +109,8 @@ class Op:
     both kinds; `gives` what its result is, `same` as the last tile read. `accumulates` says that the result is added to
     what DST holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of a call on one core
     at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
-    `exact_fp32` says that float32 tiles are not cut to TF32 on the way. `dst_bits` says that the operation is right
-    only with a DST of this width (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
+    `dst_bits` says that the operation is right only with a DST of this width
+    (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
     kernel with the operation must define before it includes `header`. `role` is the kernel that the split of one kernel
     into three gives it to. An operation of the engine `whole block` has no C++: D3 replaces it.
 
@@ -143,7 +143,6 @@ class Op:
     packs: str = ""
     accumulates: bool = False
     cycles: int = 0
-    exact_fp32: bool = False
     dst_bits: Literal[16, 32] | None = None
     reach: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
     wrong_in: tuple[tuple[str, int], ...] = ()

@@ -129,7 +129,6 @@ def _op(
         takes=takes,
         gives=gives,
         cycles=cycles,
-        exact_fp32=True,
         dst_bits=dst_bits,
         note=note,
         defines=defines,

@@ -275,7 +275,7 @@ class _Nest:
     def in_place(self, known: Value, operand: int, scalars: list[int], want: Any) -> Deep:
         """An operation that replaces its operand by its result."""
         out = yield self.changeable(operand, want)
-        name = self._name(known, operand, scalars)
+        name = self._name(known, operand)
         numbers = [self._number(one) for one in scalars]
         for one in scalars:
             self.done(one)
@@ -369,7 +369,7 @@ class _Nest:
         buffer, role, _, _ = self.graph[value].detail
         return f"{buffer.name}" if role == "element" else f"{buffer.name} ({role})"
 
-    def _name(self, known: Value, operand: int, scalars: list[int]) -> str:
+    def _name(self, known: Value, operand: int) -> str:
         if len(known.operands) == 1:
             return f"{_UNARY_NAMES.get(known.op, known.op)}_tile"
         if known.op == "clamp":

@@ -112,11 +112,11 @@ def layout_aware_work_partition(
             if not (cores or core_ranges):
                 allowed = tuple(CoreRange(core, core) for core in work)
             _check_cores(work, allowed, target)
-            made = _with_lists(grid, work, order)
+            made = _with_lists(work, order)
         case "rectangular":
             made = _rectangular(grid, allowed, order, edge, rectangle, any_size=bool(sizes))
         case "match_shard":
-            made = _with_lists(grid, _by_shard(program, grid, match, order, edge), order)
+            made = _with_lists(_by_shard(program, grid, match, order, edge), order)
         case _:
             usable = [core for one in allowed for core in one.cores]
             made = _runs(grid, policy, usable, order, edge, stride, any_size=bool(sizes))
@@ -290,7 +290,7 @@ def _runs(
         return _Work(work, "range", step)
     items = in_order(grid, order, edge)
     lists = {core: items[start : start + count * step : step] for core, (start, count) in zip(used, runs, strict=True)}
-    return _with_lists(grid, lists, order, any_size=any_size)
+    return _with_lists(lists, order, any_size=any_size)
 
 
 def _rectangular(
@@ -325,7 +325,7 @@ def _rectangular(
     if order in ("row_major", "column_major"):
         return _Work(tuple(work), "rectangle")
     return _with_lists(
-        grid, {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order, any_size=any_size
+        {core: in_order(grid, order, edge, items) for core, items in lists.items()}, order, any_size=any_size
     )
 
 
@@ -366,7 +366,7 @@ def _by_shard(
     sharding = layout.sharding
     assert sharding is not None, "it is among those that have one"
     loops = grid_loops(program.kernel)
-    copies = [one for one in tensor_copies(program.kernel, loops) if one.tensor == match]
+    copies = [one for one in tensor_copies(loops) if one.tensor == match]
     if not copies:
         raise Unsupported(
             f"the blocks of {match} cannot be followed: their places depend on run-time values",
@@ -380,7 +380,7 @@ def _by_shard(
     return {core: items for core, items in lists.items() if items}
 
 
-def _with_lists(grid: tuple[int, ...], lists: Mapping[Core, list[int]], order: str, *, any_size: bool = False) -> _Work:
+def _with_lists(lists: Mapping[Core, list[int]], order: str, *, any_size: bool = False) -> _Work:
     """The work as ranges where all lists count up by one step, else as lists. Column-major ranges count otherwise."""
     step = common_step(lists.values())
     if step is not None and order != "column_major" and not any_size:
@@ -416,7 +416,7 @@ def with_local_shards(program: Program) -> Program:
     assert partition is not None, "it is decided"
     kernel, _ = without_unused(program.kernel)
     staging = plan_staging(kernel, options.stages, plan.layouts)
-    copies = tensor_copies(kernel, grid_loops(kernel))
+    copies = tensor_copies(grid_loops(kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []

@@ -39,7 +39,7 @@ class TensorCopy:
             yield self.low(block, values)
 
 
-def tensor_copies(function: Any, loops: list[Any]) -> list[TensorCopy]:
+def tensor_copies(loops: list[Any]) -> list[TensorCopy]:
     """The copies of a kernel under its grid `loops`, in order. Those that numbers cannot follow are left out."""
     numbers: dict[Any, Variable] = {}
     bound: dict[Variable, Expression] = {}

@@ -42,14 +42,14 @@ def core_map_svg(target: Target | None, partition: Partition) -> str:
     columns, rows = 1 + max(node.x for node in nodes), 1 + max(node.y for node in nodes)
     parts = [
         f"<defs>{hatch_pattern(identifier + '-h')}</defs>",
-        *_heading(target, partition, items),
+        *_heading(target, partition),
         *_axes(nodes, target),
     ]
     for node in nodes:
         core = work.get(node.logical) if node.logical else None
         parts.append(_node(node, core, items, f"url(#{identifier}-h)"))
     legend_y = _TOP + rows * _CELL + 34
-    legend, legend_width = _legend(nodes, partition, items, legend_y, f"url(#{identifier}-h)")
+    legend, legend_width = _legend(nodes, items, legend_y, f"url(#{identifier}-h)")
     parts.append(legend)
     width = max(_LEFT + columns * _CELL + 30, legend_width, 440)
     title = f"Work items per core{' of ' + target.name if target else ''}"
@@ -95,7 +95,7 @@ def _logical_nodes(partition: Partition) -> tuple[FloorplanNode, ...]:
     return tuple(FloorplanNode(x, y, "tensix", (x, y)) for y in range(rows) for x in range(columns))
 
 
-def _heading(target: Target | None, partition: Partition, items: list[int]) -> list[str]:
+def _heading(target: Target | None, partition: Partition) -> list[str]:
     grid = " × ".join(str(extent) for extent in partition.grid)
     name = f"{target.name}  ·  " if target else ""
     work = f"grid {grid} = {plural(partition.work_items, 'work item')}"
@@ -160,9 +160,7 @@ def _square(x: int, y: int) -> str:
     return f"M{x} {y}h{_CELL - _GAP}v{_CELL - _GAP}h-{_CELL - _GAP}z"
 
 
-def _legend(
-    nodes: tuple[FloorplanNode, ...], partition: Partition, items: list[int], y: int, hatch: str
-) -> tuple[str, int]:
+def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: str) -> tuple[str, int]:
     parts: list[str] = []
     x = _LEFT
     distinct = sorted(set(items))

@@ -1,10 +1,10 @@
-"""Who uses the L1 of a core: a drawing with the headroom, and the same as an aligned table of text."""
+"""Who uses the L1 of a core: a drawing with the headroom."""
 
 from __future__ import annotations
 
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
-from ttexplore.views.markup import byte_size, content_id, plural, shortened, visible
+from ttexplore.views.markup import byte_size, content_id, plural, shortened
 from ttexplore.views.svg import drawing, hatch_pattern, rectangle, text, tooltip
 from ttexplore.views.theme import CATEGORIES
 
@@ -12,53 +12,6 @@ _WIDTH = 690
 _BAR = 678
 _LEFT = 6
 _ROW = 20
-
-
-def l1_table_text(plan: Plan, target: Target) -> str:
-    """One line per circular buffer with its pages and bytes, then the sum, the usable L1, and what is free or over."""
-    rows = [
-        (
-            "–" if buffer.index is None else str(buffer.index),
-            shortened(buffer.name, 32),
-            buffer.data_format,
-            f"{buffer.block_pages} x {buffer.stages}",
-            f"{buffer.total_bytes:,}",
-            f"{100 * buffer.total_bytes / target.l1_usable_bytes:.1f} %",
-            visible(str(buffer.origin)) if buffer.origin else "",
-        )
-        for buffer in _ordered(plan)
-    ]
-    used = l1_used_bytes(plan)
-    left = target.l1_usable_bytes - used
-    share = f"{100 * used / target.l1_usable_bytes:.1f} %"
-    sums = [
-        ("", "all buffers", "", "", f"{used:,}", share, ""),
-        ("", f"usable on {target.name}", "", "", f"{target.l1_usable_bytes:,}", "100.0 %", ""),
-        (
-            "",
-            "free" if left >= 0 else "over by",
-            "",
-            "",
-            f"{abs(left):,}",
-            f"{100 * abs(left) / target.l1_usable_bytes:.1f} %",
-            "",
-        ),
-    ]
-    head = ("CB", "buffer", "format", "pages", "bytes", "L1", "kernel line")
-    table = [head, *rows, *sums]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    right = {0, 4, 5}
-    lines = [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
-    rule = "-" * max(len(line) for line in lines)
-    lines.insert(1 + len(rows), rule)
-    lines.insert(1, rule)
-    return "\n".join(lines) + "\n"
 
 
 def l1_used_bytes(plan: Plan) -> int:

@@ -11,15 +11,9 @@ from ttexplore.record import Listing, Origin, OriginKind
 ORIGIN_KINDS: tuple[str, ...] = get_args(OriginKind)
 
 
-def origin_label(origins: Sequence[Origin]) -> str:
-    """The kernel lines of a line, best known first: ``L18``, ``L18 L22``, ``L18 L22 +3``; empty if unknown."""
-    lines = _origin_lines(origins)
-    more = f" +{len(lines) - 2}" if len(lines) > 2 else ""
-    return " ".join(f"L{line}" for line, _ in lines[:2]) + more
-
-
 def origin_html(origins: Sequence[Origin]) -> str:
-    """The label with each line underlined: solid for exact, dashed for derived, dotted for inferred."""
+    """The kernel lines of a line, best known first: L18, L18 L22, L18 L22 +3; empty if unknown. Each is underlined:
+    solid for exact, dashed for derived, dotted for inferred."""
     lines = _origin_lines(origins)
     more = f" +{len(lines) - 2}" if len(lines) > 2 else ""
     return " ".join(f'<i class="{kind[0]}">L{line}</i>' for line, kind in lines[:2]) + more

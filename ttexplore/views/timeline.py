@@ -26,7 +26,6 @@ LARGEST_COUNT = 20_000
 RESERVE, PUSH, WAIT, POP, FINISH = "reserve_back", "push_back", "wait_front", "pop_front", "finish"
 _TRANSFERS = ("read", "write")
 _WITH_BUFFER = (RESERVE, PUSH, WAIT, POP, "fpu", "pack", "zeros", "multicast", *_TRANSFERS)
-_NO_BUFFER = 255
 
 
 @dataclass(frozen=True, slots=True)
