@@ -12,11 +12,11 @@ from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.index import Variable
+from ttexplore.ir.kernel import Reader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
 from ttexplore.passes.verify.circular_buffers import _share
-from ttexplore.passes.verify.skeleton import Reader
 
 
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = exploration.plan
     assert plan.partition is not None
     reader = Reader()
-    skeletons = [reader.function(*one) for one in exploration.steps["E1"].after.functions.items()]
+    kernels = [reader.read(*one) for one in exploration.steps["E1"].after.functions.items()]
     touched: list[tuple[str, bool, int, int]] = []
 
     def take(transfer: pages.Transfer, role: str) -> None:
@@ -46,8 +46,8 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for side_by_side in (1 << 20, 7, 1):
         monkeypatch.setattr(pages, "_ROWS_AT_ONCE", side_by_side)
         touched.clear()
-        for skeleton in skeletons:
-            pages._Walk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(skeleton)
+        for kernel in kernels:
+            pages._Walk(plan.partition, frozenset(layout.name for layout in plan.layouts), take).run(kernel)
         found.append(sorted(touched))
         verify(exploration.steps["E1"].after, exploration.target)
     assert found[0] == found[1] == found[2]

@@ -12,8 +12,9 @@ from tvm import tirx
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import scope_of
+from ttexplore.ir.kernel import Allocation, Kernel, Reader, kernel_name, walk
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.rewrite import walk as walk_nodes
 from ttexplore.ops import OPS
 from ttexplore.passes.verify.circular_buffers import check_balance, check_protocol, check_users
 from ttexplore.passes.verify.dst import check_dst
@@ -21,7 +22,6 @@ from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
-from ttexplore.passes.verify.skeleton import Reader, Skeleton, kernel_name
 from ttexplore.plan import CircularBuffer, Partition
 from ttexplore.target import Target
 
@@ -37,7 +37,8 @@ class Verifier:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.reader = Reader()
-        self.skeletons: dict[str, Skeleton] = {}
+        self.functions: dict[str, Any] = {}
+        self.kernels: dict[str, Kernel] = {}
         self.facts: tuple[Any, ...] = ()
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
@@ -49,40 +50,44 @@ class Verifier:
         self.reader.sizes = {size.core_value: size.value for size in plan.sizes}
         changed = {
             role for role, function in program.functions.items()
-            if role not in self.skeletons or self.skeletons[role].function is not function
+            if self.functions.get(role) is not function
         }  # fmt: skip
-        for role in changed:
-            _spans(role, program.functions[role])
+        self.functions = program.functions
+        if program.is_split:
+            self.kernels = {
+                role: self.reader.read(role, function) if role in changed else self.kernels[role]
+                for role, function in program.functions.items()
+            }
+            for role in changed:
+                _check_places(self.kernels[role])
+        elif changed:
+            _check_spans(program.kernel)
         check_plan(program, self.target)
         if plan.partition is not None and plan.partition is not self.partition:
             check_partition(plan.partition, self.target)
             self.partition = plan.partition
         if not program.is_split:
             if self.stored is None and plan.partition is not None:
-                self.stored = stored_pages(self.reader.function("kernel", program.kernel), plan)
+                self.stored = stored_pages(self.reader.read("kernel", program.kernel), plan)
             return
-        self.skeletons = {
-            role: self.reader.function(role, function) if role in changed else self.skeletons[role]
-            for role, function in program.functions.items()
-        }
-        check_arguments(self.skeletons, plan)
+        check_arguments(self.kernels, plan)
         facts = (plan.buffers, plan.compute)
         if not changed and facts == self.facts:
             return
         self.facts = facts
-        check_users(self.skeletons, plan)
-        check_formats(self.skeletons, plan)
-        if any("tt.cb_" in name for skeleton in self.skeletons.values() for name in skeleton.names):
-            for role, skeleton in self.skeletons.items():
+        check_users(self.kernels, plan)
+        check_formats(self.kernels, plan)
+        if any("tt.cb_" in name for kernel in self.kernels.values() for name in kernel.names):
+            for role, kernel in self.kernels.items():
                 ends = tuple(buffer for buffer in plan.buffers if role in (buffer.producer, buffer.consumer))
                 if role in changed or self.ends.get(role) != ends:
-                    check_protocol(skeleton, plan)
+                    check_protocol(kernel, plan)
                     self.ends[role] = ends
-            check_balance(self.skeletons, plan)
-            check_handshake(self.skeletons, plan)
+            check_balance(self.kernels, plan)
+            check_handshake(self.kernels, plan)
             if plan.partition is not None and changed & {"reader", "writer"}:
-                check_pages(self.skeletons, plan, self.stored or {})
-        compute = self.skeletons["compute"]
+                check_pages(self.kernels, plan, self.stored or {})
+        compute = self.kernels["compute"]
         if _has_sections(compute):
             assert plan.compute is not None
             check_dst(compute, plan.compute, plan)
@@ -90,7 +95,7 @@ class Verifier:
             check_engine(compute, plan)
 
 
-def _has_sections(compute: Skeleton) -> bool:
+def _has_sections(compute: Kernel) -> bool:
     """Whether the sections of DST are there: from D5 on, or because nothing needs any."""
     known = [OPS[name] for name in compute.names if name in OPS]
     if any(op.name.startswith("tile_regs_") for op in known):
@@ -98,16 +103,29 @@ def _has_sections(compute: Skeleton) -> bool:
     return any(op.engine == "block" for op in known) and not any(o.kind == "dst" for op in known for o in op.operands)
 
 
-def _spans(role: str, function: Any) -> None:
+def _check_places(kernel: Kernel) -> None:
     """Law 4: each statement knows a kernel line."""
-    for statement in walk(function.body):
+    for statement in walk(kernel.body):
+        if not statement.place.is_known and not (
+            isinstance(statement, Allocation) and statement.buffer.scope.startswith("tt.")
+        ):
+            raise _no_line(kernel.role, statement.place)
+
+
+def _check_spans(function: Any) -> None:
+    """The same for a kernel that is not split yet."""
+    for statement in walk_nodes(function.body):
         if statement.span is None and not (
             isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
         ):
-            raise VerifyError(
-                f"a statement of {kernel_name(role)} has no kernel line: {statement}",
-                hint="stamp new statements with the span of what they replace",
-            )
+            raise _no_line("kernel", statement)
+
+
+def _no_line(role: str, statement: object) -> VerifyError:
+    return VerifyError(
+        f"a statement of {kernel_name(role)} has no kernel line: {statement}",
+        hint="stamp new statements with the span of what they replace",
+    )
 
 
 __all__ = ["Verifier", "verify"]

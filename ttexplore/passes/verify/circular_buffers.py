@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -28,22 +28,23 @@ from ttexplore.ir.index import (
     value_range,
     variables,
 )
+from ttexplore.ir.kernel import (
+    Allocation,
+    Bind,
+    Body,
+    Branch,
+    Call,
+    Kernel,
+    Loop,
+    Store,
+    Walk,
+    calls,
+    kernel_name,
+)  # fmt: skip
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
-from ttexplore.passes.verify.skeleton import (
-    Bind,
-    Branch,
-    Call,
-    Loop,
-    Skeleton,
-    Statement,
-    Walk,
-    calls,
-    core_ranges,
-    kernel_name,
-    may_be_empty,
-)  # fmt: skip
+from ttexplore.passes.verify.ranges import core_ranges, may_be_empty
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
@@ -53,12 +54,12 @@ _STATE = _PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_wr
 _LARGEST_BLOCK = 4096
 
 
-def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Each circular buffer has the producer and the consumer that the plan names, and no other."""
     known = {buffer.name: buffer for buffer in plan.buffers}
     used = set[str]()
-    for role, skeleton in skeletons.items():
-        for call in calls(skeleton.body):
+    for role, kernel in kernels.items():
+        for call in calls(kernel.body):
             for name in _buffers_of(call):
                 used.add(name)
                 if name not in known:
@@ -69,7 +70,7 @@ def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                     )
             if call.name not in _PROTOCOL:
                 continue
-            buffer = known[call.values["cb"]]
+            buffer = known[call.buffer("cb")]
             fills = call.name in ("tt.cb_reserve_back", "tt.cb_push_back")
             wanted = buffer.producer if fills else buffer.consumer
             if role != wanted:
@@ -80,7 +81,7 @@ def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                     hint="a circular buffer has one producer and one consumer: move it there, or name another buffer",
                     span=call.span,
                 )
-    if not any(skeleton.names & _PROTOCOL for skeleton in skeletons.values()):
+    if not any(kernel.names & _PROTOCOL for kernel in kernels.values()):
         return
     for buffer in plan.buffers:
         if buffer.name not in used:
@@ -92,9 +93,7 @@ def check_users(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
 
 
 def _buffers_of(call: Call) -> list[str]:
-    if call.op is None:
-        return []
-    return [call.values[o.name] for o in call.op.operands if o.kind == "cb" and o.name in call.values]
+    return [buffer.name for buffer in call.buffers.values() if buffer.scope == "tt.cb"]
 
 
 # Balance
@@ -105,10 +104,10 @@ Factor = tuple[Any, ...]
 Amount = dict[tuple[Factor, ...], Fraction]
 
 
-def check_balance(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Every buffer gets as many tiles as it gives, on every path. What one kernel fills and empties itself is followed
     from turn to turn by :func:`check_protocol`."""
-    pushed, popped = _totals(skeletons, "tt.cb_push_back"), _totals(skeletons, "tt.cb_pop_front")
+    pushed, popped = _totals(kernels, "tt.cb_push_back"), _totals(kernels, "tt.cb_pop_front")
     for buffer in plan.buffers:
         if buffer.producer == buffer.consumer:
             continue
@@ -119,7 +118,7 @@ def check_balance(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
                 f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
                 f"{kernel_name(buffer.consumer)} pops {_shown(taken)}",
                 hint=f"{more}: the same number on every path",
-                span=_first_span(skeletons, buffer, given, taken),
+                span=_first_span(kernels, buffer, given, taken),
             )
 
 
@@ -138,36 +137,36 @@ def _shown(amount: Amount) -> str:
     return f"{' + '.join(parts)} tiles"
 
 
-def _first_span(skeletons: Mapping[str, Skeleton], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
+def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
     """The line of the side that does more, which there surely is."""
     role, name = buffer.producer, "tt.cb_push_back"
     if _number(taken) > _number(given):
         role, name = buffer.consumer, "tt.cb_pop_front"
-    for call in calls(skeletons[role].body):
-        if call.name == name and call.values["cb"] == buffer.name:
+    for call in calls(kernels[role].body):
+        if call.name == name and call.buffer("cb") == buffer.name:
             return call.span
     return buffer.origin
 
 
-def _totals(skeletons: Mapping[str, Skeleton], name: str) -> dict[str, Amount]:
+def _totals(kernels: Mapping[str, Kernel], name: str) -> dict[str, Amount]:
     totals: dict[str, Amount] = {}
-    for skeleton in skeletons.values():
+    for kernel in kernels.values():
         bound: dict[Variable, Expression] = {}
-        if name in skeleton.names:
-            _add_totals(skeleton.body, name, [], [], bound, totals)
+        if name in kernel.names:
+            _add_totals(kernel.body, name, [], [], bound, totals)
     return totals
 
 
 def _add_totals(
-    body: list[Statement], name: str, loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression],
+    body: Body, name: str, loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression],
     totals: dict[str, Amount],
 ) -> None:  # fmt: skip
     for statement in body:
         match statement:
             case Call() if statement.name == name:
                 factors, number = _times(loops, tests, bound)
-                amount = totals.setdefault(statement.values["cb"], {})
-                amount[factors] = amount.get(factors, Fraction(0)) + number * statement.values["count"]
+                amount = totals.setdefault(statement.buffer("cb"), {})
+                amount[factors] = amount.get(factors, Fraction(0)) + number * statement.number("count")
                 if not amount[factors]:
                     del amount[factors]
             case Loop() if name in statement.names:
@@ -180,8 +179,10 @@ def _add_totals(
                     )
             case Bind():
                 bound[statement.variable] = statement.value
-            case Call() | Loop():
+            case Call() | Loop() | Allocation() | Store():
                 pass
+            case _:
+                assert_never(statement)
 
 
 def _times(
@@ -269,20 +270,20 @@ class _End:
         return self.reserved, self.waited, self.unread, self.unsent
 
 
-def check_protocol(skeleton: Skeleton, plan: Plan) -> None:
+def check_protocol(kernel: Kernel, plan: Plan) -> None:
     """What one kernel does with its ends of the circular buffers is in order on all paths.
 
     Reserved before pushed, waited for before popped, never more than the buffer holds, no block across its end, reads
     inside of what was waited for, writes inside of what was reserved, every tile written before it is pushed, reads
     arrived before they are pushed, writes gone before they are popped and arrived at the end. Raises VerifyError.
     """
-    _Protocol(skeleton, plan).run()
+    _Protocol(kernel, plan).run()
 
 
 class _Protocol(Walk):
-    def __init__(self, skeleton: Skeleton, plan: Plan) -> None:
-        self.skeleton, self.role, self.plan = skeleton, skeleton.role, plan
-        self.who = kernel_name(skeleton.role)
+    def __init__(self, kernel: Kernel, plan: Plan) -> None:
+        self.kernel, self.role, self.plan = kernel, kernel.role, plan
+        self.who = kernel_name(kernel.role)
         self.ends = {
             buffer.name: _End(
                 buffer, buffer.producer == buffer.consumer,
@@ -302,8 +303,8 @@ class _Protocol(Walk):
         self.unwritten: Call | None = None
 
     def run(self) -> None:
-        self.body(self.skeleton.body)
-        last = (calls(self.skeleton.body) or [None])[-1]
+        self.body(self.kernel.body)
+        last = (calls(self.kernel.body) or [None])[-1]
         span = last.span if last else None
         if self.unwritten is not None:
             raise VerifyError(
@@ -333,10 +334,10 @@ class _Protocol(Walk):
         """Where an end is at first. Where all blocks are alike, it is enough to know that they begin at multiples."""
         counts = {
             call.values["count"]
-            for call in calls(self.skeleton.body)
-            if call.name in names and call.values["cb"] == buffer.name
+            for call in calls(self.kernel.body)
+            if call.name in names and call.buffer("cb") == buffer.name
         }
-        alike = min(counts) if len(counts) == 1 else None
+        alike = counts.pop() if len(counts) == 1 else None
         return 0, alike if isinstance(alike, int) and alike > 0 and buffer.pages % alike == 0 else buffer.pages
 
     def fault(self, message: str, hint: str, at: Call | Span | None) -> VerifyError:
@@ -546,17 +547,17 @@ class _Protocol(Walk):
                     end.unsent = False
                 self.unwritten = None
             case _:
-                if call.op is not None and not call.phase:
+                if not call.phase:
                     self.access(call)
 
     def end(self, call: Call) -> _End:
-        return self.ends[call.values["cb"]]
+        return self.ends[call.buffer("cb")]
 
     def count(self, call: Call) -> int:
         count = call.values["count"]
         if not isinstance(count, int) or count < 1:
             raise self.fault(
-                f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.values['cb']}",
+                f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.buffer('cb')}",
                 "give a constant of at least 1",
                 call,
             )
@@ -655,12 +656,11 @@ class _Protocol(Walk):
 
     def access(self, call: Call) -> None:
         op = call.op
-        assert op is not None
         touched = touches(op.ir_name)
         reach = op.reach(call.values) if op.reach is not None and touched else {}
         self.kinds(call, op)
         for operand, of, reads in touched:
-            name = call.values[of]
+            name = call.buffer(of)
             end = self.ends.get(name)
             if end is None:
                 buffer = self.plan.buffer(name)
@@ -677,8 +677,8 @@ class _Protocol(Walk):
         if op.engine == "block":
             for operand in op.operands:
                 if operand.kind == "cb":
-                    end = self.ends[call.values[operand.name]]
-                    self.touch(call, end, 0, call.values["tiles"], reads=operand.access == "read")
+                    end = self.ends[call.buffer(operand.name)]
+                    self.touch(call, end, 0, call.number("tiles"), reads=operand.access == "read")
         if op.engine == "noc":
             self.transfer(call)
 
@@ -686,14 +686,14 @@ class _Protocol(Walk):
         """What computes takes tiles; rows become tiles, and tiles rows, of the width that their buffer says."""
         if op.engine not in ("fpu", "pack", "block"):
             return
-        rows = {o.name: self.plan.buffer(call.values[o.name]).row_tiles for o in op.operands if o.kind == "cb"}
-        wanted = dict.fromkeys(rows, 0)
+        rows = {o.name: self.plan.buffer(call.buffer(o.name)).row_tiles for o in op.operands if o.kind == "cb"}
+        wanted: dict[str, Expression] = dict.fromkeys(rows, 0)
         if op.engine == "block":
             wanted["source" if op is TILIZE_BLOCK else "out"] = call.values["tiles"]
         for operand, held in rows.items():
             if held != wanted[operand]:
                 raise self.fault(
-                    f"{self.who}: {op.name} takes {call.values[operand]} for {_held(wanted[operand])}; "
+                    f"{self.who}: {op.name} takes {call.buffer(operand)} for {_held(wanted[operand])}; "
                     f"it holds {_held(held)}",
                     "make tiles of rows with tilize_block and rows of tiles with pack_untilize_block, as wide as the "
                     "buffer says",
@@ -701,12 +701,10 @@ class _Protocol(Walk):
                 )
 
     def transfer(self, call: Call) -> None:
-        op = call.op
-        assert op is not None
-        for operand in op.operands:
+        for operand in call.op.operands:
             if operand.kind != "cb":
                 continue
-            end = self.ends[call.values[operand.name]]
+            end = self.ends[call.buffer(operand.name)]
             if operand.access == "write":
                 end.unread = True
             else:
@@ -715,7 +713,6 @@ class _Protocol(Walk):
 
     def touch_rows(self, call: Call, end: _End, slot: Expression, *, reads: bool) -> None:
         """A part of the memory of a buffer of rows: the pages that it lies in, from the first to the last."""
-        assert call.op is not None
         page_bytes, size = end.buffer.page_bytes, call.values["count_bytes"]
         start = Binary("+", Binary("*", slot, page_bytes), call.values["slot_offset_bytes"])
         offsets: list[Expression] = [0, Binary("-", size, 1)]
@@ -729,7 +726,6 @@ class _Protocol(Walk):
             end.written = before
 
     def touch(self, call: Call, end: _End, index: Expression, count: int, *, reads: bool) -> None:
-        assert call.op is not None
         name = end.buffer.name
         found = value_range(index, self.known)
         if found is None:

@@ -8,17 +8,17 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import Expression, Range, Variable, decided, show, value_range, variables
-from ttexplore.passes.verify.skeleton import (
+from ttexplore.ir.kernel import (
     Bind,
     Branch,
     Call,
+    Kernel,
     Loop,
-    Skeleton,
     Walk,
     calls,
-    core_ranges,
-    may_be_empty,
 )  # fmt: skip
+from ttexplore.ops import OPS
+from ttexplore.passes.verify.ranges import core_ranges, may_be_empty
 from ttexplore.plan import ComputeConfig, Plan
 
 _STEPS = {
@@ -35,11 +35,23 @@ _NEXT = {
 _MOST_SLOTS = 64
 
 
-def check_dst(skeleton: Skeleton, compute: ComputeConfig, plan: Plan) -> None:
+_ON_DST = frozenset(
+    name
+    for name, op in OPS.items()
+    if name.startswith("tt.tile_regs_") or op.engine == "block" or any(o.kind == "dst" for o in op.operands)
+)
+
+
+def _slots(call: Call) -> list[str]:
+    """The operands that are slots of DST."""
+    return [operand.name for operand in call.form.operands if operand.kind == "dst"]
+
+
+def check_dst(kernel: Kernel, compute: ComputeConfig, plan: Plan) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
     part of a section, on slots inside of DST, and read only slots that the section has written. Raises VerifyError."""
-    walker = _Dst(skeleton, compute, core_ranges(plan))
-    walker.body(skeleton.body)
+    walker = _Dst(kernel, compute, core_ranges(plan))
+    walker.body(kernel.body)
     if walker.section != "released":
         raise VerifyError(
             f"the compute kernel ends while DST is {walker.section}",
@@ -49,7 +61,7 @@ def check_dst(skeleton: Skeleton, compute: ComputeConfig, plan: Plan) -> None:
 
 
 class _Dst(Walk):
-    def __init__(self, skeleton: Skeleton, compute: ComputeConfig, known: dict[Any, Range]) -> None:
+    def __init__(self, kernel: Kernel, compute: ComputeConfig, known: dict[Any, Range]) -> None:
         self.capacity = compute.dst_tiles
         self.untilized = compute.half_dst_tiles
         self.section = "released"
@@ -59,7 +71,7 @@ class _Dst(Walk):
         self.touched = frozenset[int]()
         self.known = known
         self.bound: dict[Variable, Expression] = {}
-        self.indexed = {v for call in calls(skeleton.body) for name in call.dst for v in variables(call.values[name])}
+        self.indexed = {v for call in calls(kernel.body) for name in _slots(call) for v in variables(call.values[name])}
 
     def bind(self, bind: Bind) -> None:
         self.bound[bind.variable] = bind.value
@@ -68,7 +80,7 @@ class _Dst(Walk):
             self.known[bind.variable] = found
 
     def loop(self, loop: Loop) -> None:
-        if loop.turns == 0 or not loop.slots:
+        if loop.turns == 0 or not loop.names & _ON_DST:
             return
         before, written = self.section, self.written
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
@@ -144,16 +156,15 @@ class _Dst(Walk):
                 self.begun = call.span
                 self.written = self.touched = frozenset()
             return
-        if call.op is None or call.phase:
+        if call.phase:
             return
         if call.op.engine == "block":
             self.block(call)
-        elif call.dst:
+        elif _slots(call):
             self.operation(call)
 
     def block(self, call: Call) -> None:
         """What has DST sections of its own."""
-        assert call.op is not None
         if self.section != "released":
             raise VerifyError(
                 f"{call.op.name} runs while DST is {self.section}, it should be released",
@@ -172,7 +183,6 @@ class _Dst(Walk):
 
     def operation(self, call: Call) -> None:
         op = call.op
-        assert op is not None
         wanted = "waited for" if op.engine == "pack" else "acquired"
         if self.section != wanted:
             hint = (
@@ -208,7 +218,6 @@ class _Dst(Walk):
         self.touched |= made
 
     def slots(self, call: Call, index: Expression, count: int) -> frozenset[int]:
-        assert call.op is not None
         found = value_range(index, self.known)
         if found is None or (found[0] is not found[1] and not np.array_equal(*found)):
             raise VerifyError(

@@ -6,8 +6,8 @@ from typing import Any
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import show
+from ttexplore.ir.kernel import Bind, Branch, Call, Kernel, Loop, Walk, calls
 from ttexplore.ops.op import Op
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Walk, calls
 from ttexplore.plan import Plan
 
 _STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")
@@ -16,12 +16,10 @@ _PLACES = {"source_a": "a", "source_b": "b", "pack": "pack"}
 _UNKNOWN = "unknown: it differs by the path"
 
 
-def check_engine(skeleton: Skeleton, plan: Plan) -> None:
+def check_engine(kernel: Kernel, plan: Plan) -> None:
     """Start-up comes once and first; each operation runs under its own init, with the data formats of its buffers,
     and what an operation must undo is undone before the next. Raises VerifyError."""
-    found = [
-        call for call in calls(skeleton.body) if call.op is not None and call.op.engine not in ("sync", "noc", "riscv")
-    ]
+    found = [call for call in calls(kernel.body) if call.op.engine not in ("sync", "noc", "riscv")]
     starts = [call for call in found if call.name in _STARTUPS]
     if found and not starts:
         raise VerifyError(
@@ -35,7 +33,7 @@ def check_engine(skeleton: Skeleton, plan: Plan) -> None:
             hint="start it once, first in the kernel; change formats with reconfig operations",
             span=starts[1].span,
         )
-    if starts and not any(statement is starts[0] for statement in skeleton.body):
+    if starts and not any(statement is starts[0] for statement in kernel.body):
         raise VerifyError(
             "the compute kernel starts the engine in a loop or a branch",
             hint="start it once, first in the kernel",
@@ -48,7 +46,7 @@ def check_engine(skeleton: Skeleton, plan: Plan) -> None:
             span=found[0].span,
         )
     walker = _Engine(plan)
-    walker.body(skeleton.body)
+    walker.body(kernel.body)
     walker.at_end()
 
 
@@ -116,19 +114,19 @@ class _Engine(Walk):
         elif name.startswith("reconfig_") and name[9:] in _PLACES:
             self.reconfigure(call, _PLACES[name[9:]])
         elif name.startswith("set_") and name[4:] in _PLACES:
-            self.set(_PLACES[name[4:]], call.values["new"])
+            self.set(_PLACES[name[4:]], call.buffer("new"))
         elif name == "pack_l1_accumulate":
             self.adds_in_l1 = None if call.values["enable"] == 0 else call
-        elif call.op is not None and call.op.engine in ("fpu", "sfpu", "pack", "block"):
+        elif call.op.engine in ("fpu", "sfpu", "pack", "block"):
             self.operation(call)
 
     def start(self, call: Call) -> None:
         first, second = ("in1", "in0") if call.name == _STARTUPS[1] else ("in0", "in1")
         for part, operand in (("a", first), ("b", second), ("pack", "out")):
-            self.state[part] = self.formats[call.values[operand]]
+            self.state[part] = self.formats[call.buffer(operand)]
 
     def reconfigure(self, call: Call, part: str) -> None:
-        old, new = call.values["old"], call.values["new"]
+        old, new = call.buffer("old"), call.buffer("new")
         if self.state.get(part) != self.formats[old]:
             raise VerifyError(
                 f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
@@ -146,7 +144,6 @@ class _Engine(Walk):
 
     def initialise(self, call: Call) -> None:
         op = call.op
-        assert op is not None
         if op.engine == "sfpu":
             self.state["sfpu"] = op.init
             return
@@ -155,7 +152,6 @@ class _Engine(Walk):
         self.state["fpu"] = self.key(call)
 
     def uninitialise(self, call: Call) -> None:
-        assert call.op is not None
         if self.pending is None or self.pending.op is not call.op:
             raise VerifyError(
                 f"{call.name[3:]} comes where no {call.op.name} is to be undone",
@@ -167,19 +163,17 @@ class _Engine(Walk):
 
     def key(self, call: Call) -> tuple[Any, ...]:
         op = call.op
-        assert op is not None
         kinds = {operand.name: operand.kind for operand in op.operands}
         numbers = tuple(show(call.values[n]) for n in op.init_operands if kinds[n] != "cb")
-        formats = tuple(self.formats[call.values[n]] for n in op.init_operands if kinds[n] == "cb")
+        formats = tuple(self.formats[call.buffer(n)] for n in op.init_operands if kinds[n] == "cb")
         return op.name, numbers, formats
 
     def operation(self, call: Call) -> None:
         op = call.op
-        assert op is not None
         for part, operand in (("a", op.source_a), ("b", op.source_b), ("pack", op.packs)):
             if not operand:
                 continue
-            cb = call.values[operand]
+            cb = call.buffer(operand)
             if self.state.get(part) != self.formats[cb]:
                 change = "pack" if part == "pack" else f"source_{part}"
                 raise VerifyError(
@@ -230,7 +224,6 @@ class _Engine(Walk):
         return f"{state}" if part == "sfpu" else f"the init of {state[0]}"
 
     def undone(self, call: Call, what: str) -> VerifyError:
-        assert call.op is not None
         return VerifyError(
             f"{what} before {call.op.name} is undone",
             hint=f"put {call.op.name}_uninit after the last {call.op.name}",
@@ -238,7 +231,6 @@ class _Engine(Walk):
         )
 
     def wrong(self, call: Call, what: str) -> VerifyError:
-        assert call.op is not None
         return VerifyError(
             f"{what} with {self.bits}-bit DST is silently wrong on the chip",
             hint=call.op.note or "use another operation, or the other width of DST",
@@ -248,7 +240,6 @@ class _Engine(Walk):
 
 def _disturbed(pending: Call, op: Op) -> bool:
     """Whether what is to be undone changes what an operation does: that of the packer only where it packs itself."""
-    assert pending.op is not None
     return op.engine in ("fpu", "block") or (op.engine == "pack" and bool(pending.op.packs))
 
 

@@ -7,13 +7,13 @@ ever get stuck: each is run as far as it gets, in turn, through two work items o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import CoreItem, CoreValue, Range, Variable, decided, value_range
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
 
 _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
@@ -22,26 +22,26 @@ _ITEMS = 2
 _MOST_EVENTS = 20_000
 
 
-def check_handshake(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Run the reserves, pushes, waits and pops of the three kernels. Raises VerifyError for a deadlock."""
     core = max(plan.partition.cores, key=lambda one: one.items) if plan.partition is not None else None
     # What a kernel fills and empties itself it waits for itself: that is looked at where its own protocol is.
     shared = {buffer.name for buffer in plan.buffers if buffer.producer != buffer.consumer}
-    events = {role: _Events(shared, core).of(skeleton) for role, skeleton in skeletons.items()}
+    events = {role: _Events(shared, core).of(kernel) for role, kernel in kernels.items()}
     if sum(map(len, events.values())) > _MOST_EVENTS:
         limit = 2 * max(buffer.stages for buffer in plan.buffers) + 2
-        common = _common_loops(skeletons)
-        shorter = {role: _Events(shared, core, common, limit).of(one) for role, one in skeletons.items()}
+        common = _common_loops(kernels)
+        shorter = {role: _Events(shared, core, common, limit).of(one) for role, one in kernels.items()}
         if _balanced(shorter):
             events = shorter
     _run(events, plan)
 
 
-def _common_loops(skeletons: Mapping[str, Skeleton]) -> frozenset[Variable]:
+def _common_loops(kernels: Mapping[str, Kernel]) -> frozenset[Variable]:
     """The loops that several kernels have: those of the kernel that was split."""
     seen: dict[Variable, int] = {}
 
-    def visit(body: list[Statement]) -> None:
+    def visit(body: Body) -> None:
         for statement in body:
             if isinstance(statement, Loop):
                 seen[statement.variable] = seen.get(statement.variable, 0) + 1
@@ -49,8 +49,8 @@ def _common_loops(skeletons: Mapping[str, Skeleton]) -> frozenset[Variable]:
             elif isinstance(statement, Branch):
                 visit([*statement.then, *statement.otherwise])
 
-    for skeleton in skeletons.values():
-        visit(skeleton.body)
+    for kernel in kernels.values():
+        visit(kernel.body)
     return frozenset(one for one, count in seen.items() if count > 1)
 
 
@@ -59,8 +59,8 @@ def _balanced(events: Mapping[str, list[Call]]) -> bool:
     for followed in events.values():
         for call in followed:
             sign = {"tt.cb_push_back": 1, "tt.cb_pop_front": -1}.get(call.name, 0)
-            name = call.values["cb"]
-            left[name] = left.get(name, 0) + sign * call.values["count"]
+            name = call.buffer("cb")
+            left[name] = left.get(name, 0) + sign * call.number("count")
     return not any(left.values())
 
 
@@ -75,15 +75,15 @@ class _Events:
         for name, value in (core.values if core is not None else {}).items():
             self.known[CoreValue(name)] = (value, value)
 
-    def of(self, skeleton: Skeleton) -> list[Call]:
-        return self.body(skeleton.body)
+    def of(self, kernel: Kernel) -> list[Call]:
+        return self.body(kernel.body)
 
-    def body(self, body: list[Statement]) -> list[Call]:
+    def body(self, body: Body) -> list[Call]:
         made: list[Call] = []
         for statement in body:
             match statement:
                 case Call():
-                    if statement.name in _PROTOCOL and statement.values["cb"] in self.shared:
+                    if statement.name in _PROTOCOL and statement.buffer("cb") in self.shared:
                         made.append(statement)
                 case Bind():
                     self.bind(statement)
@@ -94,6 +94,10 @@ class _Events:
                     # A condition that nothing decides has arms that balance.
                     holds = decided(statement.condition, self.known)
                     made += self.body(statement.otherwise if holds is False else statement.then)
+                case Allocation() | Store():
+                    pass
+                case _:
+                    assert_never(statement)
         return made
 
     def bind(self, bind: Bind) -> None:
@@ -125,19 +129,21 @@ class _Events:
             made += self.body(loop.body)
         return made
 
-    def forks(self, body: list[Statement]) -> bool:
+    def forks(self, body: Body) -> bool:
         """Whether a branch in a body decides over operations that are followed here."""
         for statement in body:
             match statement:
                 case Branch():
                     arms = calls([*statement.then, *statement.otherwise])
-                    if any(call.name in _PROTOCOL and call.values["cb"] in self.shared for call in arms):
+                    if any(call.name in _PROTOCOL and call.buffer("cb") in self.shared for call in arms):
                         return True
                 case Loop():
                     if statement.names & _PROTOCOL and self.forks(statement.body):
                         return True
-                case Bind() | Call():
+                case Bind() | Call() | Allocation() | Store():
                     pass
+                case _:
+                    assert_never(statement)
         return False
 
 
@@ -152,7 +158,7 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
             at, end = place[role], len(followed)
             while at < end:
                 call = followed[at]
-                name, count = call.values["cb"], call.values["count"]
+                name, count = call.buffer("cb"), call.number("count")
                 match call.name:
                     case "tt.cb_reserve_back":
                         if filled[name] + count > pages[name]:
@@ -175,7 +181,7 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
 def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mapping[str, int]) -> VerifyError:
     lines: list[str] = []
     for role, call in stuck.items():
-        name, count = call.values["cb"], call.values["count"]
+        name, count = call.buffer("cb"), call.number("count")
         where = f" (line {call.span.line})" if call.span is not None else ""
         if call.name == "tt.cb_reserve_back":
             room = f"which has {filled[name]} of {pages[name]}"
@@ -184,6 +190,6 @@ def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mappi
             lines.append(f"  {kernel_name(role)} waits for {count} tiles of {name}, which has {filled[name]}{where}")
     full = next((call for call in stuck.values() if call.name == "tt.cb_reserve_back"), None)
     first = full or next(iter(stuck.values()))
-    name = first.values["cb"]
+    name = first.buffer("cb")
     hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} before"
     return VerifyError("the kernels of a core wait for each other:\n" + "\n".join(lines), hint=hint, span=first.span)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ttexplore.ir.index import (
     value_range,
     variables,
 )
-from ttexplore.passes.verify.skeleton import Bind, Branch, Call, Loop, Skeleton, Statement, calls, kernel_name
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name, walk
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
@@ -79,12 +79,12 @@ def _piece_bytes(layout: TensorLayout) -> int:
     return FACE * layout.element_bytes
 
 
-def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[str, Pages]) -> None:
+def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, Pages]) -> None:
     """`stored` are the pages that the kernel stores to, by tensor, where that is known. Raises VerifyError."""
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
-    written, parted = _written_tensors(skeletons), _parted_tensors(skeletons)
+    written, parted = _written_tensors(kernels), _parted_tensors(kernels)
 
     def check(transfer: Transfer, role: str) -> None:
         accessor = plan.accessor(transfer.tensor)
@@ -96,10 +96,10 @@ def check_pages(skeletons: Mapping[str, Skeleton], plan: Plan, stored: Mapping[s
             pieces = -(-accessor.page_bytes // _piece_bytes(layout)) if transfer.tensor in parted else 1
             _claim(transfer, layout, accessor.pages, writers, plan.partition, pieces)
 
-    for skeleton in skeletons.values():
-        if _moves(skeleton.names):
-            _Walk(plan.partition, written, check).run(skeleton)
-    _not_read_elsewhere(skeletons, plan, writers)
+    for kernel in kernels.values():
+        if _moves(kernel.names):
+            _Walk(plan.partition, written, check).run(kernel)
+    _not_read_elsewhere(kernels, plan, writers)
     in_place = {buffer.shard_of for buffer in plan.buffers}
     for tensor, pages in stored.items():
         if tensor in in_place:
@@ -112,19 +112,19 @@ def _moves(names: frozenset[str]) -> bool:
     return any(name.startswith("tt.noc_") for name in names)
 
 
-def _written_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
+def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
     found: set[str] = set()
-    for skeleton in skeletons.values():
-        for call in calls(skeleton.body):
+    for kernel in kernels.values():
+        for call in calls(kernel.body):
             found |= {tensor for tensor, _, writes in _moved(call) if writes}
     return frozenset(found)
 
 
-def _parted_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
+def _parted_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
     """The tensors of which parts of pages are written."""
     found: set[str] = set()
-    for skeleton in skeletons.values():
-        for call in calls(skeleton.body):
+    for kernel in kernels.values():
+        for call in calls(kernel.body):
             if "page_offset_bytes" in call.values:
                 found |= {tensor for tensor, _, writes in _moved(call) if writes}
     return frozenset(found)
@@ -132,12 +132,11 @@ def _parted_tensors(skeletons: Mapping[str, Skeleton]) -> frozenset[str]:
 
 def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
     """The tensors that an operation reads or writes a page of, with the page."""
-    if call.op is None or call.phase or call.op.engine != "noc":
+    op = call.op
+    if call.phase or op.engine != "noc":
         return []
-    access = {operand.name: operand.access for operand in call.op.operands}
-    return [
-        (call.values[o.of], call.values[o.name], access[o.of] == "write") for o in call.op.operands if o.kind == "page"
-    ]
+    access = {operand.name: operand.access for operand in op.operands}
+    return [(call.buffer(o.of), call.values[o.name], access[o.of] == "write") for o in op.operands if o.kind == "page"]
 
 
 def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
@@ -178,9 +177,7 @@ def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]
         yield int(pages[row]), int(cores[row])
 
 
-def _not_read_elsewhere(
-    skeletons: Mapping[str, Skeleton], plan: Plan, writers: Mapping[str, NDArray[np.int64]]
-) -> None:
+def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, NDArray[np.int64]]) -> None:
     """A page that one core writes is read by that core alone."""
     partition = plan.partition
     assert partition is not None
@@ -201,9 +198,9 @@ def _not_read_elsewhere(
                     span=transfer.call.span,
                 )
 
-    for skeleton in skeletons.values():
-        if _moves(skeleton.names) and set(skeleton.tensors) & writers.keys():
-            _Walk(partition, frozenset(writers), check).run(skeleton)
+    for kernel in kernels.values():
+        if _moves(kernel.names) and set(kernel.tensors) & writers.keys():
+            _Walk(partition, frozenset(writers), check).run(kernel)
 
 
 def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> None:
@@ -242,12 +239,12 @@ class _Walk:
             values = np.array([core.values.get(name, 0) for core in partition.cores])
             self.known[CoreValue(name)] = (values, values)
 
-    def run(self, skeleton: Skeleton) -> None:
+    def run(self, kernel: Kernel) -> None:
         """Take every transfer of a kernel. Raises VerifyError for a page that has no bound."""
-        self.role, self.who = skeleton.role, kernel_name(skeleton.role)
-        self.body(skeleton.body)
+        self.role, self.who = kernel.role, kernel_name(kernel.role)
+        self.body(kernel.body)
 
-    def body(self, body: list[Statement]) -> None:
+    def body(self, body: Body) -> None:
         for statement in body:
             if not self.core.size:
                 return
@@ -262,6 +259,10 @@ class _Walk:
                         self.loop(statement)
                 case Branch():
                     self.branch(statement)
+                case Allocation() | Store():
+                    pass
+                case _:
+                    assert_never(statement)
 
     def moved(self, call: Call, tensor: str, page: Expression, writes: bool) -> None:
         found = value_range(page, self.known)
@@ -374,7 +375,7 @@ def _is_tested(loop: Loop) -> bool:
     inner: set[Variable] = set()
     tests: list[Expression] = []
 
-    def visit(body: list[Statement]) -> None:
+    def visit(body: Body) -> None:
         for statement in body:
             match statement:
                 case Bind():
@@ -386,21 +387,23 @@ def _is_tested(loop: Loop) -> bool:
                     tests.append(placed(statement.condition, bound))
                     visit(statement.then)
                     visit(statement.otherwise)
-                case Call():
+                case Call() | Allocation() | Store():
                     pass
+                case _:
+                    assert_never(statement)
 
     visit(loop.body)
     return any(loop.variable in (found := variables(test)) and found & inner for test in tests)
 
 
-def _tensors(body: list[Statement]) -> set[str]:
+def _tensors(body: Body) -> set[str]:
     return {tensor for call in calls(body) for tensor, _, _ in _moved(call)}
 
 
 # What the kernel stores
 
 
-def stored_pages(kernel: Skeleton, plan: Plan) -> dict[str, Pages]:
+def stored_pages(kernel: Kernel, plan: Plan) -> dict[str, Pages]:
     """The pages of each tensor that a kernel, before its grid is replaced, stores to with T.copy.
 
     A tensor whose stores have no known place is left out.
@@ -417,14 +420,14 @@ class _Stores:
         self.known: dict[Any, Range] = {}
         self.axes: list[Variable] = []
 
-    def body(self, body: list[Statement]) -> None:
+    def body(self, body: Body) -> None:
         for statement in body:
             match statement:
-                case Call():
-                    if statement.name == "tl.copy" and statement.values["target"]:
-                        self.store(*statement.values["target"])
-                    elif statement.name == "store":
-                        self.unknown.add(statement.values["target"][0])
+                case Store():
+                    if statement.region is None:
+                        self.unknown.add(statement.tensor)
+                    else:
+                        self.store(statement.tensor, statement.region)
                 case Bind():
                     value = value_range(statement.value, self.known)
                     if value is not None:
@@ -432,9 +435,11 @@ class _Stores:
                 case Loop():
                     self.loop(statement)
                 case Branch():
-                    for call in calls([statement]):
-                        if call.name in ("tl.copy", "store") and call.values["target"]:
-                            self.unknown.add(call.values["target"][0])
+                    self.unknown |= {one.tensor for one in walk([statement]) if isinstance(one, Store)}
+                case Call() | Allocation():
+                    pass
+                case _:
+                    assert_never(statement)
 
     def loop(self, loop: Loop) -> None:
         if loop.turns is None or not isinstance(loop.low, int):
@@ -447,7 +452,7 @@ class _Stores:
         self.axes.pop()
         del self.known[loop.variable]
 
-    def store(self, tensor: str, parts: list[tuple[Expression, Expression]]) -> None:
+    def store(self, tensor: str, parts: tuple[tuple[Expression, Expression], ...]) -> None:
         layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
         rank = len(layout.shape)
         page = (TILE_ROWS, TILE_COLUMNS) if layout.page == "tile" else (1, layout.shape[-1])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import dtype_of
+from ttexplore.ir.kernel import Kernel, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
-from ttexplore.passes.verify.skeleton import Skeleton, kernel_name
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
 
@@ -120,18 +118,17 @@ def check_partition(partition: Partition, target: Target) -> None:
         )
 
 
-def check_formats(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+def check_formats(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """The kernels hold in each circular buffer what the plan says. Raises VerifyError."""
     formats = {buffer.name: buffer for buffer in plan.buffers}
-    for role, skeleton in skeletons.items():
-        for name, buffer in skeleton.buffers.items():
+    for role, kernel in kernels.items():
+        for name, buffer in kernel.buffers.items():
             # A block float is seen as the dtype that holds its numbers.
-            if name in formats and not _holds(formats[name].data_format, dtype_of(buffer)):
+            if name in formats and not _holds(formats[name].data_format, buffer.dtype):
                 raise VerifyError(
-                    f"{kernel_name(role)} holds {dtype_of(buffer)} in {name}; "
-                    f"the plan says {formats[name].data_format}",
+                    f"{kernel_name(role)} holds {buffer.dtype} in {name}; the plan says {formats[name].data_format}",
                     hint="let both say the same format: the page size follows from it",
-                    span=span_of(buffer) or formats[name].origin,
+                    span=buffer.place.span or formats[name].origin,
                 )
 
 
@@ -141,11 +138,11 @@ def _holds(data_format: str, dtype: str) -> bool:
     return data_format == FORMAT_OF_DTYPE.get(dtype)
 
 
-def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
+def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Each kernel gets the arguments that it reads, in the order that it reads them, and no others."""
-    for role, skeleton in skeletons.items():
+    for role, kernel in kernels.items():
         if plan.partition is not None:
-            for name in skeleton.core_values:
+            for name in kernel.core_values:
                 for core in plan.partition.cores:
                     if name not in core.values and not (name == "work_items" and len(core.listed) == core.items):
                         raise VerifyError(
@@ -160,13 +157,13 @@ def check_arguments(skeletons: Mapping[str, Skeleton], plan: Plan) -> None:
             raise VerifyError(f"{kernel_name(role)} has no signature", hint="give every kernel one")
         # A shard that is a circular buffer is reached without an address.
         in_place = {buffer.shard_of for buffer in plan.buffers}
-        tensors = tuple(name for name in skeleton.tensors if name not in in_place)
+        tensors = tuple(name for name in kernel.tensors if name not in in_place)
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
         words = [argument.of for argument in signature.compile_time if argument.source == "accessor"]
         values = [argument.of for argument in signature.runtime if argument.source in ("core_value", "core_list")]
         for what, given, read in (
             ("the accessors", words, tensors), ("the addresses", addresses, tensors),
-            ("the core values", values, tuple(dict.fromkeys(skeleton.core_values))),
+            ("the core values", values, tuple(dict.fromkeys(kernel.core_values))),
         ):  # fmt: skip
             if missing := [name for name in read if name not in given]:
                 raise VerifyError(

@@ -1,0 +1,441 @@
+"""A kernel as a value: operations with named operands, bindings, loops and branches, read from TIR once.
+
+The verifier, the emitter and, from D3 on, the interpreter look at this; nothing else takes the nodes of reader, compute
+and writer apart. Reading a field of a node costs about a microsecond, and statements are looked at many times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import tvm
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported, VerifyError
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.bounds import BLOCK_RANGES
+from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.index import (
+    CoreItem,
+    CoreValue,
+    Expression,
+    Variable,
+    convert,
+    placed,
+    value_range,
+    variables,
+)  # fmt: skip
+from ttexplore.ir.listing import origins_of
+from ttexplore.ir.sizes import size_variables
+from ttexplore.ops import FORMS
+from ttexplore.ops.op import Form, Op, Phase
+from ttexplore.plan import SIZE_PREFIX
+from ttexplore.record import Origin, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where in the user's file something comes from. It is looked up when somebody asks: for errors, and for text."""
+
+    _node: tirx.Stmt | ir.Var
+
+    @property
+    def is_known(self) -> bool:
+        return self._node.span is not None
+
+    @property
+    def span(self) -> Span | None:
+        return span_of(self._node)
+
+    def origins(self, around: tuple[Origin, ...] = ()) -> tuple[Origin, ...]:
+        """The origins of a statement: its own, else, inferred, those of what is around it."""
+        return origins_of(self._node, around)
+
+    def __str__(self) -> str:
+        return str(self._node)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A tensor, a circular buffer or an array of tiles in DST, as the kernel holds it."""
+
+    name: str
+    scope: str
+    dtype: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """An operation of the table: a call, an init or an uninit.
+
+    `values` are its numbers by operand, of a dst operand the slot; `buffers` its tensors, circular buffers and, of dst
+    operands, arrays.
+    """
+
+    place: Place
+    form: Form
+    values: Mapping[str, Expression]
+    buffers: Mapping[str, Buffer]
+
+    @property
+    def name(self) -> str:
+        return self.form.name
+
+    @property
+    def op(self) -> Op:
+        return self.form.op
+
+    @property
+    def phase(self) -> Phase:
+        return self.form.phase
+
+    @property
+    def span(self) -> Span | None:
+        return self.place.span
+
+    def buffer(self, operand: str) -> str:
+        """The name of the buffer that an operand is."""
+        return self.buffers[operand].name
+
+    def number(self, operand: str) -> int:
+        """An operand that is a constant."""
+        value = self.values[operand]
+        assert isinstance(value, int), value
+        return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    place: Place
+    buffer: Buffer
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """What a kernel that is not split stores to a tensor: start and length along each axis, where that is known."""
+
+    place: Place
+    tensor: str
+    region: tuple[tuple[Expression, Expression], ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bind:
+    place: Place
+    variable: Variable
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A loop from `low` on to before `end`, over `extent` turns; `turns` is their number if it is constant.
+
+    `names` are the operations below it, `tested` the variables of the conditions below it.
+    """
+
+    place: Place
+    variable: Variable
+    low: Expression
+    extent: Expression
+    end: Expression
+    turns: int | None
+    body: tuple[Statement, ...]
+    names: frozenset[str]
+    tested: frozenset[Variable]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    place: Place
+    condition: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+    has_else: bool
+
+
+Statement = Call | Allocation | Store | Bind | Loop | Branch
+Body = Sequence[Statement]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A kernel: its statements, the circular buffers that its operations name, its tensors, the core values it reads.
+
+    `sizes` are its parameters that are T.dynamic sizes; `blocks` tells of a block index how many there are.
+    """
+
+    role: str
+    body: tuple[Statement, ...]
+    names: frozenset[str]
+    buffers: Mapping[str, Buffer]
+    tensors: tuple[str, ...]
+    core_values: tuple[str, ...]
+    sizes: tuple[Variable, ...]
+    blocks: Mapping[Variable, Expression]
+
+
+def kernel_name(role: str) -> str:
+    """A kernel in a message."""
+    return "the compute kernel" if role == "compute" else f"the {role}"
+
+
+# Reading
+
+
+class Reader:
+    """Reads functions of one program, so that a variable is the same in all of them.
+
+    With `sizes`, by core value, a kernel is read for these sizes: they stand where it names them.
+    """
+
+    def __init__(self) -> None:
+        self.sizes: Mapping[str, int] = {}
+        self.fixed: dict[Variable, Expression] = {}
+        self.numbers: dict[ir.Var, Variable] = {}
+        self.bound: dict[Variable, Expression] = {}
+        self.simplifier = tvm.sym.Analyzer()
+        # What passes did not touch is not read again.
+        self.known: dict[tirx.Stmt, Call] = {}
+        self.held: dict[ir.Var, Buffer | None] = {}
+
+    def variable(self, one: ir.Var) -> Variable:
+        found = self.numbers.get(one)
+        if found is None:
+            found = self.numbers[one] = Variable(len(self.numbers), str(one.name))
+        return found
+
+    def read(self, role: str, function: tirx.PrimFunc) -> Kernel:
+        """Raises VerifyError for an operand of the wrong kind, Unsupported for what is in no table."""
+        self.role, self.who = role, kernel_name(role)
+        self.buffers: dict[str, Buffer] = {}
+        for one in function.params:
+            if not is_buffer(one) and f"{SIZE_PREFIX}{one.name}" in self.sizes:
+                self.fixed[self.variable(one)] = self.sizes[f"{SIZE_PREFIX}{one.name}"]
+        body, names, _ = self.body(function.body)
+        tensors = tuple(str(one.name) for one in function.params if is_buffer(one))
+        sizes = tuple(map(self.variable, size_variables(function)))
+        blocks = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        return Kernel(
+            role, body, frozenset(names), self.buffers, tensors, tuple(dict.fromkeys(_core_values(body))), sizes,
+            {self.variable(one): self.expression(count) for one, count in blocks.items()},
+        )  # fmt: skip
+
+    def body(self, body: tirx.Stmt) -> tuple[tuple[Statement, ...], set[str], set[Variable]]:
+        made: list[Statement] = []
+        names, tested = set[str](), set[Variable]()
+        for statement in statements(body):
+            kind = type(statement)
+            if kind is tirx.Evaluate:
+                one = self.known.get(statement) or self.evaluated(statement)
+                if isinstance(one, Call):
+                    self.known[statement] = one
+                    names.add(one.form.name)
+                    for buffer in one.buffers.values():
+                        if buffer.scope == "tt.cb":
+                            self.buffers[buffer.name] = buffer
+                if one is not None:
+                    made.append(one)
+            elif kind is tirx.For:
+                inner, inner_names, inner_tested = self.body(statement.body)
+                made.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
+                names |= inner_names
+                tested |= inner_tested
+            elif kind is tirx.IfThenElse:
+                condition, has_else = self.expression(statement.condition), statement.else_case is not None
+                arms = [self.body(arm) for arm in (statement.then_case, statement.else_case) if arm is not None]
+                made.append(Branch(Place(statement), condition, arms[0][0], arms[1][0] if has_else else (), has_else))
+                names = names.union(*(arm_names for _, arm_names, _ in arms))
+                tested = tested.union(variables(placed(condition, self.bound)), *(found for _, _, found in arms))
+            elif kind is tirx.BufferStore and scope_of(statement.buffer) == "global":
+                made.append(Store(Place(statement), str(statement.buffer.name), None))
+            elif kind is tirx.Bind:
+                bind = Bind(Place(statement), self.variable(statement.var), self.expression(statement.value))
+                self.bound[bind.variable] = bind.value
+                if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
+                    self.fixed[bind.variable] = self.sizes[bind.value.name]
+                made.append(bind)
+            elif kind is tirx.AllocBuffer:
+                buffer = self.buffer(statement.buffer)
+                assert buffer is not None
+                made.append(Allocation(Place(statement), buffer, shape_of(statement.buffer)))
+            elif self.role != "kernel":
+                raise _no_text(kind.__name__, statement)
+        return tuple(made), names, tested
+
+    def loop(
+        self, statement: tirx.For, body: tuple[Statement, ...], names: frozenset[str], tested: frozenset[Variable]
+    ) -> Loop:
+        low, extent = self.expression(statement.min), self.expression(statement.extent)
+        found = value_range(extent, {})
+        turns = None if found is None else int(found[0])
+        extent = extent if turns is None else turns
+        end = extent
+        if low != 0:
+            end = self.expression(self.simplifier.simplify(tirx.Add(statement.min, statement.extent)))
+        variable = self.variable(statement.loop_var)
+        return Loop(Place(statement), variable, low, extent, end, turns, body, names, tested)
+
+    def expression(self, e: ir.Expr) -> Expression:
+        made = convert(e, self.variable)
+        return placed(made, self.fixed) if self.fixed else made
+
+    def buffer(self, value: ir.Expr) -> Buffer | None:
+        """What an argument that is a buffer holds; None for another argument."""
+        if not isinstance(value, ir.Var):
+            return None
+        if value not in self.held:
+            made = Buffer(str(value.name), scope_of(value), dtype_of(value), Place(value)) if is_buffer(value) else None
+            self.held[value] = made
+        return self.held[value]
+
+    def evaluated(self, statement: tirx.Evaluate) -> Call | Store | None:
+        name = op_name(statement)
+        form = FORMS.get(name)
+        if form is not None:
+            return self.call(statement, form)
+        if self.role != "kernel":
+            raise _no_text(name or str(statement), statement)
+        target = arguments(statement)[1] if name == "tl.copy" else None
+        if target is None or scope_of(target.source) != "global":
+            return None
+        region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)
+        return Store(Place(statement), str(target.source.name), region)
+
+    def call(self, statement: tirx.Evaluate, form: Form) -> Call:
+        given, place = arguments(statement), Place(statement)
+        values: dict[str, Expression] = {}
+        buffers: dict[str, Buffer] = {}
+        if len(given) not in form.arities:
+            raise VerifyError(
+                f"{self.who}: {form.name} has {len(given)} arguments, it takes {form.arities[-1]}",
+                hint=f"its operands are {', '.join(operand.name for operand in form.operands)}",
+                span=place.span,
+            )
+        for operand, value, slot, _ in form.given(given):
+            buffer, scope = self.buffer(value), _SCOPES.get(operand.kind)
+            if scope is None:
+                if buffer is not None:
+                    raise VerifyError(
+                        f"{self.who}: {form.op.name} wants a number as {operand.name}, not the buffer {buffer.name}",
+                        hint="give the operands in the order of the operation table",
+                        span=place.span,
+                    )
+                values[operand.name] = self.expression(value)
+                continue
+            if buffer is None or buffer.scope != scope:
+                raise VerifyError(
+                    f"{self.who}: {form.op.name} wants a {operand.kind} as {operand.name}, not {value}",
+                    hint="give the operands in the order of the operation table",
+                    span=place.span,
+                )
+            buffers[operand.name] = buffer
+            if slot is not None:
+                values[operand.name] = self.expression(slot)
+        return Call(place, form, values, buffers)
+
+
+_SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
+
+
+def _no_text(what: str, statement: tirx.Stmt) -> Unsupported:
+    return Unsupported(
+        f"{what} has no C++ text",
+        hint="a pass left what only an earlier step has: please report the kernel",
+        span=span_of(statement),
+    )
+
+
+def _core_values(body: Body) -> Iterator[str]:
+    """The values of its core that a kernel reads, in order."""
+    for statement in walk(body):
+        match statement:
+            case Bind(value=CoreValue(name) | CoreItem(name)):
+                yield name
+            case _:
+                pass
+
+
+# Going through
+
+
+def walk(body: Body) -> Iterator[Statement]:
+    """All statements of a body and below it, in order."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop():
+                yield from walk(statement.body)
+            case Branch():
+                yield from walk(statement.then)
+                yield from walk(statement.otherwise)
+            case Call() | Allocation() | Store() | Bind():
+                pass
+            case _:
+                assert_never(statement)
+
+
+def calls(body: Body) -> list[Call]:
+    """The operations in a body, in order."""
+    return [statement for statement in walk(body) if isinstance(statement, Call)]
+
+
+def uses(body: Body, variable: Variable) -> bool:
+    """Whether a statement in a body names a variable."""
+    return any(variable in variables(e) for statement in walk(body) for e in _expressions(statement))
+
+
+def _expressions(statement: Statement) -> Sequence[Expression]:
+    """What a statement computes itself."""
+    match statement:
+        case Call():
+            return tuple(statement.values.values())
+        case Bind(value=CoreItem(_, position)):
+            return (position,)
+        case Bind():
+            return (statement.value,)
+        case Loop():
+            return statement.low, statement.extent
+        case Branch():
+            return (statement.condition,)
+        case Store():
+            return [e for part in statement.region or () for e in part]
+        case Allocation():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+class Walk:
+    """Goes through the statements of a kernel in order, as they run; what each kind means is the subclass's."""
+
+    def body(self, body: Body) -> None:
+        for statement in body:
+            match statement:
+                case Call():
+                    self.call(statement)
+                case Loop():
+                    self.loop(statement)
+                case Branch():
+                    self.branch(statement)
+                case Bind():
+                    self.bind(statement)
+                case Allocation() | Store():
+                    pass
+                case _:
+                    assert_never(statement)
+
+    def call(self, call: Call) -> None:
+        raise NotImplementedError
+
+    def loop(self, loop: Loop) -> None:
+        raise NotImplementedError
+
+    def branch(self, branch: Branch) -> None:
+        raise NotImplementedError
+
+    def bind(self, bind: Bind) -> None:
+        raise NotImplementedError
