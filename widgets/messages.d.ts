@@ -1,0 +1,221 @@
+// All that travels between Python and the page. Python's half is `ttexplore/views/explorer.py` for a lowering,
+// `ttexplore/views/timeline.py` for a recorded run and `ttexplore/widget.py` for questions and answers;
+// `tests/widgets/test_messages.py` holds what they send to these types. Lines, pages and places count from 0 unless
+// it says otherwise; -1 stands for none.
+
+/** What the widget's model holds. A page without Python has some of it. */
+export interface Traits {
+  /** A `Lowering`, as deflated JSON. */
+  data: Bytes;
+  /** A `Recording`, as deflated JSON: what a page brings along. */
+  timeline?: Bytes;
+  backends?: Backend[];
+  targets?: string[];
+  inputs?: InputKind[];
+  /** Why Python cannot do what it may be asked for. */
+  missing?: Partial<Record<Question["do"], string>>;
+  /** Why this explorer shows what is no longer so; empty while it does not. */
+  stale?: string;
+  /** False in a page without Python. */
+  live?: boolean;
+  /** The card of a run that a page brings along, as HTML. */
+  recorded_run?: string;
+}
+
+export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
+/** A backend, why it cannot run (empty where it can), and whether it has a choice of arithmetic. */
+export interface Backend { name: string; missing: string; arithmetic: boolean }
+export type InputKind = [name: string, what: string, seeded: boolean];
+
+/** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
+export interface Lowering {
+  form: number;
+  kernel: string;
+  target: string;
+  /** File and line of the kernel. */
+  where: string;
+  facts: [name: string, value: string][];
+  /** The kernel's own lines; `lines` are their numbers, 0 where unknown. */
+  source: { listing: number; lines: number[] };
+  steps: Step[];
+  files: EmittedFile[];
+  /** Classes of lines that can be hidden. */
+  classes: string[];
+  /** Each input as "name dtype shape". */
+  inputs: string[];
+  cores: Cores | null;
+  buffers: Buffers | null;
+  texts: string[];
+  places: [file: string, line: number][];
+  /** Flat: place, kind, place, kind ... A kind is a position in `KINDS` of `model/lowering.js`. */
+  origins: number[][];
+  /** Flat: text, origins, class (0 for none, else one more than its position in `classes`) for each line. */
+  listings: number[][];
+}
+
+export interface Step {
+  name: string;
+  letter: string;
+  stage: string;
+  summary: string;
+  prose: string[];
+  glyph: string;
+  state: string;
+  ms: number;
+  ir: Diff;
+  plan: Diff;
+  coverage: Coverage;
+  options: Option[];
+  error: Failure | null;
+}
+
+/** How many statements are exact, derived, inferred and unknown. */
+export type Coverage = [exact: number, derived: number, inferred: number, unknown: number];
+
+export interface Diff {
+  before: number;
+  after: number;
+  rows: Row[];
+  counts: Counts;
+  renames: [old: string, name: string][];
+}
+
+export type Counts = [added: number, removed: number, indented: number, renamed: number, moved: number];
+
+/** A row of a diff: its kind, a position in `ROWS` of `model/diff.js`, the line before, the line after, and more. */
+export type Row =
+  | [equal: 0, before: number, after: number, length: number]
+  | [addedRemovedIndented: 1 | 2 | 4, before: number, after: number]
+  | [changedRenamed: 3 | 5, before: number, after: number, piecesBefore: Pieces, piecesAfter: Pieces]
+  | [moved: 6, before: number, after: number, partner: number];
+
+/** The lengths of the pieces of a changed line, alternately same and other. */
+export type Pieces = number[];
+
+export interface Option {
+  name: string;
+  /** The value as one writes it, and as it is shown. */
+  text: string;
+  shown: string;
+  example: string;
+  choices: string[];
+  /** The policy that the option goes with; empty for all. */
+  policy: string;
+}
+
+export interface EmittedFile { name: string; language: string; listing: number; coverage: Coverage }
+
+export interface Cores {
+  svg: string;
+  work: string;
+  summary: string;
+  cores: Core[];
+  tiles_per_item: number | null;
+  bytes_per_item: number | null;
+  l1_bytes: number;
+}
+
+export interface Core {
+  x: number;
+  y: number;
+  items: number;
+  noc: number[] | null;
+  values: [name: string, value: number][];
+  listed: number[];
+  /** The runtime arguments of each kernel. */
+  arguments: Record<string, [name: string, value: string][]>;
+}
+
+export interface Buffers {
+  graph: string;
+  l1: string;
+  buffers: CircularBuffer[];
+}
+
+export interface CircularBuffer {
+  name: string;
+  index: number | null;
+  format: string;
+  pages: number;
+  block_pages: number;
+  stages: number;
+  page_bytes: number;
+  bytes: number;
+  producer: string;
+  consumer: string;
+  /** The kernel line; 0 for none. */
+  line: number;
+  reason: string;
+  /** Tiles that go in and out per work item; null where loops vary. */
+  in: number | null;
+  out: number | null;
+}
+
+/** A recorded run of one core. Events are columns: `kernel`, `operation` ... hold one number for each. */
+export interface Recording {
+  core: number[];
+  cut: number;
+  deadlock: string[];
+  kernels: string[];
+  operations: string[];
+  buffers: [name: string, number: number, capacity: number][];
+  /** C++ line from 1, its text, kernel line (0 for none). */
+  lines: [line: number, text: string, kernelLine: number][];
+  /** Differences; the time of an event is their sum. */
+  time: number[];
+  kernel: number[];
+  operation: number[];
+  buffer: number[];
+  amount: number[];
+  line: number[];
+  tensor: string[];
+  waits: Wait[];
+}
+
+/** A kernel that waits from `start` until `end`: for room (1) or for tiles (0), `amount` of them; stuck if 1. */
+export type Wait = [
+  kernel: number, start: number, end: number, room: number, buffer: number, amount: number, line: number,
+  other: string, stuck: number,
+];
+
+export interface Failure {
+  kind: string;
+  message: string[];
+  hint: string[];
+  where: string;
+  /** The kernel line; 0 for none. */
+  line: number;
+  code: string;
+  /** Who waits for whom, as SVG. */
+  drawing?: string;
+}
+
+export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: string; error: string; message: string };
+
+/** What inputs a run takes: a kind with its seed, or `names` of variables where `inputs` is no kind. */
+export interface Inputs { inputs: string; seed: number; names: string }
+
+/** The C++ of kernels that were edited, by role. */
+export type Edits = Record<string, string>;
+
+export type Question =
+  | ({ do: "run"; backend: string; arithmetic: string; code?: Edits; variant?: string } & Inputs)
+  | ({ do: "check"; variant?: string } & Inputs)
+  | ({ do: "record"; core: string; code: Edits } & Inputs)
+  | { do: "fork"; options: Record<string, string>; target: string }
+  | { do: "cancel" };
+
+/** What Python says to each kind of question. `buffer` is what was sent beside it. */
+export interface Answers {
+  run: { html: string; passed: boolean };
+  check: { results: CheckedStep[]; first_bad: string | null };
+  record: { buffer: Bytes };
+  fork: { variant: string; buffer: Bytes };
+  cancel: object;
+}
+
+/** What Python says, each with the `id` of its question. */
+export type Message =
+  | { id: string; state: "progress"; text: string }
+  | { id: string; state: "failed"; error: Failure }
+  | ({ id: string; state: "done" } & Partial<Answers[Question["do"]]>);

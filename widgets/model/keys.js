@@ -1,0 +1,66 @@
+// What keys mean to the whole explorer. A view has keys of its own, which come first.
+
+/** @import { State } from "./state.js" */
+
+/** What the keys do, in words. @param {string[]} tabs */
+export const keys = (tabs) => [
+  ["↑ ↓  or  k j", "previous, next step; in a listing: line"],
+  ["n p", "next, previous change"],
+  ["/", "find in all steps; Enter: next hit"],
+  ["h or Enter", "pin the line under the cursor"],
+  ["c  s  w", "collapse, side by side, wrap"],
+  [`1 … ${tabs.length}`, tabs.join(", ")],
+  ["r", "run"],
+  ["?", "this list"],
+  ["Esc", "unpin, close; then leave the explorer"],
+];
+
+/**
+ * A key's meaning: so many steps on, a switch to turn, a tab, the list of keys, nothing lit any more,
+ * or out of the explorer. Null for a key without one.
+ * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" } | { tab: string } | "help" | "unpin" | "leave"} Meaning
+ */
+
+/**
+ * @param {string} key
+ * @param {Pick<State, "tab" | "hover" | "pinned">} state
+ * @param {string[]} tabs
+ * @returns {Meaning | null}
+ */
+export function meaning(key, { tab, hover, pinned }, tabs) {
+  if (tabs[Number(key) - 1]) return { tab: tabs[Number(key) - 1] };
+  const step = { j: 1, k: -1 }[key] ?? (tab === "Steps" && vertical(key));
+  if (step) return { move: step };
+  switch (key) {
+    case "c": return { turn: "collapsed" };
+    case "s": return { turn: "split" };
+    case "w": return { turn: "wrap" };
+    case "?": return "help";
+    case "Escape": return pinned || hover ? "unpin" : "leave";
+    default: return null;
+  }
+}
+
+/** @param {string} key */
+const vertical = (key) => ({ ArrowDown: 1, ArrowUp: -1 })[key] ?? 0;
+
+/** @param {string} key */
+const horizontal = (key) => ({ ArrowRight: 1, ArrowLeft: -1 })[key] ?? 0;
+
+/**
+ * The item that an arrow key leads to along a list, round its ends; null for another key.
+ * @param {string} key
+ * @param {number} at
+ * @param {number} count
+ */
+export const along = (key, at, count) => (horizontal(key) ? (at + horizontal(key) + count) % count : null);
+
+/**
+ * The neighbour of "x,y" that an arrow key leads to; null for another key.
+ * @param {string} key
+ * @param {string} place
+ */
+export function neighbour(key, place) {
+  const [x, y] = place.split(",").map(Number);
+  return horizontal(key) || vertical(key) ? `${x + horizontal(key)},${y + vertical(key)}` : null;
+}

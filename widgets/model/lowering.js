@@ -1,0 +1,159 @@
+// The lowering as it comes from Python (`messages.d.ts` says what is in it), with what views look up in it.
+
+/** @import * as sent from "../messages.js" */
+
+/** How a line is linked to a kernel line, best first. */
+export const KINDS = ["exact", "derived", "inferred"];
+
+export const ROLES = ["reader", "compute", "writer"];
+
+/** The name of the file of a kernel. @param {string} role */
+export const kernelName = (role) => `${role}.cpp`;
+
+/** @typedef {Omit<sent.Lowering, "listings"> & { listings: Listing[] }} Lowering */
+
+/**
+ * Kernel lines that light up what they are linked to, and the words for where they are from. `known` remembers the
+ * kind of the link for each set of origins.
+ * @typedef {{ places: Set<number>, from: string, known?: Map<number, number> }} Lit
+ */
+
+/**
+ * The value of the deflated JSON that Python sends.
+ * @param {sent.Bytes} buffer
+ */
+async function inflated(buffer) {
+  const stream = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** @type {(buffer: sent.Bytes) => Promise<Lowering>} */
+export const unpacked = async (buffer) => withListings(await inflated(buffer));
+
+/** @type {(buffer: sent.Bytes) => Promise<sent.Recording>} */
+export const unpackedRecording = inflated;
+
+/** @type {(data: sent.Lowering) => Lowering} */
+export const withListings = (data) => ({ ...data, listings: data.listings.map((flat) => new Listing(data.texts, flat)) });
+
+/** Lines of text that know their origins: position `i` counts from 0. */
+export class Listing {
+  /** @param {string[]} texts @param {number[]} flat */
+  constructor(texts, flat) {
+    this.texts = texts;
+    this.flat = flat;
+    this.count = flat.length / 3;
+  }
+
+  /** @param {number} i */
+  text(i) {
+    return this.texts[this.flat[3 * i]];
+  }
+
+  /** The number of the set of origins; sets are stored once. @param {number} i */
+  origins(i) {
+    return this.flat[3 * i + 1];
+  }
+
+  /** 0, or one more than the position of the line's class. @param {number} i */
+  class(i) {
+    return this.flat[3 * i + 2];
+  }
+
+  /** The positions of all lines. */
+  lines() {
+    return Array.from({ length: this.count }, (_, i) => i);
+  }
+
+  toString() {
+    return this.lines().map((i) => `${this.text(i)}\n`).join("");
+  }
+}
+
+/**
+ * The kernel line and the kind of the link of each origin in a set, best first.
+ * @param {Lowering} lowering
+ * @param {number} origins
+ */
+export function labels({ origins: sets, places }, origins) {
+  const found = pairs(sets[origins]).map(([place, kind]) => [places[place][1], kind]);
+  return found.sort((a, b) => a[1] - b[1] || a[0] - b[0]);
+}
+
+/** @param {number[]} flat */
+const pairs = (flat) => flat.flatMap((place, k) => (k % 2 ? [] : [[place, flat[k + 1]]]));
+
+/**
+ * What a line with these origins lights up; null for a line that no kernel line is known for.
+ * @param {Lowering} lowering
+ * @param {number} origins
+ * @param {string} from
+ * @returns {Lit | null}
+ */
+export function litByOrigins(lowering, origins, from) {
+  const places = origins < 0 ? [] : pairs(lowering.origins[origins]).map(([place]) => place);
+  return places.length ? { places: new Set(places), from } : null;
+}
+
+/**
+ * What a kernel line lights up; null for one that no other line comes from.
+ * @param {Lowering} lowering
+ * @param {number} line
+ * @returns {Lit | null}
+ */
+export function litByLine(lowering, line) {
+  const places = lowering.places.flatMap(([, own], place) => (own === line ? [place] : []));
+  return places.length ? { places: new Set(places), from: `kernel line ${line}` } : null;
+}
+
+/**
+ * How a line with these origins is linked to what is lit: a position in KINDS, -1 for not at all.
+ * @param {Lowering} lowering
+ * @param {number} origins
+ * @param {Lit | null} lit
+ */
+export function link(lowering, origins, lit) {
+  if (!lit || origins < 0) return -1;
+  const known = (lit.known ??= new Map());
+  if (!known.has(origins)) {
+    const kinds = pairs(lowering.origins[origins]).flatMap(([place, kind]) => (lit.places.has(place) ? [kind] : []));
+    known.set(origins, kinds.length ? Math.min(...kinds) : -1);
+  }
+  return known.get(origins) ?? -1;
+}
+
+/**
+ * The lines of a listing that are linked to what is lit, as [position, kind].
+ * @param {Lowering} lowering
+ * @param {Listing} listing
+ * @param {Lit} lit
+ */
+export function linked(lowering, listing, lit) {
+  return listing.lines().map((i) => [i, link(lowering, listing.origins(i), lit)]).filter(([, kind]) => kind >= 0);
+}
+
+/**
+ * In how many lines of the program and plan of each step a text occurs; it is in lower case.
+ * @param {Lowering} lowering
+ * @param {string} words
+ */
+export function hits({ texts, steps, listings }, words) {
+  const matches = texts.map((text) => text.toLowerCase().includes(words));
+  return steps.map((step) => [step.ir, step.plan].flatMap(({ after }) => listings[after].flat.filter((text, k) => k % 3 === 0 && matches[text])).length);
+}
+
+/**
+ * The file of a kernel, and the listing of its lines; both are missing where no file was emitted.
+ * @param {Lowering} lowering
+ * @param {string} role
+ */
+export function kernelFile({ files, listings }, role) {
+  const file = files.find(({ name }) => name === kernelName(role));
+  return { file, listing: file && listings[file.listing] };
+}
+
+/** The share of the statements whose kernel line is known, in percent; null where there are none. @param {sent.Coverage} coverage */
+export function linkedShare([exact, derived, inferred, unknown]) {
+  const all = exact + derived + inferred + unknown;
+  return all ? Math.round((100 * (exact + derived)) / all) : null;
+}

@@ -1,0 +1,102 @@
+// Questions to Python and their answers.
+
+/** @import { Answers, Bytes, Failure, Message, Question, Traits } from "../messages.js" */
+
+const NO_PYTHON = "no Python behind this page: explore the kernel in a notebook";
+const RESTARTED = "the notebook's kernel was restarted: run the cell again";
+
+/**
+ * What Jupyter, or a page without it, gives the widget; of its events only those that are heard here.
+ * @typedef {object} Model
+ * @property {<Name extends keyof Traits>(name: Name) => Traits[Name]} get
+ * @property {Hears} [on]
+ * @property {Hears} [off]
+ * @property {(question: object) => void} [send]
+ * @property {string} [model_id]
+ * @property {{ kernel?: { statusChanged?: { connect: (listener: Cut) => void, disconnect: (listener: Cut) => void } } }} [widget_manager]
+ */
+/** @typedef {(sender: unknown, status?: string) => void} Cut */
+/** @typedef {(message: Message, buffers?: Bytes[]) => void} Heard */
+/** @typedef {((event: "msg:custom", listener: Heard) => void) & ((event: "comm_live_update", listener: Cut) => void) & ((event: "change:stale", listener: () => void) => void)} Hears */
+/** @typedef {Answers[Question["do"]]} Answer */
+
+/** `live` is false where there is no Python, or no longer. */
+export class Kernel {
+  #reason = NO_PYTHON;
+  #count = 0;
+  /** @type {Map<string, { done: (answer: Answer) => void, failed: (error: Failure) => void, progress: ((text: string) => void) | undefined }>} */
+  #waiting = new Map();
+  #model;
+  #variant;
+  #lost;
+  #status;
+
+  /**
+   * `variant` names the lowering that is asked about; `lost` is told where no more answers will come.
+   * @param {Model} model
+   * @param {() => string} variant
+   * @param {(reason: string) => void} lost
+   */
+  constructor(model, variant, lost) {
+    this.#model = model;
+    this.#variant = variant;
+    this.#lost = lost;
+    this.live = typeof model.send === "function" && model.get("live") !== false;
+    this.#status = model.widget_manager?.kernel?.statusChanged;
+    model.on?.("msg:custom", this.#hear);
+    model.on?.("comm_live_update", this.#cut);
+    this.#status?.connect(this.#cut);
+  }
+
+  /** Why `what` cannot be asked for; empty where it can. @param {Question["do"]} what */
+  missing(what) {
+    return this.live ? this.#model.get("missing")?.[what] || "" : this.#reason;
+  }
+
+  /**
+   * Asks; `progress` is called with each word on the way. The promise gives the answer or throws the error.
+   * @template {Question} Asked
+   * @param {Asked} question
+   * @param {(text: string) => void} [progress]
+   * @returns {Promise<Answers[Asked["do"]]>}
+   */
+  ask(question, progress) {
+    const id = `${this.#model.model_id || ""}${Date.now()}-${++this.#count}`;
+    return new Promise((done, failed) => {
+      this.#waiting.set(id, { done: (answer) => done(/** @type {Answers[Asked["do"]]} */ (answer)), failed, progress });
+      if (this.live) this.#model.send?.({ variant: this.#variant(), ...question, id });
+      else this.#lose();
+    });
+  }
+
+  close() {
+    this.#model.off?.("msg:custom", this.#hear);
+    this.#model.off?.("comm_live_update", this.#cut);
+    this.#status?.disconnect(this.#cut);
+  }
+
+  /** Jupyter cuts the line where it restarts a kernel; JupyterLab tells the status where one has ended by itself. @type {Cut} */
+  #cut = (_, status = "dead") => {
+    if (/restart|dead/.test(status)) this.#lose();
+  };
+
+  /** The Python that made this is gone: nothing that waits for it will be answered. */
+  #lose() {
+    this.live = false;
+    this.#reason = RESTARTED;
+    for (const { failed } of this.#waiting.values()) failed({ kind: "Restarted", message: [RESTARTED], hint: [], where: "", line: 0, code: "" });
+    this.#waiting.clear();
+    this.#lost(RESTARTED);
+  }
+
+  /** @type {Heard} */
+  #hear = (message, buffers) => {
+    const { id, state } = message;
+    const asked = this.#waiting.get(id);
+    if (!asked) return;
+    if (state === "progress") return asked.progress?.(message.text);
+    this.#waiting.delete(id);
+    if (state === "failed") asked.failed(message.error);
+    else asked.done(/** @type {Answer} */ ({ ...message, buffer: buffers?.[0] }));
+  };
+}

@@ -1,0 +1,88 @@
+// What the views of one explorer share.
+
+/** @import { Backend, Edits, InputKind, Inputs, Step } from "../messages.js" */
+/** @import { Lit, Lowering } from "./lowering.js" */
+
+import { litByLine } from "./lowering.js";
+import { Store } from "./store.js";
+
+/**
+ * @typedef {object} State
+ * @property {Lowering} lowering what is shown
+ * @property {Lowering | null} original the first lowering while another one is shown
+ * @property {string} variant the name that Python has for the lowering; empty for the first one
+ * @property {number} step
+ * @property {"ir" | "plan"} part
+ * @property {string} tab
+ * @property {Lit | null} hover
+ * @property {Lit | null} pinned
+ * @property {string} query in lower case
+ * @property {Set<string>} hidden classes of lines that are left out
+ * @property {Set<number>} open folds of the diff
+ * @property {boolean} collapsed
+ * @property {boolean} split
+ * @property {boolean} wrap
+ * @property {string | null} core "x,y"
+ * @property {string} metric
+ * @property {string} busy what Python is doing; empty for nothing
+ * @property {string} progress
+ * @property {string} say for who hears the page
+ * @property {Edits} edits
+ * @property {Backend[]} backends
+ * @property {InputKind[]} kinds
+ * @property {Inputs} inputs
+ * @property {string[]} targets
+ * @property {string} stale
+ */
+
+/** @typedef {Store<State>} Explorer */
+
+/**
+ * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
+ * the first one that changes the program.
+ * @param {Lowering} lowering
+ * @param {Partial<State>} given
+ * @returns {Explorer}
+ */
+export function opened(lowering, given) {
+  const store = new Store(/** @type {State} */ ({
+    lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
+    hidden: new Set(), open: new Set(), collapsed: true, split: false, wrap: false, core: null, metric: "work items",
+    busy: "", progress: "", say: "", edits: {}, backends: [], kinds: [], inputs: { inputs: "random", seed: 0, names: "" },
+    targets: [], stale: "", ...given,
+  }));
+  const failed = lowering.steps.findIndex((step) => step.error);
+  const error = lowering.steps[failed]?.error;
+  if (error) store.set({ pinned: litByLine(lowering, error.line) });
+  select(store, error ? failed : lowering.steps.findIndex((step) => step.ir.counts.some(Boolean)));
+  return store;
+}
+
+/** Lines added, removed ... in the program and the plan of a step together. @param {Step} step */
+export const totals = (step) => step.ir.counts.map((count, i) => count + step.plan.counts[i]);
+
+/**
+ * Goes to a step; its program is shown where it changed, else its plan.
+ * @param {Explorer} store
+ * @param {number} index
+ * @param {Partial<State>} [patch]
+ */
+export function select(store, index, patch) {
+  const { steps } = patch?.lowering ?? store.state.lowering;
+  const i = Math.max(0, Math.min(steps.length - 1, index));
+  const step = steps[i];
+  const [added, removed] = totals(step);
+  store.set({
+    ...patch, step: i, part: step.ir.counts.some(Boolean) || !step.plan.counts.some(Boolean) ? "ir" : "plan", open: new Set(),
+    say: `step ${i + 1} of ${steps.length}, ${step.name}, ${step.state}, ${added} added, ${removed} removed`,
+  });
+}
+
+/**
+ * Shows another lowering; nothing of the old one stays lit.
+ * @param {Explorer} store
+ * @param {Pick<State, "lowering" | "original" | "variant">} which
+ * @param {number} step
+ * @param {Partial<State>} [patch]
+ */
+export const explore = (store, which, step, patch) => select(store, step, { ...which, pinned: null, hover: null, edits: {}, ...patch });

@@ -1,0 +1,43 @@
+// What runs, checks and recordings are given: a kind of numbers with its seed, or arrays of the notebook by name.
+
+/** @import { Kernel } from "../model/questions.js" */
+/** @import { Explorer, State } from "../model/state.js" */
+/** @import { Inputs } from "../messages.js" */
+
+import { choice, h, offer, quiet } from "./dom.js";
+
+const YOURS = "yours";
+
+/** The choice as words: "inputs random, seed 3". @param {Pick<State, "inputs" | "kinds">} state */
+export function inputsWords({ inputs: { inputs, seed, names }, kinds }) {
+  const kind = kinds.find(([name]) => name === inputs);
+  return `inputs ${kind ? inputs : names}${kind?.[2] ? `, seed ${seed}` : ""}`;
+}
+
+/** The kernels that have been edited: "reader, compute". @param {Pick<State, "edits">} state */
+export const editedKernels = ({ edits }) => Object.keys(edits).join(", ");
+
+/** A control for the choice; nothing where there is no Python. An explorer has several; all show the same one. @param {Explorer} store @param {Kernel} kernel */
+export function inputsControl(store, kernel) {
+  /** @param {Partial<Inputs>} patch */
+  const set = (patch) => store.set({ inputs: { ...store.state.inputs, ...patch } });
+  const kind = choice("inputs", () => set({ inputs: kind.value }));
+  const seed = h("input.small", { type: "number", min: 0, label: "seed of the inputs", oninput: () => { set({ seed: Number(seed.value) || 0 }); } });
+  const seedLabel = h("label", "seed ", seed);
+  const names = h("input", { type: "text", spellcheck: false, label: "names of arrays in the notebook", oninput: () => { set({ names: names.value }); } });
+  const what = quiet();
+  store.on(["inputs", "kinds", "lowering"], ({ inputs, kinds, lowering }) => {
+    const chosen = kinds.find(([name]) => name === inputs.inputs);
+    const words = chosen?.[1] ?? `names of arrays in the notebook, or of one list or dictionary of them, for ${lowering.inputs.join(", ")}`;
+    offer(kind, [...kinds.map(([name]) => name), YOURS]);
+    kind.value = inputs.inputs;
+    what.textContent = words;
+    kind.title = words;
+    names.placeholder = lowering.inputs.map((text) => text.split(" ")[0].toLowerCase()).join(", ");
+    seedLabel.hidden = !chosen?.[2];
+    names.hidden = inputs.inputs !== YOURS;
+    if (seed.value !== `${inputs.seed}`) seed.value = `${inputs.seed}`;
+    if (names.value !== inputs.names) names.value = inputs.names;
+  });
+  return kernel.live && h("span.inputs", h("label", "inputs ", kind), seedLabel, names, what);
+}

@@ -1,0 +1,146 @@
+// Listings whose lines are linked: the kernel source, the emitted files. Hovering lights up, Enter or a click pins.
+
+/** @import { Listing, Lowering } from "../model/lowering.js" */
+/** @import { Explorer } from "../model/state.js" */
+
+import { coloured } from "../model/highlight.js";
+import { KINDS, labels, link as linkOf, linked, litByLine, litByOrigins } from "../model/lowering.js";
+import { closest, h, link, set, take } from "./dom.js";
+import { ROW_PIXELS, Rows } from "./rows.js";
+
+/** The code of one line: coloured, with search hits marked. @param {string} text @param {string} language @param {string} [query] in lower case */
+export function code(text, language, query = "") {
+  /** @type {(Node | string)[]} */
+  const parts = [];
+  const from = query ? text.toLowerCase().indexOf(query) : -1;
+  const to = from + query.length;
+  let start = 0;
+  for (const [piece, kind] of coloured(text, language)) {
+    const end = start + piece.length;
+    if (from < 0 || to <= start || from >= end) parts.push(kind ? h("span", { class: kind }, piece) : piece);
+    else
+      for (const [a, b] of [[start, from], [Math.max(start, from), Math.min(end, to)], [to, end]])
+        if (a < b) parts.push(h(a < from || a >= to ? "span" : "mark", { class: kind }, text.slice(a, b)));
+    start = end;
+  }
+  return parts;
+}
+
+/** "L27" with a line under it: solid, dashed or dotted. @param {Lowering} lowering @param {number} origins */
+export function originLabel(lowering, origins) {
+  const found = labels(lowering, origins);
+  return h("span.o", { title: found.map(([line]) => `L${line}`).join(" ") },
+    ...found.slice(0, 2).map(([line, kind], i) => [i > 0 && " ", h("i", { class: KINDS[kind][0], title: KINDS[kind] }, `L${line}`)]),
+    found.length > 2 && ` +${found.length - 2}`);
+}
+
+/** A link that pins a kernel line; nothing for line 0. @param {Explorer} store @param {number} line @param {string} [label] */
+export const pinLink = (store, line, label = `L${line}`) => line
+  ? link(label, () => store.set({ pinned: litByLine(store.state.lowering, line), say: `pinned kernel line ${line}` }), { class: "link m" })
+  : "";
+
+/** Shows how a line with these origins is linked to what is lit. @param {Element} element @param {Explorer} store @param {number} origins */
+export function mark(element, { state: { lowering, hover, pinned } }, origins) {
+  const kind = linkOf(lowering, origins, hover || pinned);
+  KINDS.forEach((_, k) => element.classList.toggle(`lit${k}`, k === kind));
+}
+
+/**
+ * Makes the rows of a list react: `origins(i)` are those of row `i`, -1 for none; `where(i)` says what it is. Gives what
+ * pins the row that the cursor is on.
+ * @param {Rows} rows
+ * @param {Explorer} store
+ * @param {(i: number) => number} origins
+ * @param {(i: number) => string} where
+ */
+export function linkRows(rows, store, origins, where) {
+  const { element } = rows;
+  /** @param {number} i */
+  const lit = (i) => (i >= 0 && i < rows.count ? litByOrigins(store.state.lowering, origins(i), where(i)) : null);
+  /** @param {Event} event */
+  const rowOf = (event) => Number(closest(event.target, "[data-i]")?.dataset.i ?? -1);
+  /** @param {number} i */
+  const pin = (i) => {
+    const wanted = lit(i);
+    const { pinned } = store.state;
+    const same = wanted && pinned && [...wanted.places].join() === [...pinned.places].join();
+    store.set({ pinned: same ? null : wanted, say: wanted ? (same ? "unpinned" : `pinned ${wanted.from}`) : "no origin is known" });
+  };
+  let last = -1;
+  set(element, {
+    onmouseover: (event) => {
+      const i = rowOf(event);
+      if (i !== last) store.set({ hover: lit((last = i)) });
+    },
+    onmouseleave: () => store.set({ hover: lit((last = -1)) }),
+    onclick: (event) => {
+      if (closest(event.target, "button,a") || getSelection()?.toString()) return;
+      const i = rowOf(event);
+      rows.move(i);
+      pin(i);
+    },
+    onkeydown: (event) => {
+      const page = Math.max(1, Math.floor(element.clientHeight / ROW_PIXELS) - 1);
+      const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.count, End: rows.count }[event.key];
+      if (step && !event.ctrlKey && !event.metaKey) {
+        const i = rows.move(rows.cursor + step);
+        store.set({ hover: lit(i), say: where(i) });
+      } else if (event.key === "Enter" || event.key === " ") pin(rows.cursor);
+      else return;
+      take(event);
+    },
+  });
+  store.on(["hover", "pinned"], () => rows.drawn.forEach(([row, i]) => mark(row, store, origins(i))));
+  return () => pin(rows.cursor);
+}
+
+/** A listing with line numbers. `numberOf(i)` is the number shown beside line `i`. */
+export class ListingView {
+  /** @type {Listing | undefined} */
+  #listing;
+  #language = "";
+  #store;
+  #rows;
+
+  /** @param {Explorer} store @param {string} name @param {{ numberOf?: (i: number) => number, withOrigins?: boolean }} [how] */
+  constructor(store, name, { numberOf = (i) => i + 1, withOrigins = true } = {}) {
+    this.name = name;
+    this.#store = store;
+    const origins = (/** @type {number} */ i) => this.#listing?.origins(i) ?? -1;
+    this.#rows = new Rows(name, `listing ${withOrigins ? "linked" : ""}`, (i) => {
+      const row = h("div.l", { role: "listitem" },
+        h("span.n", `${numberOf(i)}`),
+        withOrigins && originLabel(store.state.lowering, origins(i)),
+        h("code", ...code(this.#listing?.text(i) ?? "", this.#language)));
+      mark(row, store, origins(i));
+      return row;
+    });
+    linkRows(this.#rows, store, origins, (i) => `${this.name} line ${numberOf(i)}`);
+    this.element = this.#rows.element;
+    store.on(["pinned"], () => this.reveal());
+  }
+
+  /** @param {Listing} listing @param {string} language @param {string} [name] */
+  show(listing, language, name = this.name) {
+    const keep = this.#listing === listing;
+    this.#listing = listing;
+    this.#language = language;
+    this.name = name;
+    this.element.ariaLabel = name;
+    this.#rows.reset(listing.count, { keep });
+    this.reveal();
+  }
+
+  /** Scrolls to the first line that is linked to what is pinned, if none is in sight. */
+  reveal() {
+    const { lowering, pinned } = this.#store.state;
+    if (this.#listing && pinned) this.#rows.reveal(linked(lowering, this.#listing, pinned).map(([i]) => i));
+  }
+}
+
+/** The kernel's own lines with the numbers that they have in its file. @param {Explorer} store */
+export function kernelSource(store) {
+  const view = new ListingView(store, "kernel source", { numberOf: (i) => store.state.lowering.source.lines[i], withOrigins: false });
+  store.on(["lowering"], ({ lowering }) => view.show(lowering.listings[lowering.source.listing], "python"));
+  return view;
+}

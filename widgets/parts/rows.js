@@ -1,0 +1,106 @@
+// Long lists in little DOM: only the rows in sight exist, each of the same height.
+
+import { focusIn, focusOn, h } from "./dom.js";
+
+export const ROW_PIXELS = 18;
+const MARGIN_ROWS = 12;
+// Wrapped rows have heights of their own, so they all exist; more than these would be slow.
+export const LARGEST_WRAPPED = 1500;
+
+/** A scrolling list. `make(i)` gives the element of row `i`. */
+export class Rows {
+  count = 0;
+  cursor = -1;
+  #make;
+  #wrapped = false;
+  #first = -1;
+  #last = -1;
+  #window = h("div.window", { role: "presentation" });
+  #spacer = h("div.spacer", { role: "presentation" }, this.#window);
+
+  /** @param {string} label @param {string} kinds classes @param {(i: number) => HTMLElement} make */
+  constructor(label, kinds, make) {
+    this.#make = make;
+    this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#draw() }, this.#spacer);
+    new ResizeObserver(() => this.#draw()).observe(this.element);
+  }
+
+  /** The rows that exist now, each with its position. @returns {[HTMLElement, number][]} */
+  get drawn() {
+    return /** @type {HTMLElement[]} */ ([...this.#window.children]).map((row, k) => [row, this.#first + k]);
+  }
+
+  /** Shows `count` rows from the top, or from where the list is. @param {number} count @param {{ keep?: boolean, wrapped?: boolean }} how */
+  reset(count, { keep = false, wrapped = false }) {
+    this.count = count;
+    this.#wrapped = wrapped && count <= LARGEST_WRAPPED;
+    this.element.classList.toggle("wrapped", this.#wrapped);
+    this.#spacer.style.height = this.#wrapped ? "auto" : `${count * ROW_PIXELS}px`;
+    this.#window.style.transform = "";
+    if (!keep) {
+      this.element.scrollTop = 0;
+      this.cursor = -1;
+    }
+    this.#first = this.#last = -1;
+    this.#draw();
+  }
+
+  #draw() {
+    const { scrollTop, clientHeight } = this.element;
+    const top = Math.floor(scrollTop / ROW_PIXELS);
+    const bottom = Math.ceil((scrollTop + (clientHeight || 400)) / ROW_PIXELS);
+    const first = this.#wrapped ? 0 : Math.max(0, top - MARGIN_ROWS);
+    const last = this.#wrapped ? this.count : Math.min(this.count, bottom + MARGIN_ROWS);
+    if (this.#first >= 0 && top >= this.#first && bottom <= this.#last && last - MARGIN_ROWS <= this.#last) return;
+    this.#first = first;
+    this.#last = last;
+    /** @type {HTMLElement[]} */
+    const made = [];
+    for (let i = first; i < last; i++) {
+      const row = this.#make(i);
+      row.dataset.i = `${i}`;
+      row.classList.toggle("cursor", i === this.cursor);
+      made.push(row);
+    }
+    // A row that had the focus is gone now; the list keeps it.
+    if (focusIn(this.#window)) focusOn(this.element);
+    this.#window.replaceChildren(...made);
+    if (!this.#wrapped) this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+  }
+
+  /** The element of row `i` if it exists now. @param {number} i */
+  #row(i) {
+    return i < this.#first ? undefined : this.#window.children[i - this.#first];
+  }
+
+  /** @param {number} i */
+  #inSight(i) {
+    const { scrollTop, clientHeight } = this.element;
+    return i * ROW_PIXELS >= scrollTop && (i + 1) * ROW_PIXELS <= scrollTop + clientHeight;
+  }
+
+  /** Brings row `i` into sight, near the middle if it is not. @param {number} i */
+  show(i) {
+    if (this.#wrapped) {
+      this.#row(i)?.scrollIntoView({ block: "nearest" });
+      return;
+    }
+    if (!this.#inSight(i)) this.element.scrollTop = Math.max(0, i * ROW_PIXELS - this.element.clientHeight / 2);
+    this.#draw();
+  }
+
+  /** Brings the first of some rows into sight if none of them is. @param {number[]} positions */
+  reveal(positions) {
+    if (this.element.clientHeight && positions.length && !positions.some((i) => this.#inSight(i))) this.show(positions[0]);
+  }
+
+  /** Moves the line cursor and gives the row that it is on. @param {number} i */
+  move(i) {
+    if (!this.count) return -1;
+    this.#row(this.cursor)?.classList.remove("cursor");
+    this.cursor = Math.max(0, Math.min(this.count - 1, i));
+    this.show(this.cursor);
+    this.#row(this.cursor)?.classList.add("cursor");
+    return this.cursor;
+  }
+}

@@ -1,0 +1,32 @@
+// The dataflow of one core, its circular buffers, and what they take of L1.
+
+/** @import { Kernel } from "../model/questions.js" */
+/** @import { Explorer } from "../model/state.js" */
+/** @import { Bytes } from "../messages.js" */
+
+import { bytes } from "../model/figures.js";
+import { pictureButtons } from "../parts/cards.js";
+import { grid, h, heading, markup, number, put } from "../parts/dom.js";
+import { pinLink } from "../parts/listing.js";
+import { timeTravel } from "./timeline.js";
+
+const HEADS = ["CB", "buffer", "format", "pages", "bytes", "from", "to", "tiles in / out per item", "kernel line"];
+
+/** @param {Explorer} store @param {Kernel} kernel @param {Bytes} [recorded] a run that the page brought along */
+export function buffersView(store, kernel, recorded) {
+  const graph = h("div.scroll");
+  const l1 = h("div.scroll");
+  const list = h("div.scroll");
+  store.on(["lowering"], ({ lowering: { buffers } }) => {
+    put(graph, buffers ? markup(buffers.graph) : h("p.q", "Step A2 decides the circular buffers; it was not reached."));
+    put(l1, buffers?.l1 && markup(buffers.l1));
+    put(list, buffers && grid(HEADS, buffers.buffers.map((buffer) => h("tr", { title: buffer.reason || null },
+      number(`${buffer.index ?? "–"}`), heading(buffer.name), h("td", buffer.format),
+      number(`${buffer.block_pages} × ${buffer.stages}`), number(bytes(buffer.bytes)),
+      h("td", buffer.producer), h("td", buffer.consumer), number(`${buffer.in ?? "–"} / ${buffer.out ?? "–"}`),
+      h("td", pinLink(store, buffer.line))))));
+  });
+  return { element: h("div.buffersview",
+    h("div.tools", h("b", "dataflow of one core"), h("span.gapper"), pictureButtons(graph, "dataflow")),
+    graph, timeTravel(store, kernel, graph, recorded), h("div.two", list, l1)) };
+}

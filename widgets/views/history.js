@@ -1,0 +1,38 @@
+// Where the pinned kernel lines went: how many lines of each step, and which of each kernel.
+
+/** @import { Explorer } from "../model/state.js" */
+
+import { ranges } from "../model/figures.js";
+import { KINDS, ROLES, kernelFile, linked, linkedShare } from "../model/lowering.js";
+import { select } from "../model/state.js";
+import { button, h, put, quiet } from "../parts/dom.js";
+
+const BAR_PIXELS = 13;
+
+/** @param {Explorer} store */
+export function historyStrip(store) {
+  const strip = h("div.history", { role: "group", label: "history of the pinned lines" });
+  store.on(["hover", "pinned", "lowering", "step"], ({ lowering, step: index, hover, pinned }) => {
+    const { steps, places, listings } = lowering;
+    const lit = hover || pinned;
+    const { coverage } = steps[index];
+    const covered = h("span.q.coverage", { title: [...KINDS, "unknown"].map((kind, i) => `${coverage[i]} ${kind}`).join(", ") }, `${linkedShare(coverage) ?? 100} % of statements linked`);
+    if (!lit) return put(strip, quiet("Hover a line to see where it comes from and where it went; click it or press Enter to pin it."), covered);
+    const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
+    const found = steps.map((step) => linked(lowering, listings[step.ir.after], lit).length);
+    const most = Math.max(1, ...found);
+    put(strip,
+      h("span", !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`)),
+      h("span.cells", steps.map((step, i) => button([
+        h("span.bar", { style: `height:${found[i] ? 3 + Math.round((BAR_PIXELS * found[i]) / most) : 0}px` }), h("span.lab", step.letter),
+      ], () => select(store, i), { class: i === index ? "cell now" : "cell", title: `${step.letter} ${step.name}: ${found[i]} lines` }))),
+      ROLES.map((role) => {
+        const { listing } = kernelFile(lowering, role);
+        const own = listing ? linked(lowering, listing, lit) : [];
+        const best = Math.min(...own.map(([, kind]) => kind));
+        return listing && h("span.file", quiet(`${role} `),
+          h("span", { class: KINDS[best]?.[0] ?? "q" }, ranges(own.map(([i]) => i)) || "–"));
+      }), covered);
+  });
+  return strip;
+}

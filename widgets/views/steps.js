@@ -1,0 +1,54 @@
+// The steps, the kernel, what the selected step changed, and where a kernel line went.
+
+/** @import { Explorer } from "../model/state.js" */
+
+import { select, totals } from "../model/state.js";
+import { counts } from "../parts/cards.js";
+import { choice, focusIn, focusOn, h, put, set } from "../parts/dom.js";
+import { kernelSource } from "../parts/listing.js";
+import { diffPane } from "./diff.js";
+import { historyStrip } from "./history.js";
+
+/** @param {Explorer} store */
+export function stepsView(store) {
+  const { element, keys } = diffPane(store);
+  return {
+    element: h("div.stepsview",
+      stepList(store),
+      h("details.pane.source", { open: true }, h("summary", "kernel"), kernelSource(store).element),
+      element,
+      historyStrip(store)),
+    keys,
+  };
+}
+
+/** @param {Explorer} store */
+function stepList(store) {
+  const list = h("div.steplist", { role: "listbox", label: "steps" });
+  const chooser = choice("step", () => select(store, chooser.selectedIndex));
+  chooser.className = "stepchoice";
+  /** @type {HTMLElement[]} */
+  let options;
+  store.on(["lowering"], ({ lowering: { steps } }) => {
+    options = steps.map((step, i) => h("div", {
+      class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
+      "data-step": i, title: step.summary, onclick: () => select(store, i),
+    },
+    h("span", { class: `k ${{ "✖": "bad", "○": "q" }[step.glyph] ?? "tilde"}`, role: "img", label: step.state }, step.glyph),
+    h("span.letter", step.letter),
+    h("span.name", step.name),
+    counts(totals(step))));
+    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation" }, stage), options[i]]));
+    put(chooser, ...steps.map((step) => h("option", `${step.glyph} ${step.letter} ${step.name}`)));
+  });
+  store.on(["step", "lowering"], ({ step }) => {
+    options.forEach((option, i) => set(option, { "aria-selected": i === step, tabindex: i === step ? 0 : -1 }));
+    const chosen = options[step];
+    if (focusIn(list)) focusOn(chosen);
+    // Not scrollIntoView: that would move the page around the explorer as well.
+    const { offsetTop: top, offsetHeight: height } = chosen;
+    if (top < list.scrollTop || top + height > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+    chooser.selectedIndex = step;
+  });
+  return h("div.pane.steppane", list, chooser);
+}

@@ -1,0 +1,142 @@
+// Time travel: what each kernel of one core was doing at a moment, and how full the circular buffers were.
+
+/** @import { Bytes, Failure, Recording } from "../messages.js" */
+/** @import { Doing } from "../model/moments.js" */
+/** @import { Kernel } from "../model/questions.js" */
+/** @import { Explorer } from "../model/state.js" */
+
+import { unpackedRecording } from "../model/lowering.js";
+import { Moments } from "../model/moments.js";
+import { working } from "../model/measures.js";
+import { errorCard } from "../parts/cards.js";
+import { all, button, chip, choice, h, markup, offer, put, quiet } from "../parts/dom.js";
+import { editedKernels, inputsControl } from "../parts/inputs.js";
+import { code, pinLink } from "../parts/listing.js";
+
+const PLOT_WIDTH = 600;
+const PLOT_HEIGHT = 22;
+const TICK_MS = 120;
+// The glyph and the words for what a kernel does; a wait is told with what it is for.
+const STATES = { waits: ["‖"], done: ["■", "has finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
+
+/** @param {Explorer} store @param {Kernel} kernel @param {Element} graph holds the drawing of the dataflow, which shows the moment too @param {Bytes} [recorded] */
+export function timeTravel(store, kernel, graph, recorded) {
+  const chooser = choice("core to record");
+  const core = h("label", "core ", chooser);
+  const record = button("Record a run", go, { class: "primary" });
+  const why = quiet();
+  const place = h("input.scrubber", { type: "range", min: 0, value: 0, step: 1, label: "moment of the run", oninput: () => { show(place.valueAsNumber); } });
+  const play = chip("▶", toggle, { label: "play" });
+  const moment = h("span.m");
+  const lanes = h("div.lanes");
+  const plots = h("div.plots");
+  const stage = h("div", h("div.tools", play, place, moment), lanes, plots);
+  const problem = h("div.scroll");
+  const element = h("section.timeline", { label: "time travel" },
+    h("div.tools", h("b", "time travel"), core, inputsControl(store, kernel), record, why), problem, stage);
+  /** @type {Moments} */
+  let moments;
+  let timer = 0;
+  store.on(["lowering", "busy", "edits", "stale"], ({ lowering: { cores, steps }, busy, ...state }) => {
+    const places = cores ? working(cores).map(({ x, y }) => [x, y]) : [];
+    offer(chooser, places.map((place) => `(${place.join(", ")})`), places.map(String));
+    const reason = kernel.missing("record") || (steps.some((step) => step.error) ? "the lowering failed" : "");
+    record.disabled = !!(busy || reason);
+    core.hidden = !!reason;
+    const edited = editedKernels(state);
+    why.textContent = reason || (busy === "record" ? "recording …" : edited && `takes the edited ${edited}`);
+  });
+  store.on(["lowering"], () => (stage.hidden = true));
+  if (recorded) unpackedRecording(recorded).then(load);
+
+  async function go() {
+    store.set({ busy: "record" });
+    put(problem);
+    try {
+      const { edits, inputs } = store.state;
+      load(await unpackedRecording((await kernel.ask({ do: "record", code: edits, core: chooser.value, ...inputs })).buffer));
+    } catch (error) {
+      put(problem, errorCard(store, /** @type {Failure} */ (error)));
+    }
+    store.set({ busy: "" });
+  }
+
+  /** @param {Recording} recording */
+  function load(recording) {
+    moments = new Moments(recording);
+    place.max = `${Math.max(0, moments.times.length - 1)}`;
+    stage.hidden = false;
+    put(plots, recording.buffers.map(([name, number], b) => h("div.plot", h("span.m.name", `${number} ${name}`), h("span.track", plot(b), h("i.now")))));
+    if (recording.deadlock.length) put(problem, h("p.pre.bad.m", recording.deadlock.join("\n")));
+    show(0);
+  }
+
+  /** How full one buffer was over time, as steps, with its waits below. @param {number} b */
+  function plot(b) {
+    const { path, waits } = moments.level(b, PLOT_WIDTH, PLOT_HEIGHT);
+    const marks = waits.map(([start, width]) => `<rect class="waited" x="${start}" y="${PLOT_HEIGHT - 3}" width="${width}" height="3"/>`);
+    return markup(`<svg viewBox="0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}" preserveAspectRatio="none" aria-hidden="true">${marks.join("")}<path class="level" d="${path}"/></svg>`).firstChild;
+  }
+
+  /** @param {number} i an event */
+  function show(i) {
+    const { recording, times, end, pages } = moments;
+    const time = times[i];
+    place.valueAsNumber = i;
+    moment.textContent = `core (${recording.core.join(", ")}), step ${time} of ${end}`;
+    const doing = moments.doing(i);
+    const told = doing.map(words);
+    put(lanes, doing.map(({ kernel, state, line }, k) => {
+      const [number, text, own] = state === "done" || !line ? [0, "", 0] : line;
+      return h("div", { class: `lane ${state === "runs" ? "" : state}` }, h("b", kernel), h("span.glyph", { "aria-hidden": true }, STATES[state][0]),
+        h("span", told[k]), h("code", number > 0 && [`${number}  `, ...code(text, "cpp")]), pinLink(store, own));
+    }));
+    for (const mark of all(plots, ".now")) mark.style.left = `${(100 * time) / end}%`;
+    draw(pages[i], doing);
+    store.set({ say: `step ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
+  }
+
+  /** @param {Doing} doing */
+  function words({ state, wait }) {
+    return state !== "waits" || !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[5]} tiles ${wait[3] ? "of room in" : "of"} ${bufferOf(wait)}${wait[8] ? ", for ever" : ""}`;
+  }
+
+  /** @param {NonNullable<Doing["wait"]>} wait */
+  const bufferOf = (wait) => moments.recording.buffers[wait[4]][0];
+
+  /** The moment in the drawing of the dataflow: pages in each buffer, what each kernel does, and where it waits. @param {number[]} pages @param {Doing[]} doing */
+  function draw(pages, doing) {
+    graph.querySelector("svg")?.classList.add("moment");
+    for (const box of all(graph, "[data-buffer]")) {
+      const b = moments.recording.buffers.findIndex(([name]) => name === box.dataset.buffer);
+      if (b < 0) continue;
+      const [bar, label] = all(box, ".held,.now text");
+      bar.setAttribute("width", `${pages[b] * Number(bar.dataset.page)}`);
+      label.textContent = `${pages[b]}/${moments.recording.buffers[b][2]}`;
+    }
+    const edges = doing.map(({ kernel, wait }) => wait && (wait[3] ? `${kernel}>${bufferOf(wait)}` : `${bufferOf(wait)}>${kernel}`));
+    for (const { kernel, state, wait } of doing)
+      for (const box of all(graph, `[data-kernel=${kernel}]`)) {
+        const lines = wait
+          ? [wait[8] ? "✖ is stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
+          : [STATES[state][2]];
+        box.setAttribute("class", state === "runs" ? "" : state);
+        all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));
+      }
+    for (const edge of all(graph, "[data-edge]")) edge.classList.toggle("waited", edges.includes(edge.dataset.edge));
+  }
+
+  function toggle() {
+    if (timer) {
+      clearInterval(timer);
+      timer = 0;
+    } else timer = setInterval(() => {
+      // A view that is gone, or the end, stops the clock.
+      if (!element.isConnected || place.value === place.max) toggle();
+      else show(place.valueAsNumber + 1);
+    }, TICK_MS);
+    play.textContent = timer ? "❚❚" : "▶";
+    play.ariaLabel = timer ? "pause" : "play";
+  }
+  return element;
+}
