@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ADDED, CHANGED, EQUAL, MOVED, REMOVED, hasWords, nextChange, piecesOf, shownRows } from "../../widgets/model/diff.js";
+import { Listing } from "../../widgets/model/lowering.js";
+
+const visible = () => false;
+const how = { collapsed: true, split: false, open: new Set() };
+const places = ({ rows }) => rows.map(({ kind, i, j, gap }) => (gap ? `…${gap}` : `${kind}:${i},${j}`));
+
+// Ten equal lines, one that is changed, ten equal ones.
+const packed = [[EQUAL, 0, 0, 10], [CHANGED, 10, 10, [2, 1], [2, 3]], [EQUAL, 11, 11, 10]];
+
+test("equal rows fold, but for three beside a change", () => {
+  assert.deepEqual(places(shownRows(packed, visible, how)), [
+    "…7", "0:7,7", "0:8,8", "0:9,9", "2:10,-1", "1:-1,10", "0:11,11", "0:12,12", "0:13,13", "…7",
+  ]);
+});
+
+test("a fold that would save one row is none", () => {
+  assert.deepEqual(places(shownRows([[EQUAL, 0, 0, 4], [ADDED, -1, 4]], visible, how)), ["0:0,0", "0:1,1", "0:2,2", "0:3,3", "1:-1,4"]);
+  assert.equal(places(shownRows([[EQUAL, 0, 0, 5], [ADDED, -1, 5]], visible, how))[0], "…2");
+});
+
+test("folds open one by one, or all", () => {
+  const { rows } = shownRows(packed, visible, how);
+  assert.deepEqual([rows[0].key, rows.at(-1).key], [0, 2]);
+  assert.equal(shownRows(packed, visible, { ...how, open: new Set([0]) }).rows.length, 10 + 2 + 4);
+  assert.equal(shownRows(packed, visible, { ...how, collapsed: false }).rows.length, 22);
+});
+
+test("a changed line is one row side by side, two below one another", () => {
+  const [row] = shownRows([packed[1]], visible, { ...how, split: true }).rows;
+  assert.deepEqual(row, { kind: CHANGED, i: 10, j: 10, before: [2, 1], after: [2, 3] });
+  const [removed, added] = shownRows([packed[1]], visible, how).rows;
+  assert.deepEqual([removed.kind, removed.before, added.kind, added.after], [REMOVED, [2, 1], ADDED, [2, 3]]);
+});
+
+test("a moved line knows where it is on the other side", () => {
+  assert.deepEqual(shownRows([[MOVED, 4, -1, 9]], visible, how).rows, [{ kind: MOVED, i: 4, j: -1, partner: 9 }]);
+});
+
+test("hidden lines are counted, on the side where they are", () => {
+  const hidden = (side, line) => (side === "i" ? line === 10 : line === 11);
+  const found = shownRows(packed, hidden, how);
+  assert.equal(found.hiddenRows, 2);
+  assert.deepEqual(places(found).slice(3, 7), ["0:9,9", "1:-1,10", "0:12,12", "0:13,13"]);
+});
+
+test("the next change is one of another group", () => {
+  const rows = [EQUAL, ADDED, ADDED, EQUAL, REMOVED].map((kind, i) => ({ kind, i, j: i }));
+  assert.deepEqual([-1, 0, 1, 2, 3, 4].map((from) => nextChange(rows, from, 1)), [1, 1, 4, 4, 4, -1]);
+  assert.deepEqual([4, 3, 2, 0, -1].map((from) => nextChange(rows, from, -1)), [2, 2, -1, -1, -1]);
+  assert.equal(nextChange([{ kind: ADDED, i: -1, j: -1, gap: 5 }], -1, 1), -1);
+});
+
+test("pieces add up to the line", () => {
+  assert.deepEqual(piecesOf("abcdef", [2, 3, 1]), [["ab", false], ["cde", true], ["f", false]]);
+  assert.deepEqual(piecesOf("abc", [3]), [["abc", false]]);
+  assert.deepEqual(piecesOf("abc", undefined), [["abc", false]]);
+});
+
+test("words are looked for on both sides", () => {
+  const [before, after] = [new Listing(["One", "two"], [0, 0, 0]), new Listing(["One", "two"], [1, 0, 0])];
+  const row = { kind: CHANGED, i: 0, j: 0 };
+  assert.deepEqual(["one", "two", "six"].map((words) => hasWords(row, before, after, words)), [true, true, false]);
+  assert.equal(hasWords({ kind: ADDED, i: -1, j: 0 }, before, after, "one"), false);
+});

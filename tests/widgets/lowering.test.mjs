@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deflateSync } from "node:zlib";
+import { hits, kernelFile, labels, link, linked, linkedShare, litByLine, litByOrigins, unpacked, withListings } from "../../widgets/model/lowering.js";
+
+// Kernel lines 10 and 20. Listing 0 is before, 1 after: "b" comes from line 10 exactly, "c" from 10 (inferred) and 20.
+const data = {
+  texts: ["a", "B", "c b"],
+  places: [["k.py", 10], ["k.py", 20]],
+  origins: [[], [0, 0], [0, 2, 1, 1]],
+  listings: [[0, 0, 0], [1, 1, 2, 2, 2, 0, 0, 0, 1]],
+  steps: [{ ir: { after: 0 }, plan: { after: 0 } }, { ir: { after: 1 }, plan: { after: 0 } }],
+  files: [{ name: "reader.cpp", listing: 1 }],
+};
+const lowering = withListings(data);
+const [, after] = lowering.listings;
+
+test("a lowering arrives as deflated JSON", async () => {
+  const arrived = await unpacked(deflateSync(JSON.stringify(data)));
+  assert.deepEqual(arrived.places, data.places);
+  assert.equal(`${arrived.listings[1]}`, "B\nc b\na\n");
+});
+
+test("listings have texts, origins and classes by line", () => {
+  assert.equal(after.count, 3);
+  assert.deepEqual(after.lines().map((i) => [after.text(i), after.origins(i), after.class(i)]), [["B", 1, 2], ["c b", 2, 0], ["a", 0, 1]]);
+});
+
+test("the origins of a line are named best first", () => {
+  assert.deepEqual(labels(lowering, 2), [[20, 1], [10, 2]]);
+  assert.deepEqual(labels(lowering, 0), []);
+});
+
+test("a kernel line lights up what comes from it, by the best link", () => {
+  const lit = litByLine(lowering, 10);
+  assert.deepEqual(lit.places, new Set([0]));
+  assert.deepEqual([0, 1, 2].map((origins) => link(lowering, origins, lit)), [-1, 0, 2]);
+  assert.deepEqual(linked(lowering, after, lit), [[0, 0], [1, 2]]);
+  assert.deepEqual(linked(lowering, after, litByLine(lowering, 20)), [[1, 1]]);
+  assert.equal(litByLine(lowering, 11), null);
+});
+
+test("a line lights up all that it comes from", () => {
+  assert.deepEqual(litByOrigins(lowering, 2, "here").places, new Set([0, 1]));
+  assert.equal(link(lowering, 2, litByOrigins(lowering, 2, "here")), 1);
+  assert.equal(litByOrigins(lowering, 0, "here"), null);
+  assert.equal(litByOrigins(lowering, -1, "here"), null);
+  assert.equal(link(lowering, 1, null), -1);
+  assert.equal(link(lowering, -1, litByLine(lowering, 10)), -1);
+});
+
+test("words are found in program and plan of each step, whatever their case", () => {
+  assert.deepEqual(hits(lowering, "b"), [0, 2]);
+  assert.deepEqual(hits(lowering, "a"), [2, 2]);
+  assert.deepEqual(hits(lowering, "z"), [0, 0]);
+});
+
+test("kernels are found by their role", () => {
+  assert.equal(kernelFile(lowering, "reader").listing, after);
+  assert.deepEqual(kernelFile(lowering, "writer"), { file: undefined, listing: undefined });
+});
+
+test("exact and derived statements are linked ones", () => {
+  assert.equal(linkedShare([1, 1, 1, 0]), 67);
+  assert.equal(linkedShare([0, 0, 0, 0]), null);
+});
