@@ -84,6 +84,18 @@ def gives(kernel: Any, wanted: list[float], sizes: dict[str, int] | None = None)
         # Numbers that their dtype does not hold, known before a proof about them is tried.
         (lambda bx: T.cast(T.min(-4, bx), "uint8") % 3, [0, 0, 0, 0]),
         (lambda bx: T.cast(T.cast(T.min(-3, bx), "uint16") % 4, "int8"), [1, 1, 1, 1]),
+        (lambda bx: T.cast(bx, "uint32") % 3, [0, 1, 2, 0]),
+        (lambda bx: T.cast(T.uint64(bx) * 2, "int32") % 3, [0, 2, 1, 0]),
+        # What a choice does not take is not computed.
+        (lambda bx: T.if_then_else(bx > 0, 7 // bx, 0) % 4, [0, 3, 3, 2]),
+        (lambda bx: T.if_then_else(bx == 0, 2, 7 % bx), [2, 0, 1, 1]),
+        (lambda bx: T.if_then_else(bx != 2, 6 // (bx - 2), 1) % 4, [1, 2, 1, 2]),
+        (lambda bx: T.if_then_else((bx > 0) & (bx < 3), 7 // bx % 4 + 3 // (3 - bx), 0) % 4, [0, 0, 2, 0]),
+        (lambda bx: T.if_then_else(bx, 7 // bx, 0) % 4, [0, 3, 3, 2]),
+        (lambda bx: T.if_then_else(T.if_then_else(bx > 0, 7 // bx > 2, False), bx, 0), [0, 1, 2, 0]),
+        (lambda bx: T.if_then_else(bx > 0, 1 << (bx - 1), 3) % 4, [3, 1, 2, 0]),
+        (lambda bx: T.if_then_else(bx < 2, bx * 2000000000 // 1000000000, 3), [0, 2, 3, 3]),
+        (lambda bx: T.if_then_else(bx < 0, 7 // bx, bx), [0, 1, 2, 3]),
     ],
 )
 def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
@@ -106,10 +118,77 @@ def test_pages(index: Callable[[Any], Any], wanted: list[float]) -> None:
         (lambda bx: (T.cast(bx // 2, "uint8"), T.cast(bx, "uint8")), [0, 10, 11, 23]),
         (lambda bx: (T.cast(bx - 2, "int8"), T.cast(bx, "int64")), [25, 23, 21, 23]),
         (lambda bx: (T.cast(bx * 127, "int8") // 32, bx), [0, 0, 34, 0]),
+        (lambda bx: (T.cast(bx, "uint32"), None), [0, 10, 21, 33]),
+        (lambda bx: (T.if_then_else(bx > 0, 6 // bx, 1), None), [10, 67, 33, 21]),
     ],
 )
 def test_turns(bounds: Callable[[Any], tuple[Any, Any]], wanted: list[float]) -> None:
     gives(total(bounds), wanted)
+
+
+@pytest.mark.parametrize(
+    ("start", "turns", "pages"),
+    [
+        (lambda bx, k: (bx - k) * 32, lambda bx: (bx + 1, None), lambda bx: range(bx + 1)),
+        (lambda bx, k: (bx - k) * 32, lambda bx: (T.max(bx - 1, 0), bx + 1), lambda bx: range(min(bx, 1) + 1)),
+        (lambda bx, k: (k - bx + 1) * 32, lambda bx: (bx, T.min(bx + 2, 4)), lambda bx: range(1, min(3, 5 - bx))),
+        (lambda bx, k: (3 - bx - k) * 32, lambda bx: (4 - bx, None), lambda bx: range(4 - bx)),
+        (lambda bx, k: bx * 16 // (bx - k + 1) // 32 * 32, lambda bx: (bx + 1, None),
+         lambda bx: [bx * 16 // (bx - k + 1) // 32 for k in range(bx + 1)]),
+        (lambda bx, k: T.if_then_else(bx > k, bx - k, 0) * 32, lambda bx: (4, None),
+         lambda bx: [max(bx - k, 0) for k in range(4)]),
+        (lambda bx, k: T.if_then_else(bx * 2 >= k + 2, (bx * 2 - k) // 2 * 32, 64), lambda bx: (4, None),
+         lambda bx: [(bx * 2 - k) // 2 if bx * 2 >= k + 2 else 2 for k in range(4)]),
+    ],
+)  # fmt: skip
+def test_starts_that_are_never_negative_by_what_loops_and_conditions_say(start: Any, turns: Any, pages: Any) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for k in T.serial(*turns(bx)):
+                T.copy(A[start(bx, k), 0], a)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j] + 10.0
+            T.copy(c, B[bx * 32, 0])
+
+    gives(kernel, [float(sum(page + 10 for page in pages(bx))) for bx in range(BLOCKS)])
+
+
+def test_a_chain_of_loops_says_that_a_start_is_never_negative() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for q in T.serial(bx + 1):
+                for k in T.serial(q + 1):
+                    T.copy(A[(bx - k) * 32, 0], a)
+                    for i, j in T.Parallel(32, 32):
+                        c[i, j] = c[i, j] + a[i, j]
+            T.copy(c, B[bx * 32, 0])
+
+    gives(kernel, [float(sum(bx - k for q in range(bx + 1) for k in range(q + 1))) for bx in range(BLOCKS)])
+
+
+def test_a_loop_says_nothing_after_it() -> None:
+    """A turn of the loop would mean that the block is not the first."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            for k in T.serial(bx):
+                T.copy(A[(bx - 1 - k) * 32, 0], a)
+                T.copy(a, B[bx * 32, 0])
+            T.copy(A[(bx - 1) * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    error = refused(kernel)
+    assert "starts at (bx - 1) * 32, which can lie before the tensor" in error.message
 
 
 def test_sizes_less_something() -> None:
@@ -153,12 +232,16 @@ def refused(kernel: Any) -> TTExploreError:
         (lambda bx: T.int64(bx + 3) * 1000003 * 1021 % 4, "which int32 does not hold"),
         (lambda bx: 7 // bx % 4, r"7 // bx divides by bx, which can be 0"),
         (lambda bx: 7 % (bx - 1) % 4, r"divides by bx - 1, which can be 0"),
-        (lambda bx: T.if_then_else(bx > 0, 7 // bx, 0) % 4, "divides by bx, which can be 0"),
+        (lambda bx: T.if_then_else(bx > 1, 0, 7 // bx) % 4, "divides by bx, which can be 0"),
+        (lambda bx: T.if_then_else((bx > 0) | (7 // bx > 1), 0, 1), "divides by bx, which can be 0"),
+        (lambda bx: T.if_then_else(bx < 3, bx * 2000000000, 0) % 4, "is between 0 and 4000000000"),
         (lambda bx: (1 << bx - 1) % 4, "shifts by -1 to 2 bits"),
         (lambda bx: T.cast(bx + 1, "int8"), "* 32 is between 32 and 128, which int8 does not hold"),
         (lambda bx: T.cast(bx, "uint8") - 1, "is between -1 and 2, which uint8 does not hold"),
         (lambda bx: ~T.cast(bx, "uint16"), "which uint16 does not hold"),
-        (lambda bx: T.cast(bx - 1, "uint32") >> 30, "is uint32, and indices are int32"),
+        (lambda bx: T.cast(bx - 1, "uint32") >> 30, "T.uint32(bx - 1) is between -1 and 2, which uint32 does not hold"),
+        (lambda bx: (T.cast(bx, "uint32") - 1) % 4, "T.uint32(bx) - 1 is between -1 and 2, which uint32 does not hold"),
+        (lambda bx: T.cast(bx, "uint32") * 1000000000 % 4, "is between 0 and 3000000000, which int32 does not hold"),
     ],
 )
 def test_numbers_that_int32_does_not_hold(index: Callable[[Any], Any], message: str) -> None:

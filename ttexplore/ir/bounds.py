@@ -10,7 +10,7 @@ import tvm
 from tvm import ir, tirx
 
 from ttexplore.ir.build import bind, constant, sequence, statements
-from ttexplore.ir.index import Expression, Range, Variable, always, convert, placed, value_range
+from ttexplore.ir.index import Expression, Range, Variable, always, convert, learn_loop, placed
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
@@ -147,9 +147,8 @@ class _Values:
         if count is None:
             self.bound[self.number(variable)] = convert(start, self.number)
             return
-        low, turns = (value_range(placed(convert(e, self.number), self.bound), self.ranges) for e in (start, count))
-        if low is not None and turns is not None:
-            self.ranges[self.number(variable)] = (low[0], max(low[1] + turns[1] - 1, low[0]))
+        low, turns = (placed(convert(e, self.number), self.bound) for e in (start, count))
+        learn_loop(self.ranges, self.number(variable), low, turns)
 
     def fulfil(self, condition: Any) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
+from math import gcd, prod
 from typing import Any, Literal, NamedTuple, assert_never
 
 import numpy as np
@@ -107,10 +107,13 @@ _EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
     "and": lambda a, b: (a != 0) & (b != 0), "or": lambda a, b: (a != 0) | (b != 0),
 }  # fmt: skip
+_CONDITIONS = frozenset({"and", "or", "&", "|"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
 SHIFTS = frozenset({"<<", ">>"})
 WORD_BITS = 32
+# The dtypes of indices: of each only the numbers that int32 holds, too, so that casts between them change none.
+WHOLE = frozenset({"int32", "int64", "uint32", "uint64"})
 
 
 def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
@@ -148,7 +151,7 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
 
 def _cast(value: Expression, source: str, target: str) -> Expression | None:
     """What a cast makes of a whole number: of narrow integers the lowest bits. None where it is another number."""
-    if source == target or (target in ("int32", "int64") and not source.startswith(("float", "bfloat"))):
+    if source == target or (target in WHOLE and not source.startswith(("float", "bfloat"))):
         return value
     if source == "bool" and target.startswith(("int", "uint")):
         return value
@@ -205,30 +208,206 @@ def variables(e: Expression) -> set[Variable]:
 ANY_ITEM = CoreItem("", 0)
 
 
-def value_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
+def value_range(e: Expression, known: Mapping[Any, Range], live: Any = True) -> Range | None:
     """The values that an expression takes while each variable and core value is in its range; None where one of
-    them has no range."""
+    them has no range.
+
+    What a choice does not take has no part in it: `7 // b` under `b > 0` divides by 1 or more. `live` says whether, or
+    for which of the entries, the value is asked for at all.
+    """
     match e:
         case int():
             return e, e
         case Variable() | CoreValue():
             return known.get(e)
-        case Binary(symbol, left, right):
-            one = value_range(left, known)
-            other = None if one is None else value_range(right, known)
-            return None if one is None or other is None else _combined(symbol, one, other)
         case CoreItem():
             return known.get(ANY_ITEM)
         case Unary(symbol, operand):
-            one = value_range(operand, known)
+            one = value_range(operand, known, live)
             return None if one is None else range_of(symbol, [one])
-        case Select():
-            parts = [one for part in e if (one := value_range(part, known)) is not None]
-            return range_of("select", parts) if len(parts) == len(e) else None
+        case Binary() | Select():
+            return _of_several(e, known, live)
         case float() | Unknown():
             return None
         case _:
             assert_never(e)
+
+
+def _of_several(e: Binary | Select, known: Mapping[Any, Range], live: Any) -> Range | None:
+    test, *others = parts_of(e)
+    first = value_range(test, known, live)
+    if first is None:
+        return None
+    parts: list[Range] = [first]
+    for part, holds in zip(others, taken_where(e), strict=True):
+        one = None if isinstance(e, Select) else value_range(part, known, live)
+        if one is None and holds is not None:
+            there, asked = _under(test, first, known, live, holds)
+            one = value_range(part, there, asked) if np.any(asked) else (0, 0)
+        if one is None:
+            return None
+        parts.append(one)
+    return operation_range(e, parts, known, live)
+
+
+def taken_where(e: Expression) -> tuple[bool | None, ...]:
+    """For each operand but the first: what the first one must be for it to be computed; None where it always is."""
+    match e:
+        case Select():
+            return True, False
+        case Binary("and"):
+            return (True,)
+        case Binary("or"):
+            return (False,)
+        case _:
+            return (None,) * (len(parts_of(e)) - 1)
+
+
+def _under(
+    test: Expression, found: Range, known: Mapping[Any, Range], live: Any, holds: bool
+) -> tuple[Mapping[Any, Range], Any]:
+    """What is known where a condition holds, or does not, and for which entries that can be."""
+    surely, possibly = _truth(found)
+    live = live & ((possibly != 0) if holds else (surely == 0))
+    there = narrowed(test, known, holds=holds)
+    for one, (low, high) in there.items():
+        # No value is left: it is not computed, whatever the rest says.
+        if low is not high and one in known and np.any(low > high):
+            live = live & (low <= high)
+            there[one] = _where(low <= high, low, known[one][0]), _where(low <= high, high, known[one][1])
+    return there, live
+
+
+def reached(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> Mapping[Any, Range] | None:
+    """What is known where a condition holds, or does not; None where that is nowhere."""
+    found = value_range(test, known)
+    there, live = _under(test, found or (0, 1), known, True, holds)
+    return there if np.any(live) else None
+
+
+def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range], live: Any = True) -> Range | None:
+    """The values of an operation whose operands have these ranges, with what is known of sums and of divisors; None
+    where it has none, as of a division by 0."""
+    symbol = e.symbol if isinstance(e, Binary | Unary) else "select"
+    if symbol in DIVISIONS | SHIFTS:
+        left, (low, high) = parts
+        if not np.all(live):
+            instead = 0 if symbol in SHIFTS else 1
+            made = _where(live, low, instead)
+            low, high = made, made if low is high else _where(live, high, instead)
+        if (
+            symbol in DIVISIONS
+            and low is not high
+            and np.any((low <= 0) & (high >= 0))
+            and is_nonzero(parts_of(e)[1], known)
+        ):
+            below = _combined(symbol, left, (_least(low, -1), -1)) if np.any(low < 0) else None
+            above = _combined(symbol, left, (1, _most(high, 1))) if np.any(high > 0) else None
+            given = [one for one in (below, above) if one is not None]
+            return (_least(*(a for a, _ in given)), _most(*(b for _, b in given))) if given else None
+        parts = [left, (low, high)]
+    found = range_of(symbol, parts)
+    if found is None or found[0] is found[1] or symbol not in ("+", "-") or _RELATED not in known:
+        return found
+    terms = _terms(e)
+    # Whether a number is negative is what matters, and nobody relates many.
+    if np.all(found[0] >= 0) or len(terms) > _MOST_TERMS:
+        return found
+    sums = [(key, limits) for key, limits in known.items() if isinstance(key, _Sum)]
+    low = _lowest(terms, sums, known)
+    high = _lowest({part: -factor for part, factor in terms.items()}, sums, known)
+    return found[0] if low is None else _most(found[0], low), found[1] if high is None else _least(found[1], -high)
+
+
+# What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A sum of parts, each with its factor. What a loop says of it holds while its variable, the `owner`, counts."""
+
+    terms: frozenset[tuple[Expression, int]]
+    owner: Variable | None = None
+
+
+_RELATED = ("related",)
+_MOST_TERMS = 8
+_FAR = 1 << 40
+
+
+def learn_loop(known: dict[Any, Range], variable: Variable, start: Expression, count: Expression) -> None:
+    """A variable counts up from a start: its range, where those of start and count are known, and what it is less
+    than, and not less than."""
+    low, turns = value_range(start, known), value_range(count, known)
+    if low is not None and turns is not None:
+        known[variable] = (low[0], _most(low[1] + turns[1] - 1, low[0]))
+    for one in _limits("max", start):
+        _learn_sum(known, _terms(Binary("-", variable, one)), 0, _FAR, variable)
+    for one in _limits("min", canonical(Binary("+", start, count))):
+        _learn_sum(known, _terms(Binary("-", variable, one)), -_FAR, -1, variable)
+
+
+def _limits(symbol: str, e: Expression) -> list[Expression]:
+    if isinstance(e, Binary) and e.symbol == symbol:
+        return [*_limits(symbol, e.left), *_limits(symbol, e.right)]
+    return [e]
+
+
+def _learn_sum(
+    known: dict[Any, Range], terms: Mapping[Expression, int], low: int, high: int, owner: Variable | None = None
+) -> None:
+    """A sum of several parts, or a part that is no variable, is at least `low` and at most `high`."""
+    parts = {part: factor for part, factor in terms.items() if factor and part != 1}
+    if not parts or (all(isinstance(part, Variable) for part in parts) and len(parts) == 1):
+        return
+    share = gcd(*parts.values())
+    offset = terms.get(1, 0)
+    key = _Sum(frozenset((part, factor // share) for part, factor in parts.items()), owner)
+    before = known.get(key, (-_FAR, _FAR))
+    low = -_FAR if low == -_FAR else -((offset - low) // share)
+    high = _FAR if high == _FAR else (high - offset) // share
+    known[key] = (max(before[0], low), min(before[1], high))
+    known[_RELATED] = (1, 1)
+
+
+def _lowest(
+    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Mapping[Any, Range],
+    seen: frozenset[Variable] = frozenset(), steps: int = 3,
+) -> Any | None:  # fmt: skip
+    """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left."""
+    parts = {part: factor for part, factor in terms.items() if factor}
+    seen = seen.union(*(variables(part) for part in parts))
+    best: Any = 0
+    for part, factor in parts.items():
+        one = value_range(part, known)
+        best = None if one is None or best is None else best + factor * one[0 if factor > 0 else 1]
+    if not steps or (len(parts.keys() - {1}) < 2 and not any(isinstance(part, tuple) for part in parts)):
+        return best
+    for key, (low, high) in sums:
+        if key.owner is not None and key.owner not in seen:
+            continue
+        inner = dict(key.terms)
+        for times in {parts[part] // inner[part] for part in inner if part in parts and not parts[part] % inner[part]}:
+            limit = low if times > 0 else high
+            if abs(limit) == _FAR:
+                continue
+            rest = {part: parts.get(part, 0) - times * inner.get(part, 0) for part in parts.keys() | inner.keys()}
+            least = _lowest(rest, sums, known, seen, steps - 1)
+            if least is not None:
+                best = least + times * limit if best is None else _most(best, least + times * limit)
+    return best
+
+
+def is_nonzero(e: Expression, known: Mapping[Any, Range]) -> bool:
+    """Whether a condition around says that it is not 0."""
+    return _nonzero(_terms(e)) in known
+
+
+def _nonzero(terms: Mapping[Expression, int]) -> Any:
+    return "nonzero", min(
+        (frozenset((part, sign * factor) for part, factor in terms.items() if factor) for sign in (1, -1)),
+        key=lambda one: sorted(map(str, one)),
+    )
 
 
 def range_of(symbol: str, parts: list[Range]) -> Range | None:
@@ -523,13 +702,16 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
     made = dict(known)
     if isinstance(test, Unary) and test.symbol == "not":
         return narrowed(test.operand, known, holds=not holds)
+    if isinstance(test, Variable):
+        test = Binary("!=", test, 0)
     if not isinstance(test, Binary):
         return made
     symbol: str = test.symbol
-    if (symbol == "and" and holds) or (symbol == "or" and not holds):
+    # Bits that two numbers have in common are bits of each.
+    if symbol in (("and", "&") if holds else ("or", "|")):
         return narrowed(test.right, narrowed(test.left, known, holds=holds), holds=holds)
     if symbol not in COMPARISONS:
-        return made
+        return made if symbol in _CONDITIONS else narrowed(Binary("!=", test, 0), known, holds=holds)
     if not holds:
         symbol = _OPPOSITE[symbol]
     for one, other, sense in ((test.left, test.right, symbol), (test.right, test.left, _MIRRORED[symbol])):
@@ -551,15 +733,26 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
                 low = _most(low, limit[0])
             case "==":
                 low, high = _most(low, limit[0]), _least(high, limit[1])
+            case "!=" if limit[0] is limit[1]:
+                low, high = low + (low == limit[0]), high - (high == limit[0])
             case _:
                 continue
         made[one] = (low, high)
     # What depends on sizes is a number for each core: it counts like a variable that has its value already.
+    _learn_difference(made, symbol, _terms(Binary("-", test.left, test.right)))
     difference = affine(Binary("-", _named(test.left, made), _named(test.right, made)))
     if difference is not None and symbol in _BOUNDS:
         for sign, limit in _BOUNDS[symbol]:
             _bound(made, {one: sign * factor for one, factor in difference.items()}, limit)
     return made
+
+
+def _learn_difference(known: dict[Any, Range], symbol: str, terms: Mapping[Expression, int]) -> None:
+    if symbol == "!=":
+        known[_nonzero(terms)] = (1, 1)
+    for sign, limit in _BOUNDS.get(symbol, ()):
+        low, high = (-_FAR, limit) if sign > 0 else (-limit, _FAR)
+        _learn_sum(known, terms, low, high)
 
 
 def _named(e: Expression, known: dict[Any, Range]) -> Expression:

@@ -26,6 +26,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ir.index import WHOLE
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
@@ -293,14 +294,15 @@ class _Writer:
             return self.shared[e]
         if isinstance(e, tirx.Mod) or (isinstance(e, tirx.Div) and "float" not in str(e.ty.dtype)):
             word = "quotient" if isinstance(e, tirx.Div) else "rest"
-            return f"truncated_{word}({self.expression(e.a)}, {self.expression(e.b)})"
+            return f"truncated_{word}({self.expression(e.a)}, {self.divisor(e.b)})"
         binary = {
             tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
             tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
             tirx.Or: "|", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^",
         }.get(type(e))  # fmt: skip
         if binary:
-            return f"({self.expression(e.a)} {binary} {self.expression(e.b)})"
+            right = self.divisor(e.b) if binary in ("//", "%") else self.expression(e.b)
+            return f"({self.expression(e.a)} {binary} {right})"
         match e:
             case tirx.IntImm():
                 # Whole numbers are int32 where nothing says otherwise; others wrap around in their own width.
@@ -318,6 +320,8 @@ class _Writer:
                 inner = self.expression(e.value)
                 if "float" in dtype or dtype == "int32":
                     return f"rounded({inner}, '{dtype}')"
+                if dtype in WHOLE:
+                    return f"np.asarray({inner}).astype('int64')"
                 # Of numbers the lowest bits of the integer.
                 inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
                 return f"converted({inner}, '{dtype}')"
@@ -344,6 +348,11 @@ class _Writer:
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
                 raise _unknown(what, e)
+
+    def divisor(self, e: Any) -> str:
+        """Both sides of a choice are computed here: where it does not come to a division, anything will do for 0."""
+        text = self.expression(e)
+        return text if isinstance(e, tirx.IntImm) else f"np.where({text}, {text}, 1)"
 
     def choice(self, e: Any, parts: Sequence[Any]) -> str:
         text = f"np.where({', '.join(self.expression(part) for part in parts)})"

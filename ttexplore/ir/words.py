@@ -10,7 +10,7 @@ choice of a type gives another result in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
@@ -33,9 +33,12 @@ from ttexplore.ir.index import (
     Unknown,
     Variable,
     convert,
+    learn_loop,
+    operation_range,
     parts_of,
-    range_of,
+    reached,
     show,
+    taken_where,
     truncated_quotient,
     truncated_rest,
     variables,
@@ -104,7 +107,7 @@ class Words:
     def __init__(self, function: Any) -> None:
         self.numbers: dict[Any, Variable] = {}
         self.named: dict[Variable, Any] = {}
-        self.known: dict[Variable, Range] = {}
+        self.known: dict[Any, Range] = {}
         self.types: dict[Variable, Type] = {}
         self.simplifier = tvm.sym.Analyzer()
         self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
@@ -145,8 +148,9 @@ class Words:
             end = self.simplifier.simplify(statement.min + end)
         high = self.word(end)
         signed = low.is_negative or high.is_negative
-        last = max(high.high - 1, low.low)
-        type = self._declare(self.number(statement.loop_var), (low.low, last), signed=signed)
+        variable, last = self.number(statement.loop_var), max(high.high - 1, low.low)
+        type = self._declare(variable, (low.low, last), signed=signed)
+        learn_loop(self.known, variable, *(convert(one, self.number) for one in (statement.min, statement.extent)))
         return _held(low, type), _held(high, type), type
 
     def bind(self, statement: Any) -> tuple[Word | None, Type]:
@@ -174,7 +178,7 @@ class Words:
 
     def word(self, expression: Any) -> Word:
         """An expression of TIR as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
-        return self._word(convert(expression, self.number), expression)
+        return self._word(convert(expression, self.number), expression, self.known)
 
     def unsigned(self, expression: Any) -> Word:
         """The word that the SDK's functions take."""
@@ -186,12 +190,13 @@ class Words:
     def condition(self, expression: Any) -> Word:
         return _truth(self.word(expression))
 
-    def _word(self, e: Expression, whole: Any) -> Word:
+    def _word(self, e: Expression, whole: Any, known: Mapping[Any, Range]) -> Word:
+        """`known` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
         match e:
             case int():
                 return _constant(e)
             case Variable() if e in self.types:
-                low, high = self.known[e]
+                low, high = known[e]
                 return Word("variable", self.types[e], (e,), low, high)
             case Binary(symbol) | Unary(symbol):
                 pass
@@ -201,8 +206,13 @@ class Words:
                 raise _no_text(whole)
             case _:
                 assert_never(e)
-        parts = [self._word(part, whole) for part in parts_of(e)]
-        found = range_of(symbol, [(part.low, part.high) for part in parts])
+        test, *others = parts_of(e)
+        parts = [self._word(test, whole, known)]
+        for part, holds in zip(others, taken_where(e), strict=True):
+            there = known if holds is None else reached(test, known, holds=holds)
+            # What no value comes to is never computed.
+            parts.append(_constant(0) if there is None else self._word(part, whole, there))
+        found = operation_range(e, [(part.low, part.high) for part in parts], known)
         if found is None:
             raise _without_value(symbol, e, parts, whole)
         return _operation(symbol, parts, (int(found[0]), int(found[1])))

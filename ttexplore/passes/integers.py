@@ -8,6 +8,7 @@ int8 or its kind wraps around in elements; in C++ an index would go on in 32 bit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import ir, tirx
@@ -17,26 +18,43 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, constant, statements
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.expression import format_expression
-from ttexplore.ir.index import DIVISIONS, SHIFTS, SYMBOLS, Range, range_of
+from ttexplore.ir.index import (
+    DIVISIONS,
+    SHIFTS,
+    SYMBOLS,
+    Binary,
+    Expression,
+    Range,
+    Variable,
+    convert,
+    is_nonzero,
+    learn_loop,
+    operation_range,
+    range_of,
+    reached,
+    taken_where,
+)
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift, not_held
 
 
 def check_integers(function: Any, sizes: Mapping[str, int]) -> None:
     """Check a traced kernel whose T.dynamic sizes have these values. Raises Unsupported with the kernel's line."""
-    known: dict[Any, Range] = {}
-    for size in size_variables(function):
-        value = sizes[str(size.name)]
-        known[size] = (value, value)
-    _Check(known).body(function.body)
+    _Check(function, sizes).body(function.body)
 
 
 class _Check:
-    """Goes through a kernel with what is known about its variables. `near` has their ranges with 0 in them: taking a
-    product of a sum apart, TVM computes with that."""
+    """Goes through a kernel with what is known about its variables."""
 
-    def __init__(self, known: dict[Any, Range]) -> None:
-        self.known, self.near = known, dict(known)
+    def __init__(self, function: Any, sizes: Mapping[str, int]) -> None:
+        self.numbers: dict[Any, Variable] = {}
+        self.known: dict[Any, Range] = {}
+        for size in size_variables(function):
+            value = sizes[str(size.name)]
+            self.learn(size, (value, value))
+
+    def number(self, variable: Any) -> Variable:
+        return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
     def body(self, body: Any) -> None:
         for statement in statements(body):
@@ -71,62 +89,123 @@ class _Check:
             last = max(low[0], low[1] + extent[1] - 1)
             _in_dtype(statement.loop_var, "int32", (low[0], last), statement)
             self.learn(statement.loop_var, (low[0], last))
+            parts = (convert(one, self.number) for one in (statement.min, statement.extent))
+            learn_loop(self.known, self.number(statement.loop_var), *parts)
         self.body(statement.body)
 
     def learn(self, variable: Any, known: Range | None) -> None:
         if known is not None:
-            low, high = known
-            self.known[variable], self.near[variable] = known, (min(low, 0), max(high, 0))
+            self.known[self.number(variable)] = known
 
     def expression(self, e: Any, statement: Any, wraps: bool = False) -> Range | None:
         """The range of a whole number; None of what elements decide, and of what is none. `wraps` is for values of
         elements, whose narrow integers wrap around."""
-        if constant(e) is not None:
-            return self._range(e, {}, self.known)
-        found: dict[Any, Range | None] = {}
-        near: dict[Any, Range | None] = {}
-        for one in nodes_of(e):
-            symbol = SYMBOLS.get(type(one), "")
-            divisor = found.get(one.b) if symbol in DIVISIONS | SHIFTS else None
-            if divisor is not None and str(one.ty.dtype).startswith("int"):
-                if symbol in DIVISIONS and divisor[0] <= 0 <= divisor[1]:
-                    raise no_divisor(format_expression(one), format_expression(one.b), span_of(statement))
-                if symbol in SHIFTS and not (divisor[0] >= 0 and divisor[1] <= 31):
-                    raise no_shift(format_expression(one), *divisor, span_of(statement))
-            found[one] = self._range(one, found, self.known)
-            near[one] = self._range(one, near, self.near)
-            for known in (found[one], near[one] if symbol in ("+", "-", "*") else None):
-                _in_dtype(one, "int32", known, statement)
-            dtype = str(one.ty.dtype)
-            if isinstance(one, tirx.Cast) and not wraps and dtype.startswith("uint") and dtype not in _HELD:
-                raise Unsupported(
-                    f"{format_expression(one)} is {dtype}, and indices are int32",
-                    hint='compute in int32: T.cast(x, "int32"), or leave the cast out',
-                    span=span_of(statement),
-                )
-            if dtype in _NARROW and not _is_held(found[one], dtype):
-                if not wraps:
-                    _in_dtype(one, dtype, found[one], statement)
-                found[one] = near[one] = _HELD[dtype]
-        return found[e]
+        values = _Values(self, statement, wraps)
+        try:
+            return values.all(e)
+        except Unsupported as error:
+            # Under conditions there are fewer values. Each way to a part is looked at by itself, which takes longer.
+            return values.reached(e, self.known, _Patience(error)).range
 
-    def _range(self, e: Any, parts: Mapping[Any, Range | None], known: Mapping[Any, Range]) -> Range | None:
+
+class _Patience:
+    """Raises an error where there are more ways to the parts of an expression than somebody writes."""
+
+    def __init__(self, error: Unsupported) -> None:
+        self.error, self.left = error, 500
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise self.error
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The range of a number; `near` has 0 in those of its variables: taking a product of a sum apart, TVM computes
+    with that."""
+
+    range: Range | None
+    near: Range | None
+
+
+class _Values:
+    """The ranges of the parts of an expression. Raises Unsupported for one that int32 does not hold."""
+
+    def __init__(self, check: _Check, statement: Any, wraps: bool) -> None:
+        self.check, self.statement, self.wraps = check, statement, wraps
+
+    def all(self, e: Any) -> Range | None:
+        """The range of an expression, whatever its conditions let through: each part once."""
+        found: dict[Any, _Found] = {}
+        for one in nodes_of(e):
+            found[one] = self.node(one, [found[part] for part in _operands(one)], self.check.known)
+        return found[e].range
+
+    def reached(self, e: Any, known: Mapping[Any, Range], patience: _Patience) -> _Found:
+        """The range of an expression, each part under the conditions that let it through."""
+        patience.spend()
+        operands = _operands(e)
+        symbol, text = _symbol(e), convert(e, self.check.number)
+        ways = (None, *taken_where(text)) if symbol in ("select", "and", "or") else [None] * len(operands)
+        parts: list[_Found] = []
+        for part, holds in zip(operands, ways, strict=True):
+            there = known if holds is None else reached(convert(operands[0], self.check.number), known, holds=holds)
+            # What no value comes to is never computed.
+            parts.append(_Found((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
+        return self.node(e, parts, known, text)
+
+    def node(self, e: Any, parts: list[_Found], known: Mapping[Any, Range], text: Expression | None = None) -> _Found:
+        """`text` is the expression, where what is known of sums and divisors shall count."""
+        symbol, dtype = _symbol(e), str(e.ty.dtype)
+        divisor = parts[1].range if symbol in DIVISIONS | SHIFTS else None
+        if divisor is not None and "int" in dtype:
+            nonzero = isinstance(text, Binary) and is_nonzero(text.right, known)
+            if symbol in DIVISIONS and divisor[0] <= 0 <= divisor[1] and not nonzero:
+                raise no_divisor(format_expression(e), format_expression(e.b), span_of(self.statement))
+            if symbol in SHIFTS and not (divisor[0] >= 0 and divisor[1] <= 31):
+                raise no_shift(format_expression(e), *divisor, span_of(self.statement))
+        found = self.range(e, symbol, [part.range for part in parts], known, text)
+        near = self.range(e, symbol, [part.near for part in parts], known, text)
+        if isinstance(e, ir.Var) and near is not None:
+            near = min(near[0], 0), max(near[1], 0)
+        for one in (found, near if symbol in ("+", "-", "*") else None):
+            _in_dtype(e, "int32", one, self.statement)
+        if dtype in _UNSIGNED and not self.wraps:
+            _in_dtype(e, dtype, found, self.statement)
+        if dtype in _NARROW and not _is_held(found, dtype):
+            if not self.wraps:
+                _in_dtype(e, dtype, found, self.statement)
+            found = near = _HELD[dtype]
+        return _Found(found, near)
+
+    def range(
+        self, e: Any, symbol: str, given: list[Range | None], known: Mapping[Any, Range], text: Expression | None
+    ) -> Range | None:
         value = constant(e)
         if value is not None:
             return value, value
         if isinstance(e, ir.Var):
-            return known.get(e)
-        if isinstance(e, ir.StringImm):
-            return None
-        kind = "select" if _is_choice(e) else _UNARY.get(type(e)) or SYMBOLS.get(type(e))
-        ranges = [self._range(one, {}, known) if constant(one) is not None else parts.get(one) for one in parts_of(e)]
-        given = [one for one in ranges if one is not None]
-        if len(given) < len(ranges) or "float" in str(e.ty.dtype):
+            return known.get(self.check.number(e))
+        ranges = [one for one in given if one is not None]
+        if isinstance(e, ir.StringImm) or len(ranges) < len(given) or "float" in str(e.ty.dtype):
             return None
         if isinstance(e, tirx.Cast):
             held = str(e.ty.dtype)
-            return given[0] if held in _HELD and _is_held(given[0], held) else _HELD.get(held)
-        return None if kind is None else range_of(kind, given)
+            if held in _UNSIGNED:
+                return None if self.wraps else ranges[0]
+            return ranges[0] if held in _HELD and _is_held(ranges[0], held) else _HELD.get(held)
+        if not symbol:
+            return None
+        return range_of(symbol, ranges) if text is None else operation_range(text, ranges, known)
+
+
+def _operands(e: Any) -> list[Any]:
+    return [] if constant(e) is not None else parts_of(e)
+
+
+def _symbol(e: Any) -> str:
+    return "select" if _is_choice(e) else _UNARY.get(type(e)) or SYMBOLS.get(type(e), "")
 
 
 _UNARY: dict[type, str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
@@ -134,8 +213,11 @@ _UNARY: dict[type, str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
 _HELD: dict[str, Range] = {
     "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
     "int32": (INT32_LEAST, INT32_MOST), "int64": (INT32_LEAST, INT32_MOST),
+    "uint32": (0, INT32_MOST), "uint64": (0, INT32_MOST),
 }  # fmt: skip
 _NARROW = frozenset({"uint8", "int8", "uint16", "int16"})
+# Of these an index has the numbers that int32 holds, too.
+_UNSIGNED = frozenset({"uint32", "uint64"})
 
 
 def _is_held(known: Range | None, dtype: str) -> bool:
@@ -155,6 +237,10 @@ def _in_dtype(e: Any, dtype: str, known: Range | None, statement: Any) -> None:
     hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
     if dtype in _NARROW:
         hint = f'T.cast(x, "int32") of what is {dtype}, then compute'
+    if dtype in _UNSIGNED and known[0] < 0:
+        hint = 'T.cast(x, "int32") of what is unsigned, then compute; or T.max(x, 0) before the cast'
+    elif dtype in _UNSIGNED:
+        dtype = "int32"
     raise Unsupported(
         f"{format_expression(e)} is between {known[0]} and {known[1]}, which {dtype} does not hold",
         hint=hint,
