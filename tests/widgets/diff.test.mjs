@@ -46,6 +46,12 @@ test("hidden lines are counted, on the side where they are", () => {
   assert.deepEqual(places(found).slice(3, 7), ["0:9,9", "1:-1,10", "0:12,12", "0:13,13"]);
 });
 
+test("the lines of both sides have numbers of their own", () => {
+  const row = [[EQUAL, 0, 5, 1]];
+  assert.equal(shownRows(row, (side, line) => side === "j" && line === 5, how).hiddenRows, 1);
+  assert.equal(shownRows(row, (side, line) => side === "i" && line === 5, how).hiddenRows, 0);
+});
+
 test("the next change is one of another group", () => {
   const rows = [EQUAL, ADDED, ADDED, EQUAL, REMOVED].map((kind, i) => ({ kind, i, j: i }));
   assert.deepEqual([-1, 0, 1, 2, 3, 4].map((from) => nextChange(rows, from, 1)), [1, 1, 4, 4, 4, -1]);

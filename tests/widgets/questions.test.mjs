@@ -35,10 +35,12 @@ test("answers find their questions, whatever their order", async () => {
 test("a failure is thrown, and words that come later are nobody's", async () => {
   const model = new Model();
   const [kernel] = start(model);
-  const asked = kernel.ask({ do: "check" });
+  const words = [];
+  const asked = kernel.ask({ do: "check" }, (text) => words.push(text));
   model.answer(0, { state: "failed", error: { kind: "UsageError" } });
   await assert.rejects(asked, { kind: "UsageError" });
-  model.answer(0, { state: "done" });
+  model.answer(0, { state: "progress", text: "late" });
+  assert.deepEqual(words, []);
 });
 
 test("a kernel that is restarted answers nothing any more", async () => {
