@@ -173,6 +173,7 @@ def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exp
     pane.get_by_role("button", name="edit compute.cpp").click()
     editor = pane.locator("textarea")
     assert editor.input_value() == emitted
+    assert not editor.evaluate("one => one.spellcheck")
     # Keys are text here: no tab is chosen, no line is pinned, and the notebook hears of none.
     explorer.type("Control+Home", "1", "h", "Enter")
     assert editor.input_value() == f"1h\n{emitted}"
