@@ -59,14 +59,14 @@ def read_text(text: str) -> Any:
     return text
 
 
-def wrong(what: str, given: Any, takes: str, meant: str = "") -> UsageError:
+def wrong(what: str, given: object, takes: str, meant: str = "") -> UsageError:
     """The error for a value that `what` does not take; `meant` is the nearest one that it does."""
     return UsageError(
         f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
     )
 
 
-def whole(what: str, given: Any, least: int = 1, most: int = LARGEST) -> int:
+def whole(what: str, given: object, least: int = 1, most: int = LARGEST) -> int:
     """`given` as a whole number from `least` to `most`. Raises UsageError."""
     given = plain(given)
     if isinstance(given, int) and not isinstance(given, bool) and least <= given <= most:
@@ -76,7 +76,7 @@ def whole(what: str, given: Any, least: int = 1, most: int = LARGEST) -> int:
     raise wrong(what, given, f"a whole number from {least} to {most}", _nearest(given, least, most))
 
 
-def _nearest(given: Any, least: int, most: int) -> str:
+def _nearest(given: object, least: int, most: int) -> str:
     """The whole number within the bounds that is nearest to a number that is none of them."""
     match given:
         case int():
@@ -87,7 +87,7 @@ def _nearest(given: Any, least: int, most: int) -> str:
             return ""
 
 
-def wholes(what: str, given: Any, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
+def wholes(what: str, given: object, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
     """`given` as a tuple of integers, `count` of them; one number stands for a tuple of it. Raises UsageError."""
     given = plain(given)
     numbers = cast(Sequence[Any], given) if isinstance(given, list | tuple) else (given,)
@@ -97,11 +97,11 @@ def wholes(what: str, given: Any, count: int | None = None, *, least: int = -LAR
         or not all(isinstance(one, int) and not isinstance(one, bool) and least <= one <= LARGEST for one in numbers)
     ):
         from_here = f" of at least {least}" if least > -LARGEST else ""
-        raise wrong(what, given, f"{f'{count} ' if count is not None else ''}integers{from_here}")
+        raise wrong(what, cast(object, given), f"{f'{count} ' if count is not None else ''}integers{from_here}")
     return tuple(numbers)
 
 
-def flag(what: str, given: Any) -> bool:
+def flag(what: str, given: object) -> bool:
     """`given`, if it is true or false. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, bool):
@@ -109,7 +109,7 @@ def flag(what: str, given: Any) -> bool:
     return given
 
 
-def named(what: str, given: Any, accepted: Iterable[str]) -> Any:
+def named(what: str, given: object, accepted: Iterable[str]) -> Any:
     """`given`, if it is one of the names. Raises UsageError."""
     given, names = plain(given), tuple(accepted)
     if not isinstance(given, str):
@@ -119,7 +119,7 @@ def named(what: str, given: Any, accepted: Iterable[str]) -> Any:
     return given
 
 
-def dictionary(what: str, given: Any, keys: str, example: str) -> dict[str, Any]:
+def dictionary(what: str, given: object, keys: str, example: str) -> dict[str, Any]:
     """`given` as a dictionary whose keys are texts, and no NumPy in it. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, Mapping):
@@ -130,7 +130,7 @@ def dictionary(what: str, given: Any, keys: str, example: str) -> dict[str, Any]
     return made
 
 
-def text(what: str, given: Any, takes: str = "a text") -> str:
+def text(what: str, given: object, takes: str = "a text") -> str:
     """`given`, if it is a text. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, str):
@@ -138,18 +138,18 @@ def text(what: str, given: Any, takes: str = "a text") -> str:
     return given
 
 
-def path(what: str, given: Any) -> Path:
+def path(what: str, given: object) -> Path:
     """`given` as a path. Raises UsageError for what is neither a path nor a text, and for an empty text: that would be
     the current folder."""
     if not isinstance(given, str | os.PathLike) or not given:
-        raise wrong(what, given, "a path")
+        raise wrong(what, cast(object, given), "a path")
     try:
         return Path(cast("str | os.PathLike[str]", given))
     except TypeError:
-        raise wrong(what, given, "a path") from None
+        raise wrong(what, cast(object, given), "a path") from None
 
 
-def seconds(what: str, given: Any) -> float | None:
+def seconds(what: str, given: object) -> float | None:
     """A time limit in seconds, None where none is given. Raises UsageError for what is no such number."""
     given = plain(given)
     if given is None:

@@ -89,16 +89,12 @@ class LayoutRequest:
 
     def merged(self, later: LayoutRequest) -> LayoutRequest:
         """This request, with what a later one asks for instead."""
-        defaults = LayoutRequest()
-        changes = {
-            field.name: value
-            for field in dataclasses.fields(self)
-            if (value := getattr(later, field.name)) != getattr(defaults, field.name)
-        }
+        defaults = vars(LayoutRequest())
+        changes = {name: value for name, value in vars(later).items() if value != defaults[name]}
         return dataclasses.replace(self, **changes)
 
 
-def layout_request(tensor: str, given: Any, span: Span | None = None) -> LayoutRequest:
+def layout_request(tensor: str, given: object, span: Span | None = None) -> LayoutRequest:
     """What is asked for `tensor`: a TTShard, a dictionary of layout keys, or ``"DRAM"`` or ``"L1"`` alone.
 
     Raises UsageError for unknown keys and values, Unsupported for halos and tiles that the chip does not have.
@@ -111,12 +107,13 @@ def layout_request(tensor: str, given: Any, span: Span | None = None) -> LayoutR
         case str():
             return LayoutRequest(_memory(given), span=span)
         case Mapping():
-            return _of_keys(tensor, dictionary(f"the layout of {tensor}", given, "keys", '{"memory": "L1"}'), span)
+            keys = dictionary(f"the layout of {tensor}", cast(object, given), "keys", '{"memory": "L1"}')
+            return _of_keys(tensor, keys, span)
         case _:
             raise wrong(f"the layout of {tensor}", given, 'a TTShard, a dictionary, "DRAM" or "L1"')
 
 
-def _memory(given: Any) -> Any:
+def _memory(given: object) -> Any:
     return named("memory", given.upper() if isinstance(given, str) else given, _MEMORIES).lower()
 
 
@@ -169,7 +166,7 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
     return LayoutRequest(**facts, span=span)
 
 
-def _of_nd_shard(tensor: str, given: Any) -> dict[str, Any]:
+def _of_nd_shard(tensor: str, given: object) -> dict[str, Any]:
     what = f"nd_shard of {tensor}"
     given = dictionary(what, given, "keys", "{'axes': [0, 1], 'grid': [2, 4]}")
     _known(what, given, _ND_SHARD_KEYS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from ttexplore.errors import UsageError, shown, unknown
@@ -65,7 +65,7 @@ class Options:
 
     @property
     def by_name(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return dict(vars(self))
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -89,14 +89,14 @@ class Option:
 
     name: str
     meaning: str
-    read: Callable[[str, Any], Any]
+    read: Callable[[str, object], Any]
     example: str = ""
     choices: tuple[Any, ...] = ()
     policy: str = ""
     # Texts are its values, so they are not read as numbers or lists.
     of_text: bool = False
 
-    def parse(self, given: Any) -> Any:
+    def parse(self, given: object) -> Any:
         """The value that is meant, None where the choice is left to the pass. Raises UsageError."""
         given = plain(given)
         if isinstance(given, str):
@@ -104,32 +104,32 @@ class Option:
         return None if given is None else self.read(self.name, given)
 
 
-def _number(name: str, given: Any) -> int:
+def _number(name: str, given: object) -> int:
     return whole(name, given)
 
 
-def _pair(least: int, first: str, second: str) -> Callable[[str, Any], tuple[int, int]]:
-    def read(name: str, given: Any) -> tuple[int, int]:
+def _pair(least: int, first: str, second: str) -> Callable[[str, object], tuple[int, int]]:
+    def read(name: str, given: object) -> tuple[int, int]:
         takes = f"({first}, {second}), integers of at least {least}, for example {OPTIONS[name].example}"
         if not isinstance(given, list | tuple):
             is_count = isinstance(given, int) and not isinstance(given, bool) and least <= given <= LARGEST
             raise wrong(name, given, takes, str((given, least)) if is_count else "")
         try:
-            return cast(tuple[int, int], wholes(name, given, 2, least=least))
+            return cast(tuple[int, int], wholes(name, cast(object, given), 2, least=least))
         except UsageError:
-            raise wrong(name, cast(Any, given), takes) from None
+            raise wrong(name, cast(object, given), takes) from None
 
     return read
 
 
-def _one_of(*names: str) -> Callable[[str, Any], str]:
-    def read(name: str, given: Any) -> str:
+def _one_of(*names: str) -> Callable[[str, object], str]:
+    def read(name: str, given: object) -> str:
         return named(name, given, names)
 
     return read
 
 
-def _policy(name: str, given: Any) -> str:
+def _policy(name: str, given: object) -> str:
     text = _text(name, given, POLICIES)
     base, parenthesis, _ = text.replace("-", "_").partition("(")
     if base not in POLICIES or (parenthesis and base != "block_linear"):
@@ -139,13 +139,13 @@ def _policy(name: str, given: Any) -> str:
     return text
 
 
-def _order(name: str, given: Any) -> str:
+def _order(name: str, given: object) -> str:
     text = _text(name, given, ORDERS)
     parse_order(text)
     return text
 
 
-def _text(name: str, given: Any, example: Sequence[str]) -> str:
+def _text(name: str, given: object, example: Sequence[str]) -> str:
     if not isinstance(given, str):
         raise wrong(name, given, f"one of {', '.join(example)}")
     return given
@@ -168,20 +168,20 @@ def parse_order(text: str) -> tuple[str, int | None]:
     return name, int(edge[1])
 
 
-def _tensor(name: str, given: Any) -> str:
+def _tensor(name: str, given: object) -> str:
     if not isinstance(given, str):
         raise wrong(name, given, "the name of a tensor that is sharded in L1, for example A")
     return given
 
 
-def _core(given: Any) -> Core:
+def _core(given: object) -> Core:
     given = read_text(given) if isinstance(given, str) else given
     if not isinstance(given, list | tuple):
         raise wrong("a core", given, "(x, y)")
     return cast(tuple[int, int], wholes("a core", cast(Any, given), 2, least=0))
 
 
-def _core_ranges(name: str, given: Any) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
+def _core_ranges(name: str, given: object) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
     if not isinstance(given, list | tuple):
         raise wrong(name, given, f"rectangles of cores, for example {OPTIONS[name].example}")
     return tuple(_core_range(one) for one in cast(Sequence[Any], given))
@@ -197,7 +197,7 @@ def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
         ) from None
 
 
-def _work_lists(name: str, given: Any) -> dict[tuple[int, int], list[Any]]:
+def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[Any]]:
     if not isinstance(given, Mapping | list | tuple):
         raise wrong(name, given, "{(x, y): [item, ...]} or [((x, y), [item, ...]), ...]")
     pairs = cast(Any, given.items() if isinstance(given, Mapping) else given)
@@ -219,12 +219,12 @@ def _work_lists(name: str, given: Any) -> dict[tuple[int, int], list[Any]]:
     return work
 
 
-def _depths(name: str, given: Any) -> dict[str, int]:
+def _depths(name: str, given: object) -> dict[str, int]:
     depths = dictionary(name, given, "the names of circular buffers in the plan", OPTIONS[name].example)
     return {buffer: whole(f"the depth of {buffer}", depth) for buffer, depth in depths.items()}
 
 
-def _layouts(name: str, given: Any) -> dict[str, Any]:
+def _layouts(name: str, given: object) -> dict[str, Any]:
     layouts = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
     for tensor, asked in layouts.items():
         layout_request(tensor, asked)
@@ -268,7 +268,7 @@ OPTIONS: dict[str, Option] = {
 }  # fmt: skip
 
 
-def parse_options(given: Any) -> dict[str, Any]:
+def parse_options(given: object) -> dict[str, Any]:
     """The options that are meant, by name; those that are left to the passes are left out.
 
     Raises UsageError for what is no dictionary, for a name that no pass has, and for a value that an option does not

@@ -7,10 +7,10 @@ the backends and the views need stands here, so they work without the IR.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ttexplore.record import Span
 
@@ -483,23 +483,25 @@ class Plan:
 
     def layout(self, name: str) -> TensorLayout:
         """The layout of tensor `name`. Raises KeyError."""
-        return _named(self.layouts, "name", name)
+        return _found({one.name: one for one in self.layouts}, "name", name)
 
     def buffer(self, name: str) -> CircularBuffer:
         """The circular buffer `name`. Raises KeyError."""
-        return _named(self.buffers, "name", name)
+        return _found({one.name: one for one in self.buffers}, "name", name)
 
     def accessor(self, tensor: str) -> Accessor:
         """The accessor of `tensor`. Raises KeyError."""
-        return _named(self.accessors, "tensor", tensor)
+        return _found({one.tensor: one for one in self.accessors}, "tensor", tensor)
 
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises KeyError."""
-        return _named(self.signature, "kernel", kernel)
+        return _found({one.kernel: one for one in self.signature}, "kernel", kernel)
 
 
-def _named(values: tuple[Any, ...], attribute: str, name: str) -> Any:
-    for value in values:
-        if getattr(value, attribute) == name:
-            return value
-    raise KeyError(f"the plan has no {attribute} {name!r}; it has {[getattr(v, attribute) for v in values]}")
+_T = TypeVar("_T")
+
+
+def _found(values: Mapping[str, _T], what: str, name: str) -> _T:
+    if name not in values:
+        raise KeyError(f"the plan has no {what} {name!r}; it has {list(values)}")
+    return values[name]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
+from ttexplore.backends.base import Deadlock
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.given import named
@@ -125,7 +126,10 @@ class ExplorerWidget(anywidget.AnyWidget):
                 {
                     "id": identifier,
                     "state": "failed",
-                    "error": {**error_data(error.record()), "drawing": getattr(error, "svg", "")},
+                    "error": {
+                        **error_data(error.record()),
+                        "drawing": error.svg if isinstance(error, Deadlock) else "",
+                    },
                 }
             )
         except Exception as error:  # The notebook goes on, and the user sees what to report.
