@@ -16,7 +16,7 @@ from ttexplore.ir.kernel import Reader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
 from ttexplore.passes.verify import pages, verify
-from ttexplore.passes.verify.circular_buffers import _share
+from ttexplore.passes.verify.balance import _share
 
 
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,14 @@ from ttexplore.ir.kernel import Allocation, Kernel, Reader, kernel_name, walk
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk as walk_nodes
 from ttexplore.ops import OPS
-from ttexplore.passes.verify.circular_buffers import check_balance, check_protocol, check_users
+from ttexplore.passes.verify.balance import check_balance
 from ttexplore.passes.verify.dst import check_dst
 from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
+from ttexplore.passes.verify.protocol import check_protocol
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
+from ttexplore.passes.verify.users import check_users
 from ttexplore.plan import CircularBuffer, Partition
 from ttexplore.target import Target
 

@@ -1,0 +1,143 @@
+"""Pushes and pops of a circular buffer come to the same, over all turns and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, assert_never
+
+import numpy as np
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.index import Expression, Range, Unary, Variable, canonical, placed, show, value_range, variables
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
+from ttexplore.plan import CircularBuffer, Plan
+from ttexplore.record import Span
+
+Factor = tuple[Any, ...]
+# How many tiles: a number for each product of loop lengths and conditions that are only known when the kernel runs.
+Amount = dict[tuple[Factor, ...], Fraction]
+
+
+def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
+    """Every buffer gets as many tiles as it gives, on every path. What one kernel fills and empties itself is followed
+    from turn to turn by :func:`check_protocol`."""
+    pushed, popped = _totals(kernels, "tt.cb_push_back"), _totals(kernels, "tt.cb_pop_front")
+    for buffer in plan.buffers:
+        if buffer.producer == buffer.consumer:
+            continue
+        given, taken = pushed.get(buffer.name, {}), popped.get(buffer.name, {})
+        if given != taken:
+            more = "pop what is pushed" if _number(given) > _number(taken) else "push what is popped"
+            raise VerifyError(
+                f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
+                f"{kernel_name(buffer.consumer)} pops {_shown(taken)}",
+                hint=f"{more}: the same number on every path",
+                span=_first_span(kernels, buffer, given, taken),
+            )
+
+
+def _number(amount: Amount) -> Fraction:
+    return sum(amount.values(), Fraction(0))
+
+
+def _shown(amount: Amount) -> str:
+    if not amount:
+        return "no tiles"
+    parts = [
+        " x ".join([str(number), *(show(factor[1]) if factor[0] == "turns" else f"[{show(factor[1])}]"
+                                   for factor in factors)])
+        for factors, number in amount.items()
+    ]  # fmt: skip
+    return f"{' + '.join(parts)} tiles"
+
+
+def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
+    """The line of the side that does more, which there surely is."""
+    role, name = buffer.producer, "tt.cb_push_back"
+    if _number(taken) > _number(given):
+        role, name = buffer.consumer, "tt.cb_pop_front"
+    for call in calls(kernels[role].body):
+        if call.name == name and call.buffer("cb") == buffer.name:
+            return call.span
+    return buffer.origin
+
+
+def _totals(kernels: Mapping[str, Kernel], name: str) -> dict[str, Amount]:
+    totals: dict[str, Amount] = {}
+    for kernel in kernels.values():
+        bound: dict[Variable, Expression] = {}
+        if name in kernel.names:
+            _add_totals(kernel.body, name, [], [], bound, totals)
+    return totals
+
+
+def _add_totals(
+    body: Body, name: str, loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression],
+    totals: dict[str, Amount],
+) -> None:  # fmt: skip
+    for statement in body:
+        match statement:
+            case Call() if statement.name == name:
+                factors, number = _times(loops, tests, bound)
+                amount = totals.setdefault(statement.buffer("cb"), {})
+                amount[factors] = amount.get(factors, Fraction(0)) + number * statement.number("count")
+                if not amount[factors]:
+                    del amount[factors]
+            case Loop() if name in statement.names:
+                _add_totals(statement.body, name, [*loops, statement], tests, bound, totals)
+            case Branch():
+                _add_totals(statement.then, name, loops, [*tests, statement.condition], bound, totals)
+                if statement.otherwise:
+                    _add_totals(
+                        statement.otherwise, name, loops, [*tests, Unary("not", statement.condition)], bound, totals
+                    )
+            case Bind():
+                bound[statement.variable] = statement.value
+            case Call() | Loop() | Allocation() | Store():
+                pass
+            case _:
+                assert_never(statement)
+
+
+def _times(
+    loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]
+) -> tuple[tuple[Factor, ...], Fraction]:
+    """How often a statement runs that stands in these loops, under these conditions."""
+    constant = {
+        loop.variable: range(loop.low, loop.low + loop.turns)
+        for loop in loops
+        if loop.turns is not None and isinstance(loop.low, int)
+    }
+    open_tests: list[Factor] = []
+    decidable: list[Expression] = []
+    for test in tests:
+        whole = placed(test, bound)
+        if variables(whole) <= constant.keys():
+            decidable.append(whole)
+        else:
+            open_tests.append(("when", whole))
+    number = Fraction(1)
+    factors: list[Factor] = []
+    for loop in loops:
+        if loop.turns is None:
+            factors.append(("turns", canonical(placed(loop.extent, bound))))
+        else:
+            number *= loop.turns
+    if decidable:
+        involved = sorted(set[Variable]().union(*map(variables, decidable)), key=lambda v: v.number)
+        number *= _share(decidable, [(one, constant[one]) for one in involved])
+    return tuple(sorted([*factors, *open_tests], key=str)), number
+
+
+def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Fraction:
+    """The part of the turns of some loops in which all tests hold."""
+    axes = np.meshgrid(*[np.array(turns) for _, turns in loops], indexing="ij")
+    known: dict[Any, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
+    holds = np.ones(axes[0].shape if axes else (), bool)
+    for test in tests:
+        found = value_range(test, known)
+        if found is None:
+            raise VerifyError(f"the condition {show(test)} cannot be decided", hint="use loop variables and constants")
+        holds &= found[0] != 0
+    return Fraction(int(holds.sum()), max(holds.size, 1))

@@ -1,0 +1,384 @@
+"""The ends of the circular buffers in one kernel, and what each of its calls does with them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.index import Binary, Expression, Range, Variable, affine, placed, show, value_range, variables
+from ttexplore.ir.kernel import Bind, Call, Kernel, Walk, calls, kernel_name
+from ttexplore.ops import OPS
+from ttexplore.ops.move import TILIZE_BLOCK
+from ttexplore.ops.op import Op
+from ttexplore.passes.verify.ranges import core_ranges
+from ttexplore.plan import CircularBuffer, Plan
+from ttexplore.record import Span
+
+PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
+# Larger blocks are not followed tile by tile.
+_LARGEST_BLOCK = 4096
+
+
+@dataclass(slots=True)
+class End:
+    """One kernel's end of a circular buffer. `back` and `front` are (value, modulus): where the next tile is written
+    and read, as far as it is known; `filled` counts the tiles of a buffer that has both its ends in this kernel."""
+
+    buffer: CircularBuffer
+    own: bool
+    reserved: int = 0
+    waited: int = 0
+    filled: int = 0
+    unread: bool = False
+    unsent: bool = False
+    written: frozenset[int] | None = frozenset()
+    since: int = 0
+    back: tuple[int, int] = (0, 0)
+    front: tuple[int, int] = (0, 0)
+
+    def copy(self) -> End:
+        return End(
+            self.buffer, self.own, self.reserved, self.waited, self.filled, self.unread, self.unsent, self.written,
+            self.since, self.back, self.front,
+        )  # fmt: skip
+
+    def join(self, other: End) -> None:
+        """Know what holds on both of two paths that have met, and hold as much."""
+        self.unread |= other.unread
+        self.unsent |= other.unsent
+        self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
+        for side in ("back", "front"):
+            (value, modulus), (second, other_modulus) = getattr(self, side), getattr(other, side)
+            wider = math.gcd(modulus, other_modulus, value - second)
+            setattr(self, side, (value % wider, wider))
+
+    @property
+    def held(self) -> tuple[int, int, bool, bool]:
+        """What decides whether the next turn of a loop must be looked at, too."""
+        return self.reserved, self.waited, self.unread, self.unsent
+
+
+class Ends(Walk):
+    """What a kernel has reserved, written and waited for at the call that it has come to. Raises VerifyError where the
+    call does not go with that."""
+
+    def __init__(self, kernel: Kernel, plan: Plan) -> None:
+        self.kernel, self.role, self.plan = kernel, kernel.role, plan
+        self.who = kernel_name(kernel.role)
+        self.ends = {
+            buffer.name: End(
+                buffer, buffer.producer == buffer.consumer,
+                back=self.start(buffer, "tt.cb_reserve_back", "tt.cb_push_back"),
+                front=self.start(buffer, "tt.cb_wait_front", "tt.cb_pop_front"),
+            )
+            for buffer in plan.buffers
+            if self.role in (buffer.producer, buffer.consumer)
+        }  # fmt: skip
+        self.known = core_ranges(plan)
+        # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
+        # over all turns.
+        self.outside: dict[Any, Range] | None = None
+        self.bound: dict[Variable, Expression] = {}
+        self.entered: dict[Variable, int] = {}
+        self.clock = 0
+        self.unwritten: Call | None = None
+
+    def start(self, buffer: CircularBuffer, *names: str) -> tuple[int, int]:
+        """Where an end is at first. Where all blocks are alike, it is enough to know that they begin at multiples."""
+        counts = {
+            call.values["count"]
+            for call in calls(self.kernel.body)
+            if call.name in names and call.buffer("cb") == buffer.name
+        }
+        alike = counts.pop() if len(counts) == 1 else None
+        return 0, alike if isinstance(alike, int) and alike > 0 and buffer.pages % alike == 0 else buffer.pages
+
+    def fault(self, message: str, hint: str, at: Call | Span | None) -> VerifyError:
+        return VerifyError(message, hint=hint, span=at.span if isinstance(at, Call) else at)
+
+    def bind(self, bind: Bind) -> None:
+        found = value_range(bind.value, self.known)
+        self.bound[bind.variable] = bind.value
+        if found is not None:
+            self.known[bind.variable] = found
+
+    def call(self, call: Call) -> None:
+        match call.name:
+            case "tt.cb_reserve_back":
+                self.reserve(call, self.end(call), self.count(call))
+            case "tt.cb_push_back":
+                self.push(call, self.end(call), self.count(call))
+            case "tt.cb_wait_front":
+                self.wait(call, self.end(call), self.count(call))
+            case "tt.cb_pop_front":
+                self.pop(call, self.end(call), self.count(call))
+            case "tt.noc_read_barrier":
+                for end in self.ends.values():
+                    end.unread = False
+            case "tt.noc_writes_flushed":
+                for end in self.ends.values():
+                    end.unsent = False
+            case "tt.noc_write_barrier":
+                for end in self.ends.values():
+                    end.unsent = False
+                self.unwritten = None
+            case _:
+                if not call.phase:
+                    self.access(call)
+
+    def end(self, call: Call) -> End:
+        return self.ends[call.buffer("cb")]
+
+    def count(self, call: Call) -> int:
+        count = call.values["count"]
+        if not isinstance(count, int) or count < 1:
+            raise self.fault(
+                f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.buffer('cb')}",
+                "give a constant of at least 1",
+                call,
+            )
+        return count
+
+    def fits(self, call: Call, end: End, position: tuple[int, int], count: int) -> None:
+        name, pages = end.buffer.name, end.buffer.pages
+        if count > pages:
+            raise self.fault(
+                f"{self.who}: {call.name[3:]} of {count} tiles of {name}, which holds {pages}",
+                f"give {name} more pages (stages), or move smaller blocks",
+                call,
+            )
+        value, modulus = position
+        highest = pages - modulus + value if modulus else value
+        if highest + count > pages:
+            raise self.fault(
+                f"{self.who}: {count} tiles from position {highest} of {name} straddle its end: it holds {pages} pages",
+                f"make the size of {name} a multiple of every block that is pushed and popped",
+                call,
+            )
+
+    def reserve(self, call: Call, end: End, count: int) -> None:
+        self.fits(call, end, end.back, count)
+        if end.own and end.filled + count > end.buffer.pages:
+            raise self.fault(
+                f"{self.who} waits for room for {count} tiles in {end.buffer.name}, which holds "
+                f"{end.buffer.pages} and has {end.filled}: it waits for itself",
+                "pop before reserving again, or give it more pages",
+                call,
+            )
+        end.reserved = count
+        # The reader writes nothing to a shard that is the circular buffer: its tiles are there.
+        in_place = bool(end.buffer.shard_of) and end.buffer.producer == "reader"
+        end.written = None if in_place or count > _LARGEST_BLOCK else frozenset()
+        self.clock += 1
+        end.since = self.clock
+
+    def push(self, call: Call, end: End, count: int) -> None:
+        name = end.buffer.name
+        if count > end.reserved:
+            raise self.fault(
+                f"{self.who} pushes {count} tiles of {name}, {end.reserved} are reserved",
+                f"put cb_reserve_back({name}, {count}) before what writes them",
+                call,
+            )
+        if end.unread:
+            raise self.fault(
+                f"{self.who} pushes {name} before the reads into it have arrived",
+                "put noc_read_barrier before the push",
+                call,
+            )
+        if end.written is not None:
+            missing = next((tile for tile in range(count) if tile not in end.written), None)
+            if missing is not None:
+                raise self.fault(
+                    f"{self.who} pushes {count} tiles of {name}; nothing is written to tile {missing} of them",
+                    "write every tile of a block before it is pushed",
+                    call,
+                )
+            end.written = frozenset(tile - count for tile in end.written if tile >= count)
+        value, modulus = end.back
+        end.back = ((value + count) % modulus, modulus)
+        end.reserved -= count
+        end.filled += count if end.own else 0
+
+    def wait(self, call: Call, end: End, count: int) -> None:
+        self.fits(call, end, end.front, count)
+        if end.own and end.filled < count:
+            raise self.fault(
+                f"{self.who} waits for {count} tiles of {end.buffer.name}, which has {end.filled}, and which only "
+                f"itself fills: it waits for ever",
+                f"push {count} tiles before",
+                call,
+            )
+        end.waited = max(end.waited, count)
+
+    def pop(self, call: Call, end: End, count: int) -> None:
+        name = end.buffer.name
+        if count > end.waited:
+            raise self.fault(
+                f"{self.who} pops {count} tiles of {name}, {end.waited} were waited for",
+                f"put cb_wait_front({name}, {count}) before what reads them",
+                call,
+            )
+        if end.unsent:
+            raise self.fault(
+                f"{self.who} pops {name} while it is still written from",
+                "put noc_writes_flushed before the pop",
+                call,
+            )
+        value, modulus = end.front
+        end.front = ((value + count) % modulus, modulus)
+        end.waited -= count
+        end.filled -= count if end.own else 0
+
+    def access(self, call: Call) -> None:
+        op = call.op
+        touched = touches(op.ir_name)
+        reach = op.reach(call.values) if op.reach is not None and touched else {}
+        self.kinds(call, op)
+        for operand, of, reads in touched:
+            name = call.buffer(of)
+            end = self.ends.get(name)
+            if end is None:
+                buffer = self.plan.buffer(name)
+                raise self.fault(
+                    f"{self.who}: {op.name} touches {name}, which goes from {kernel_name(buffer.producer)} to "
+                    f"{kernel_name(buffer.consumer)}",
+                    "name a buffer that this kernel fills or empties",
+                    call,
+                )
+            if end.buffer.row_tiles and op.engine == "noc" and "count_bytes" in call.values:
+                self.touch_rows(call, end, call.values[operand], reads=reads)
+            else:
+                self.touch(call, end, call.values[operand], reach.get(operand, 1), reads=reads)
+        if op.engine == "block":
+            for operand in op.operands:
+                if operand.kind == "cb":
+                    end = self.ends[call.buffer(operand.name)]
+                    self.touch(call, end, 0, call.number("tiles"), reads=operand.access == "read")
+        if op.engine == "noc":
+            self.transfer(call)
+
+    def kinds(self, call: Call, op: Op) -> None:
+        """What computes takes tiles; rows become tiles, and tiles rows, of the width that their buffer says."""
+        if op.engine not in ("fpu", "pack", "block"):
+            return
+        rows = {o.name: self.plan.buffer(call.buffer(o.name)).row_tiles for o in op.operands if o.kind == "cb"}
+        wanted: dict[str, Expression] = dict.fromkeys(rows, 0)
+        if op.engine == "block":
+            wanted["source" if op is TILIZE_BLOCK else "out"] = call.values["tiles"]
+        for operand, held in rows.items():
+            if held != wanted[operand]:
+                raise self.fault(
+                    f"{self.who}: {op.name} takes {call.buffer(operand)} for {_held(wanted[operand])}; "
+                    f"it holds {_held(held)}",
+                    "make tiles of rows with tilize_block and rows of tiles with pack_untilize_block, as wide as the "
+                    "buffer says",
+                    call,
+                )
+
+    def transfer(self, call: Call) -> None:
+        for operand in call.op.operands:
+            if operand.kind != "cb":
+                continue
+            end = self.ends[call.buffer(operand.name)]
+            if operand.access == "write":
+                end.unread = True
+            else:
+                end.unsent = True
+                self.unwritten = call
+
+    def touch_rows(self, call: Call, end: End, slot: Expression, *, reads: bool) -> None:
+        """A part of the memory of a buffer of rows: the pages that it lies in, from the first to the last."""
+        page_bytes, size = end.buffer.page_bytes, call.values["count_bytes"]
+        start = Binary("+", Binary("*", slot, page_bytes), call.values["slot_offset_bytes"])
+        offsets: list[Expression] = [0, Binary("-", size, 1)]
+        if isinstance(size, int):
+            offsets = [*range(0, size, page_bytes), size - 1]
+        before = end.written
+        for offset in offsets:
+            self.touch(call, end, Binary("//", Binary("+", start, offset), page_bytes), 1, reads=reads)
+        if not isinstance(size, int):
+            # It can be less.
+            end.written = before
+
+    def touch(self, call: Call, end: End, index: Expression, count: int, *, reads: bool) -> None:
+        name = end.buffer.name
+        found = value_range(index, self.known)
+        if found is None:
+            raise self.fault(
+                f"{self.who}: {call.op.name} at tile {show(index)} of {name}: no bound is known",
+                "index with loop variables of constant range",
+                call,
+            )
+        low, high = int(found[0]), int(found[1]) + count - 1
+        room, what = (end.waited, "waited for") if reads else (end.reserved, "reserved")
+        if low < 0 or high >= room:
+            raise self.fault(
+                f"{self.who}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
+                f"{name}, {room} are {what}",
+                (f"put cb_wait_front({name}, ...) before it, of enough tiles"
+                 if reads else f"put cb_reserve_back({name}, ...) before it, of enough tiles")
+                if low >= 0 else "correct the tile index",
+                call,
+            )  # fmt: skip
+        if not reads and end.written is not None:
+            end.written |= self.indices(index, count, end.since, low, high)
+
+    def indices(self, index: Expression, count: int, since: int, low: int, high: int) -> frozenset[int]:
+        """The tiles that an index takes while the loops run that were entered after `since`."""
+        if isinstance(index, int):
+            return frozenset(range(index, index + count))
+        index, known = placed(index, self.bound), self.known | (self.outside or {})
+        terms = affine(index)
+        if terms is not None:
+            return self.sums(terms, count, since)
+        axes: list[tuple[Variable, Range]] = []
+        for one in sorted(variables(index), key=lambda v: v.number):
+            if self.entered.get(one, 0) > since:
+                axes.append((one, known[one]))
+            else:
+                known[one] = (known[one][0], known[one][0])
+        if math.prod(int(b) - int(a) + 1 for _, (a, b) in axes) > 64 * _LARGEST_BLOCK:
+            return frozenset(range(low, high + 1))
+        grids = np.meshgrid(*[np.arange(int(a), int(b) + 1) for _, (a, b) in axes], indexing="ij")
+        for (one, _), grid in zip(axes, grids, strict=True):
+            known[one] = (grid, grid)
+        found = value_range(index, known)
+        assert found is not None
+        tiles = np.unique(found[0])
+        return frozenset(int(tile) + more for tile, more in itertools.product(tiles, range(count)))
+
+    def sums(self, terms: dict[Variable | None, int], count: int, since: int) -> frozenset[int]:
+        """As :meth:`indices`, for a sum of multiples of variables."""
+        made, known = set(range(terms.get(None, 0), terms.get(None, 0) + count)), self.known | (self.outside or {})
+        for one, factor in terms.items():
+            if one is None:
+                continue
+            low, high = map(int, known[one])
+            turns = range(low, high + 1) if self.entered.get(one, 0) > since else range(low, low + 1)
+            made = {tile + factor * turn for tile in made for turn in turns}
+        return frozenset(made)
+
+
+@functools.cache
+def touches(name: str) -> tuple[tuple[str, str, bool], ...]:
+    """The tile operands of an operation: the operand, the circular buffer operand it indexes, whether it reads."""
+    operands = OPS[name].operands
+    access = {operand.name: operand.access for operand in operands}
+    return tuple((o.name, o.of, access[o.of] == "read") for o in operands if o.kind in ("tile", "slot"))
+
+
+def _held(row_tiles: Expression) -> str:
+    return "tiles" if row_tiles == 0 else f"rows of {show(row_tiles)} tiles"
+
+
+def _both(one: frozenset[int] | None, two: frozenset[int] | None) -> frozenset[int]:
+    assert one is not None
+    assert two is not None
+    return one & two

@@ -1,0 +1,240 @@
+"""What each kernel does with its ends of the circular buffers, over all turns and branches."""
+
+from __future__ import annotations
+
+import math
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.index import decided, narrowed, show, value_range
+from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
+from ttexplore.passes.verify.ends import PROTOCOL, End, Ends
+from ttexplore.passes.verify.ranges import may_be_empty
+from ttexplore.plan import Plan
+from ttexplore.record import Span
+
+_STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier"}
+
+
+def check_protocol(kernel: Kernel, plan: Plan) -> None:
+    """What one kernel does with its ends of the circular buffers is in order on all paths.
+
+    Reserved before pushed, waited for before popped, never more than the buffer holds, no block across its end, reads
+    inside of what was waited for, writes inside of what was reserved, every tile written before it is pushed, reads
+    arrived before they are pushed, writes gone before they are popped and arrived at the end. Raises VerifyError.
+    """
+    _Protocol(kernel, plan).run()
+
+
+class _Protocol(Ends):
+    """Goes through a kernel: a turn of a loop stands for all that are like it, and both arms of a branch for one."""
+
+    def run(self) -> None:
+        self.body(self.kernel.body)
+        last = (calls(self.kernel.body) or [None])[-1]
+        span = last.span if last else None
+        if self.unwritten is not None:
+            raise VerifyError(
+                f"{self.who} ends before its writes have arrived",
+                hint="end it with noc_write_barrier",
+                span=self.unwritten.span,
+            )
+        for name, end in self.ends.items():
+            if end.unread:
+                raise self.fault(f"{self.who} ends with reads into {name} under way", "put a noc_read_barrier", span)
+            if end.reserved:
+                raise self.fault(
+                    f"{self.who} ends with {end.reserved} tiles of {name} reserved", "push what is reserved", span
+                )
+            if end.waited:
+                raise self.fault(
+                    f"{self.who} ends with {end.waited} tiles of {name} waited for", "pop what is waited for", span
+                )
+            if end.own and end.filled:
+                raise self.fault(
+                    f"{self.who} ends with {end.filled} tiles left in {name}, which it fills and empties itself",
+                    "pop as many tiles as are pushed",
+                    span,
+                )
+
+    # Loops and branches
+
+    def loop(self, loop: Loop) -> None:
+        if loop.turns == 0:
+            return
+        self.clock += 1
+        self.entered[loop.variable] = self.clock
+        if loop.turns is None or not isinstance(loop.low, int):
+            self.open_loop(loop)
+            return
+        for first, last in self.parts(loop):
+            self.known[loop.variable] = (first, last)
+            self.turns(loop, last - first + 1)
+        self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
+
+    def open_loop(self, loop: Loop) -> None:
+        """A loop whose length differs by core or work item: no turn, where that can be, the first, and later ones."""
+        low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        turns = (0 if may_be_empty(loop, self.known, self.bound) else 1, None if extent is None else int(extent[1]))
+        before = self.snapshot()
+        if loop.variable in loop.tested and isinstance(loop.low, int):
+            self.known[loop.variable] = (loop.low, loop.low)
+            self.body(loop.body)
+            if turns[0] < 1:
+                self.meet(before, loop)
+            low, before = (loop.low + 1, loop.low + 1), self.snapshot()
+            turns = (0, None if turns[1] is None else turns[1] - 1)
+        self.known.pop(loop.variable, None)
+        if low is not None and turns[1] is not None and turns[1] > 0:
+            self.known[loop.variable] = (int(low[0]), int(low[1]) + turns[1] - 1)
+        if turns[1] != 0:
+            self.turns(loop, None)
+            if turns[0] < 1:
+                self.meet(before, loop)
+
+    def meet(self, other: dict[str, End], loop: Loop) -> None:
+        """Go on with what holds after some turns of a loop as well as without them: `other`."""
+        for name, end in self.ends.items():
+            # What a turn has waited for and left at the front is waited for again by who needs it.
+            end.waited = other[name].waited = min(end.waited, other[name].waited)
+            for what, turned, still in _held_by(end, other[name]):
+                if turned != still:
+                    raise self.fault(
+                        f"{self.who}: after a turn of a loop that may make none, {turned} tiles of {name} are {what}, "
+                        f"before it {still}",
+                        "reserve, push, wait and pop as many in each turn",
+                        self.line(loop),
+                    )
+            end.join(other[name])
+
+    @staticmethod
+    def parts(loop: Loop) -> list[tuple[int, int]]:
+        """The turns of a loop as ranges: the first, the last and those between, where a condition asks for the turn."""
+        assert loop.turns is not None
+        assert isinstance(loop.low, int)
+        first, last = loop.low, loop.low + loop.turns - 1
+        if loop.variable not in loop.tested or loop.turns == 1:
+            return [(first, last)]
+        cuts = [(first, first), (first + 1, last - 1), (last, last)]
+        return [(low, high) for low, high in cuts if low <= high]
+
+    def turns(self, loop: Loop, count: int | None) -> None:
+        if not loop.names & _STATE:
+            # Nothing in it but reads and writes of tiles.
+            self.body(loop.body)
+            return
+        before = self.snapshot()
+        self.body(loop.body)
+        if count == 1:
+            return
+        if self.only_waits_more(before):
+            # The turns share what the first one has waited for; it stays at the front until after the loop.
+            before = self.snapshot()
+            self.body(loop.body)
+            count = None if count is None else count - 1
+        spent = [name for name, end in self.ends.items() if end.waited < before[name].waited]
+        if spent:
+            # The first turn pops what was waited for before the loop; the others wait for it themselves, or fail.
+            self.ends = before
+            for name in spent:
+                self.ends[name].waited = 0
+            before = self.snapshot()
+            self.body(loop.body)
+        self.steady(loop, before, count)
+        growth = {name: end.filled - before[name].filled for name, end in self.ends.items() if end.own}
+        ways = {(n, side): getattr(end, side)[0] - getattr(before[n], side)[0] for n, end in self.ends.items()
+                for side in ("back", "front")}  # fmt: skip
+        moved = False
+        for name, end in self.ends.items():
+            for side in ("back", "front"):
+                (value, modulus), (old, _) = getattr(end, side), getattr(before[name], side)
+                wider = math.gcd(modulus, value - old)
+                if wider != modulus:
+                    setattr(end, side, (value % wider, wider))
+                    moved = True
+        for name, change in growth.items():
+            if change and count is None:
+                raise self.fault(
+                    f"each turn of a loop of unknown length leaves {change:+d} tiles in {name}",
+                    "pop in each turn what it pushes",
+                    self.line(loop),
+                )
+            if change and count is not None:
+                self.ends[name].filled = before[name].filled + (count - 1) * change
+                moved = True
+        changed = any(end.held != before[name].held for name, end in self.ends.items())
+        if moved or changed:
+            again = self.snapshot()
+            self.body(loop.body)
+            self.steady(loop, again, count)
+        if count is not None:
+            # Each turn goes as far as the first one: after all of them it is known again where an end is.
+            for (name, side), way in ways.items():
+                value, modulus = getattr(before[name], side)
+                setattr(self.ends[name], side, ((value + count * way) % modulus, modulus))
+
+    def only_waits_more(self, before: dict[str, End]) -> bool:
+        """Whether a turn left nothing reserved and nothing else moved of the buffers that it has waited for longer."""
+        more = [name for name, end in self.ends.items() if end.waited > before[name].waited]
+        return bool(more) and all(
+            self.ends[name].reserved == before[name].reserved and self.ends[name].front == before[name].front
+            for name in more
+        )
+
+    def steady(self, loop: Loop, before: dict[str, End], count: int | None) -> None:
+        for name, end in self.ends.items():
+            old = before[name]
+            if (end.reserved, end.waited) != (old.reserved, old.waited):
+                what, was, now = (
+                    ("reserved", old.reserved, end.reserved)
+                    if end.reserved != old.reserved
+                    else ("waited for", old.waited, end.waited)
+                )
+                end_with = "cb_push_back" if what == "reserved" else "cb_pop_front"
+                raise self.fault(
+                    f"{self.who}: a turn of the loop starts with {was} tiles of {name} {what} and ends with {now}",
+                    f"put {end_with}({name}, {now - was}) at the end of what uses them, in the same turn"
+                    if now > was
+                    else "reserve and wait in the turn that pushes and pops",
+                    self.line(loop),
+                )
+
+    @staticmethod
+    def line(loop: Loop | Branch) -> Span | None:
+        inner = calls(loop.body if isinstance(loop, Loop) else [*loop.then, *loop.otherwise])
+        return inner[0].span if inner else None
+
+    def snapshot(self) -> dict[str, End]:
+        return {name: end.copy() for name, end in self.ends.items()}
+
+    def branch(self, branch: Branch) -> None:
+        answer = decided(branch.condition, self.known)
+        if answer is not None:
+            self.body(branch.then if answer else branch.otherwise)
+            return
+        before, known, outside = self.snapshot(), self.known, self.outside
+        self.outside = known if outside is None else outside
+        self.known = narrowed(branch.condition, known, holds=True)
+        self.body(branch.then)
+        after_then, self.ends = self.ends, before
+        self.known = narrowed(branch.condition, known, holds=False)
+        self.body(branch.otherwise)
+        self.known, self.outside = known, outside
+        for name, end in self.ends.items():
+            other = after_then[name]
+            for what, one, two in _held_by(other, end):
+                if one != two:
+                    raise self.fault(
+                        f"{self.who}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
+                        f"else {two}",
+                        "reserve, push, wait and pop the same in both arms",
+                        self.line(branch),
+                    )
+            end.join(other)
+
+
+def _held_by(one: End, other: End) -> tuple[tuple[str, int, int], ...]:
+    """What must be the same at two ends where their paths meet."""
+    return (
+        ("reserved", one.reserved, other.reserved), ("waited for", one.waited, other.waited),
+        ("left", one.filled, other.filled),
+    )  # fmt: skip
