@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from tests.fuzz.indices import Drawer, value
 from ttexplore.errors import Unsupported
 from ttexplore.ir import words
 from ttexplore.ir.build import loop
+from ttexplore.ir.index import Expression
+from ttexplore.ir.kernel import Loop, Reader
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Words, as_signed, cpp, functions_of, int32_word, python
 from ttexplore.ops.functions import FUNCTIONS
 
@@ -26,20 +27,30 @@ from ttexplore.ops.functions import FUNCTIONS
 RANGES = {"bx": range(5), "k": range(-4, 9)}
 
 
-def known_words() -> tuple[Words, dict[str, Any]]:
-    made = Words(SimpleNamespace(attrs=None, params=[]))
-    variables = {name: tirx.Var(name, "int32") for name in RANGES}
+VARIABLES = {name: tirx.Var(name, "int32") for name in RANGES}
+READER = Reader()
+
+
+def expression(text: str) -> Expression:
+    return READER.expression(eval(text, {"T": T}, VARIABLES))
+
+
+def counted(variable: Any, low: Any, extent: Any) -> Loop:
+    empty = loop(variable, extent, [])
+    return READER.loop(
+        tirx.For(variable, low, empty.extent, empty.kind, empty.body), (), frozenset(), frozenset()
+    )  # fmt: skip
+
+
+def known_words() -> Words:
+    made = Words()
     for name, values in RANGES.items():
-        counted = loop(variables[name], len(values), [])
-        made.loop(
-            tirx.For(variables[name], tirx.const(values.start, "int32"), counted.extent, counted.kind, counted.body)
-        )
-    return made, variables
+        made.loop(counted(VARIABLES[name], tirx.const(values.start, "int32"), len(values)))
+    return made
 
 
 def word_of(text: str) -> words.Word:
-    made, variables = known_words()
-    return made.word(eval(text, {"T": T}, variables))
+    return known_words().word(expression(text))
 
 
 def cpp_of(text: str) -> str:
@@ -87,8 +98,8 @@ def test_cpp_and_python_give_what_the_expression_is(tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("there is no C++ compiler")
     texts = [text for text in drawn(400, 1) if "bx" in text or "k" in text]
-    made, variables = known_words()
-    found = [as_signed(made.word(eval(text, {"T": T}, variables) + 0 * variables["bx"])) for text in texts]
+    made = known_words()
+    found = [as_signed(made.word(expression(f"({text}) + 0 * bx"))) for text in texts]
     loops = "".join(
         f"for ({kind} {name} = {RANGES[name].start}; {name} < {RANGES[name].stop}; ++{name}) "
         for name, kind in (("bx", "uint32_t"), ("k", "int32_t"))
@@ -121,21 +132,17 @@ def test_cpp_and_python_give_what_the_expression_is(tmp_path: Path) -> None:
 
 
 def test_what_is_never_negative_is_unsigned() -> None:
-    made, variables = known_words()
-    kinds = {
-        text: made.word(eval(text, {"T": T}, variables)).type for text in ("bx + 1", "k", "k + bx", "k * 2", "bx > k")
-    }
+    made = known_words()
+    kinds = {text: made.word(expression(text)).type for text in ("bx + 1", "k", "k + bx", "k * 2", "bx > k")}
     assert kinds == {"bx + 1": "uint32", "k": "int32", "k + bx": "uint32", "k * 2": "int32", "bx > k": "bool"}
 
 
 def test_a_loop_that_may_end_before_0_counts_in_int32() -> None:
-    made, variables = known_words()
-    k, zero = tirx.Var("t", "int32"), tirx.const(0, "int32")
-    empty = loop(k, variables["bx"] - 2, [])
-    low, end, kind = made.loop(empty)
+    made = known_words()
+    k, zero, bx = tirx.Var("t", "int32"), tirx.const(0, "int32"), VARIABLES["bx"]
+    low, end, kind = made.loop(counted(k, zero, bx - 2))
     assert (cpp(low, str), cpp(end, str), kind) == ("0", "static_cast<int32_t>(bx - 2)", "int32")
-    from_one = tirx.For(k, variables["bx"] + 1, zero + 3, empty.kind, empty.body)
-    low, end, kind = made.loop(from_one)
+    low, end, kind = made.loop(counted(k, bx + 1, 3))
     assert (cpp(low, str), cpp(end, str), kind) == ("bx + 1", "bx + 4", "uint32")
 
 

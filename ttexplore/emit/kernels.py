@@ -5,22 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import arguments, constant, op_name, statements
-from ttexplore.ir.listing import origins_of
+from ttexplore.ir.index import Binary, CoreItem, CoreValue, Expression, Variable
+from ttexplore.ir.kernel import (
+    Allocation,
+    Bind,
+    Body,
+    Branch,
+    Call,
+    Loop,
+    Place,
+    Reader,
+    Statement,
+    Store,
+    calls,
+    uses,
+    walk,
+)  # fmt: skip
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.nodes import AllocBuffer, Bind, Evaluate, FloatImm, For, IfThenElse, uses
-from ttexplore.ir.rewrite import walk
 from ttexplore.ir.words import CPP_TYPES, PRODUCT, RELATION, SUM, Word, Words, cpp, functions_of
-from ttexplore.ops import FORMS, OPS
+from ttexplore.ops import OPS
 from ttexplore.ops.functions import FUNCTIONS
-from ttexplore.ops.op import Form, Op
-from ttexplore.plan import CircularBuffer, KernelRole, KernelSignature, Plan
+from ttexplore.plan import KernelRole, KernelSignature, Plan
 from ttexplore.record import Line, Listing, Origin
 
 _INDENT = "    "
@@ -69,7 +79,7 @@ class _Names:
     """C++ names of variables: unique in the kernel, and none of the SDK's."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
-    given: dict[Any, str] = field(default_factory=dict[Any, str])
+    given: dict[Variable, str] = field(default_factory=dict[Variable, str])
 
     def fresh(self, wanted: str) -> str:
         base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wanted) or "value"
@@ -78,21 +88,21 @@ class _Names:
         self.taken.add(name)
         return name
 
-    def of(self, variable: Any) -> str:
+    def of(self, variable: Variable) -> str:
         if variable not in self.given:
-            self.given[variable] = self.fresh(str(variable.name))
+            self.given[variable] = self.fresh(variable.name)
         return self.given[variable]
 
 
-def _because_of(statements: Iterable[Any]) -> tuple[Origin, ...]:
-    """The origins of a declaration that these statements need."""
-    spans = {origin.span: None for statement in statements for origin in origins_of(statement, ())}
+def _because_of(places: Iterable[Place]) -> tuple[Origin, ...]:
+    """The origins of a declaration that the statements at these places need."""
+    spans = {origin.span: None for place in places for origin in place.origins()}
     return tuple(Origin(span, "derived") for span in spans)
 
 
-def _takes(statement: Any, name: str) -> bool:
-    """Whether a tensor or buffer is an operand of the statement."""
-    return any(is_buffer(value) and str(value.name) == name for value in arguments(statement))
+def _takes(call: Call, name: str) -> bool:
+    """Whether a tensor or buffer is an operand of the operation."""
+    return any(buffer.name == name for buffer in call.buffers.values())
 
 
 def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
@@ -105,24 +115,22 @@ def emit_kernel(role: KernelRole, function: Any, plan: Plan) -> Listing:
 
 class _Emitter:
     def __init__(self, role: KernelRole, function: Any, plan: Plan) -> None:
-        self.role, self.function, self.plan = role, function, plan
+        self.role, self.kernel, self.plan = role, Reader().read(role, function), plan
         self.signature: KernelSignature = plan.kernel_signature(role)
         self.names = _Names()
-        self.words = Words(function)
-        # The statements whose text calls a function of our own.
-        self.calling: dict[str, list[Any]] = {}
+        self.words = Words(self.kernel.sizes, self.kernel.blocks)
+        # The places whose text calls a function of our own.
+        self.calling: dict[str, list[Place]] = {}
         self.lines: list[Line] = []
         self.node = 0
-        self.found = [s for s in walk(function.body) if op_name(s)]
+        self.found = calls(self.kernel.body)
         self.buffers = self._buffers()
         self.tensors = {argument.of: self.names.fresh(argument.of) for argument in self.signature.common_runtime}
 
     def _buffers(self) -> dict[str, _CircularBufferName]:
-        used: dict[str, CircularBuffer] = {}
-        for statement in self.found:
-            for value in arguments(statement):
-                if is_buffer(value) and str(value.name) in {b.name for b in self.plan.buffers}:
-                    used[str(value.name)] = self.plan.buffer(str(value.name))
+        known = {buffer.name: buffer for buffer in self.plan.buffers}
+        named = {buffer.name for call in self.found for buffer in call.buffers.values()}
+        used = {name: buffer for name, buffer in known.items() if name in named}
         return {
             name: _CircularBufferName(
                 self.names.fresh(f"cb_{name}"),
@@ -150,7 +158,7 @@ class _Emitter:
             return Listing("cpp", tuple(self.lines), f"{self.role}.cpp")
         self.text("void kernel_main() {")
         self._prologue()
-        self._body(statements(self.function.body), 1, ())
+        self._body(self.kernel.body, 1, ())
         self.text("}")
         main, self.lines = self.lines, []
         # Which functions the text calls is known now.
@@ -169,11 +177,9 @@ class _Emitter:
         self.text("")
         headers: set[str] = set() if self.role == "compute" else set(_DATAFLOW_HEADERS)
         defines: set[str] = set()
-        for statement in self.found:
-            known = self._known(statement)
-            if known is not None:
-                headers.add(known.header)
-                defines.update(known.defines)
+        for call in self.found:
+            headers.add(call.op.header)
+            defines.update(call.op.defines)
         if self.role == "compute" and self.found:
             # common.h declares the arguments.
             headers |= {"api/compute/common.h", "api/dataflow/dataflow_buffer.h"}
@@ -185,26 +191,20 @@ class _Emitter:
         self.text("")
 
         for name, text in FUNCTIONS.items():
-            calling = [statement for statement in self.found if name in self._functions(statement)]
+            calling = [call.place for call in self.found if name in self._functions(call)]
             if needing := [*calling, *self.calling.get(name, [])]:
                 for line in text.splitlines():
                     self.text(line, 0, _because_of(needing))
                 self.text("")
 
-    def _functions(self, statement: Any) -> tuple[str, ...]:
+    @staticmethod
+    def _functions(call: Call) -> tuple[str, ...]:
         """The functions of our own that the text of an operation calls."""
-        form = FORMS.get(op_name(statement))
-        if form is None or form.phase:
+        if call.phase:
             return ()
-        known = form.op
-        # Scalars come last, so that what DST operands take two of does not matter.
-        scalars = sum(operand.kind == "float" for operand in known.operands)
-        computed = any(not isinstance(value, FloatImm) for value in arguments(statement)[-scalars:] if scalars)
-        return (*known.functions, "float_bits") if computed else known.functions
-
-    def _known(self, statement: Any) -> Op | None:
-        form = FORMS.get(op_name(statement))
-        return None if form is None else form.op
+        scalars = [call.values[operand.name] for operand in call.op.operands if operand.kind == "float"]
+        computed = any(not isinstance(value, float) for value in scalars)
+        return (*call.op.functions, "float_bits") if computed else call.op.functions
 
     def _prologue(self) -> None:
         previous = ""
@@ -212,28 +212,28 @@ class _Emitter:
             name = self.names.fresh(f"{argument.of}_args")
             offset = f"{previous}.next_compile_time_args_offset()" if previous else "0"
             tensor = self.tensors[argument.of]
-            origins = _because_of(one for one in self.found if _takes(one, argument.of))
+            origins = _because_of(one.place for one in self.found if _takes(one, argument.of))
             self.text(f"constexpr auto {name} = TensorAccessorArgs<{offset}>();", 1, origins)
             self.text(f"const auto {tensor} = TensorAccessor({name}, {self._address(argument.of)});", 1, origins)
             previous = name
-        self.words.declare(self.function.body)
-        calls = [(statement, self._call(statement)) for statement in self.found]
-        allocated = {str(one.buffer.name): one for one in walk(self.function.body) if isinstance(one, AllocBuffer)}
+        self.words.declare(self.kernel.body)
+        texts = [(call.place, self._call(call)) for call in self.found]
+        allocated = {one.buffer.name: one.place for one in walk(self.kernel.body) if isinstance(one, Allocation)}
         # What a pass allocated has no line of its own: it is there for the statements that use it.
         origins_of_buffer = {
-            name: _because_of([allocated[name]]) or _because_of(one for one in self.found if _takes(one, name))
+            name: _because_of([allocated[name]]) or _because_of(one.place for one in self.found if _takes(one, name))
             for name in self.buffers
         }
         for name, cb in self.buffers.items():
             self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():
-            if any(cb.page_bytes in text for _, text in calls):
+            if any(cb.page_bytes in text for _, text in texts):
                 size = self.plan.buffer(name).page_bytes
                 self.text(f"constexpr uint32_t {cb.page_bytes} = {size};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():
-            if any(cb.buffer in text for _, text in calls):
+            if any(cb.buffer in text for _, text in texts):
                 self.text(f"DataflowBuffer {cb.buffer}({cb.id});", 1, origins_of_buffer[name])
-        moving = [statement for statement, text in calls if "noc." in text]
+        moving = [place for place, text in texts if "noc." in text]
         if self.role != "compute" and moving:
             self.text("Noc noc;", 1, _because_of(moving))
 
@@ -243,113 +243,121 @@ class _Emitter:
 
     # Statements
 
-    def _body(self, body: list[Any], depth: int, around: tuple[Origin, ...]) -> None:
+    def _body(self, body: Body, depth: int, around: tuple[Origin, ...]) -> None:
         for statement in body:
             self._statement(statement, depth, around)
 
-    def _statement(self, statement: Any, depth: int, around: tuple[Origin, ...]) -> None:
-        origins = origins_of(statement, around)
-        if isinstance(statement, For):
-            self._loop(statement, depth, origins)
-        elif isinstance(statement, IfThenElse):
-            test = self._text(self.words.condition(statement.condition), statement)
-            self.code(f"if ({test}) {{", depth, origins)
-            self._body(statements(statement.then_case), depth + 1, origins)
-            if statement.else_case is not None:
-                self.text("} else {", depth, origins)
-                self._body(statements(statement.else_case), depth + 1, origins)
-            self.text("}", depth, origins)
-        elif isinstance(statement, Bind):
-            self._bind(statement, depth, origins)
-        elif isinstance(statement, Evaluate):
-            self.code(f"{self._call(statement)};", depth, origins)
-        elif not isinstance(statement, AllocBuffer):
-            raise Unsupported(f"{type(statement).__name__} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
+    def _statement(self, statement: Statement, depth: int, around: tuple[Origin, ...]) -> None:
+        place = statement.place
+        origins = place.origins(around)
+        match statement:
+            case Loop():
+                self._loop(statement, depth, origins)
+            case Branch():
+                test = self._text(self.words.condition(statement.condition, place), place)
+                self.code(f"if ({test}) {{", depth, origins)
+                self._body(statement.then, depth + 1, origins)
+                if statement.has_else:
+                    self.text("} else {", depth, origins)
+                    self._body(statement.otherwise, depth + 1, origins)
+                self.text("}", depth, origins)
+            case Bind():
+                self._bind(statement, depth, origins)
+            case Call():
+                self.code(f"{self._call(statement)};", depth, origins)
+            case Store():
+                raise Unsupported(f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=place.span)
+            case Allocation():
+                pass
+            case _:
+                assert_never(statement)
 
-    def _loop(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
-        name, body = self.names.of(statement.loop_var), statements(statement.body)
-        low, end, kind = self.words.loop(statement)
-        first = self._text(low, statement)
-        if constant(statement.extent) != 1:
-            last = self._text(end, statement, RELATION)
+    def _loop(self, loop: Loop, depth: int, origins: tuple[Origin, ...]) -> None:
+        name, place = self.names.of(loop.variable), loop.place
+        low, end, kind = self.words.loop(loop)
+        first = self._text(low, place)
+        if loop.turns != 1:
+            last = self._text(end, place, RELATION)
             self.code(f"for ({CPP_TYPES[kind]} {name} = {first}; {name} < {last}; ++{name}) {{", depth, origins)
-            self._body(body, depth + 1, origins)
+            self._body(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
-        elif uses(statement.body, statement.loop_var):
+        elif uses(loop.body, loop.variable):
             self.code("{", depth, origins)
             known = "constexpr" if low.symbol == "constant" else "const"
             self.code(f"{known} {CPP_TYPES[kind]} {name} = {first};", depth + 1, origins)
-            self._body(body, depth + 1, origins)
+            self._body(loop.body, depth + 1, origins)
             self.text("}", depth, origins)
         else:
-            self._body(body, depth, origins)
+            self._body(loop.body, depth, origins)
 
-    def _bind(self, statement: Any, depth: int, origins: tuple[Origin, ...]) -> None:
-        name, value = self.names.of(statement.var), statement.value
-        word, kind = self.words.bind(statement)
-        if word is not None:
-            text = self._text(word, statement)
-        elif str(value.op.name) == "tt.core_value":
-            index = [argument.of for argument in self.signature.runtime].index(str(value.args[0].value))
-            text = f"get_arg_val<{CPP_TYPES[kind]}>({index})"
-        else:
-            first = [argument.source for argument in self.signature.runtime].index("core_list")
-            text = f"get_arg_val<{CPP_TYPES[kind]}>({self._expression(first + value.args[1], statement)})"
+    def _bind(self, bind: Bind, depth: int, origins: tuple[Origin, ...]) -> None:
+        name = self.names.of(bind.variable)
+        word, kind = self.words.bind(bind)
+        match bind.value:
+            case CoreValue(given):
+                index = [argument.of for argument in self.signature.runtime].index(given)
+                text = f"get_arg_val<{CPP_TYPES[kind]}>({index})"
+            case CoreItem(_, position):
+                first = [argument.source for argument in self.signature.runtime].index("core_list")
+                place = self._expression(Binary("+", first, position) if first else position, bind.place)
+                text = f"get_arg_val<{CPP_TYPES[kind]}>({place})"
+            case _:
+                assert word is not None
+                text = self._text(word, bind.place)
         self.code(f"const {CPP_TYPES[kind]} {name} = {text};", depth, origins)
 
-    def _expression(self, expression: Any, statement: Any, around: int = 0) -> str:
+    def _expression(self, expression: Expression, place: Place, around: int = 0) -> str:
         """The text of an expression where the SDK takes a uint32_t."""
-        number = constant(expression)
-        if number is not None:
-            return str(number)
-        return self._text(self.words.unsigned(expression), statement, around)
+        if isinstance(expression, int):
+            return str(expression)
+        return self._text(self.words.unsigned(expression, place), place, around)
 
-    def _text(self, word: Word, statement: Any, around: int = 0) -> str:
+    def _text(self, word: Word, place: Place, around: int = 0) -> str:
         for function in functions_of(word):
-            self.calling.setdefault(function, []).append(statement)
-        return cpp(word, lambda variable: self.names.of(self.words.of(variable)), around)
+            self.calling.setdefault(function, []).append(place)
+        return cpp(word, self.names.of, around)
 
-    def _call(self, statement: Any) -> str:
-        form = FORMS.get(op_name(statement))
-        if form is None or not form.cpp:
-            what = op_name(statement) or statement
-            raise Unsupported(f"{what} has no C++ text", hint=_NO_TEXT, span=span_of(statement))
-        return form.cpp.format(**self._operands(form, statement))
+    def _call(self, call: Call) -> str:
+        if not call.form.cpp:
+            raise Unsupported(f"{call.name} has no C++ text", hint=_NO_TEXT, span=call.span)
+        return call.form.cpp.format(**self._operands(call))
 
-    def _operands(self, form: Form, statement: Any) -> dict[str, Any]:
-        texts: dict[str, Any] = {}
-        for operand, value, slot, _ in form.given(arguments(statement)):
+    def _operands(self, call: Call) -> dict[str, _CircularBufferName | str]:
+        texts: dict[str, _CircularBufferName | str] = {}
+        for operand in call.form.operands:
+            name = operand.name
             match operand.kind:
                 case "cb":
-                    texts[operand.name] = self.buffers[str(value.name)]
+                    texts[name] = self.buffers[call.buffer(name)]
                 case "dst":
-                    texts[operand.name] = self._expression(slot, statement)
+                    texts[name] = self._expression(call.values[name], call.place)
                 case "tensor":
-                    texts[operand.name] = self.tensors[str(value.name)]
+                    texts[name] = self.tensors[call.buffer(name)]
                 case "float":
-                    texts[operand.name] = self._bits(value, statement)
+                    texts[name] = self._bits(call.values[name], call.place)
                 case "slot":
-                    texts[operand.name] = self._offset(value, texts[operand.of].page_bytes, statement)
+                    page_bytes = self.buffers[call.buffer(operand.of)].page_bytes
+                    texts[name] = self._offset(call.values[name], page_bytes, call.place)
                 case "tile" | "page" | "int" | "flag":
-                    around = SUM if f"+ {{{operand.name}}}" in form.cpp else 0
-                    texts[operand.name] = self._expression(value, statement, around)
+                    around = SUM if f"+ {{{name}}}" in call.form.cpp else 0
+                    texts[name] = self._expression(call.values[name], call.place, around)
         return texts
 
-    def _bits(self, value: Any, statement: Any) -> str:
+    def _bits(self, value: Expression, place: Place) -> str:
         """The bits of a float32 as the SDK wants scalars; a whole number that is no constant is converted."""
-        if not isinstance(value, FloatImm):
+        if not isinstance(value, float):
             # Its parameter is an int32_t: it converts what it is given.
-            return f"float_bits({self._text(self.words.word(value), statement)})"
-        return f"0x{int(np.float32(value.value).view(np.uint32)):08x}u"
+            return f"float_bits({self._text(self.words.word(value, place), place)})"
+        return f"0x{int(np.float32(value).view(np.uint32)):08x}u"
 
-    def _offset(self, slot: Any, page_bytes: str, statement: Any) -> str:
-        match constant(slot):
+    def _offset(self, slot: Expression, page_bytes: str, place: Place) -> str:
+        match slot:
             case 0:
                 return "0"
             case 1:
                 return page_bytes
             case _:
-                return f"{self._expression(slot, statement, PRODUCT)} * {page_bytes}"
+                return f"{self._expression(slot, place, PRODUCT)} * {page_bytes}"
 
 
 def _wrapped(text: str) -> list[str]:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 import ml_dtypes
 import numpy as np
@@ -26,18 +26,31 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.ir.index import WHOLE
+from ttexplore.ir.index import WHOLE, CoreItem, CoreValue
+from ttexplore.ir.kernel import (
+    Allocation,
+    Bind,
+    Body,
+    Branch,
+    Call,
+    Loop,
+    Place,
+    Reader,
+    Statement,
+    Store,
+)  # fmt: skip
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ir.uncertain import Uncertain, lifted, value_of
-from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, as_signed, python
-from ttexplore.ops import OPS
+from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
+from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.integers import SMALL_INTEGERS, as_uint8, shifted_left, shifted_right
-from ttexplore.ops.op import Op, TileKind
+from ttexplore.ops.op import Form, Op, TileKind
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FACE, FORMAT_OF_DTYPE, CoreWork, Plan
+from ttexplore.record import Span
 
 # float32, or int32 where a buffer holds that.
 Array = NDArray[Any]
@@ -131,10 +144,7 @@ def interpret(
     if unit is not None:
         assert not tiled, "errors are those of a kernel before its lowering"
         arrays = {name: Uncertain.stored(array, unit) for name, array in arrays.items()}
-    programs = {
-        role: _translate(role, function, Words(function) if mode == "queues" else None)
-        for role, function in functions.items()
-    }
+    programs = {role: _translate(role, function, mode) for role, function in functions.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
     partition = plan.partition
@@ -256,15 +266,13 @@ class _Translated:
 
 
 @dataclass
-class _Writer:
-    """Writes one function as the text of a Python generator. With `words` its indices are words as in the C++."""
+class _Lines:
+    """The text of a function as a Python generator: its lines, the names of variables, and what its constants are."""
 
     role: str
-    words: Words | None = None
     lines: list[str] = field(default_factory=list[str])
     values: dict[Any, str] = field(default_factory=dict[Any, str])
     constants: list[Any] = field(default_factory=list[Any])
-    shared: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def constant(self, value: Any) -> str:
         self.constants.append(value)
@@ -274,6 +282,108 @@ class _Writer:
         if variable not in self.values:
             self.values[variable] = f"v{len(self.values)}"
         return self.values[variable]
+
+    def emit(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def reach(self, place: Place, depth: int) -> None:
+        self.emit(depth, f"m.reach({self.constant(place)})")
+
+    def operation(self, form: Form, shown: Sequence[str], place: Place, depth: int) -> None:
+        """An operation of the table, whose arguments have these texts."""
+        op, given = form.op, ", ".join(shown)
+        self.reach(place, depth)
+        if form.phase:
+            self.emit(depth, f"m.initialise({self.constant(form)}, [{given}])")
+        elif op.engine == "block":
+            self.emit(depth, f"m.convert_front({self.constant(op)}, {given})")
+        elif op.meaning is not None:
+            self.emit(depth, f"m.compute({self.constant(op)}, {given})")
+        elif op.waits:
+            self.emit(depth, f"while not m.{op.name}('{self.role}', {given}):")
+            self.emit(depth + 1, "yield")
+            self.reach(place, depth + 1)
+        else:
+            self.emit(depth, f"m.{op.name}({given})")
+
+
+@dataclass
+class _KernelWriter(_Lines):
+    """Writes a kernel whose indices are words, as in the C++."""
+
+    words: Words = field(default_factory=Words)
+
+    def body(self, body: Body, depth: int) -> None:
+        if not body:
+            self.emit(depth, "pass")
+        for statement in body:
+            self.statement(statement, depth)
+
+    def statement(self, statement: Statement, depth: int) -> None:
+        place = statement.place
+        match statement:
+            case Allocation(_, buffer, shape):
+                self.emit(depth, f"m.allocate('{buffer.name}', '{buffer.scope}', '{buffer.dtype}', {shape})")
+            case Bind():
+                self.reach(place, depth)
+                self.emit(depth, f"{self.name(statement.variable)} = {self.bound(statement)}")
+            case Branch():
+                self.emit(depth, f"if {self.word(self.words.condition(statement.condition, place))}:")
+                self.body(statement.then, depth + 1)
+                if statement.has_else:
+                    self.emit(depth, "else:")
+                    self.body(statement.otherwise, depth + 1)
+            case Loop():
+                low, end, _ = self.words.loop(statement)
+                self.emit(depth, f"for {self.name(statement.variable)} in range({self.word(low)}, {self.word(end)}):")
+                self.reach(place, depth + 1)
+                self.body(statement.body, depth + 1)
+            case Call():
+                self.operation(statement.form, self.arguments(statement), place, depth)
+            case Store():
+                raise _unknown(f"a store to {statement.tensor}", place)
+            case _:
+                assert_never(statement)
+
+    def word(self, word: Word) -> str:
+        return python(word, self.name)
+
+    def bound(self, bind: Bind) -> str:
+        word, _ = self.words.bind(bind)
+        match bind.value:
+            case CoreValue(name):
+                return f"m.core_value('{name}')"
+            case CoreItem(_, position):
+                return f"m.core_item({self.word(self.words.unsigned(position, bind.place))})"
+            case _:
+                assert word is not None
+                return self.word(word)
+
+    def arguments(self, call: Call) -> list[str]:
+        shown: list[str] = []
+        for operand in call.form.operands:
+            name = operand.name
+            if name in call.buffers:
+                shown.append(f"'{call.buffers[name].name}'")
+            match call.values.get(name):
+                case None:
+                    continue
+                case float(value):
+                    shown.append(f"np.float32({value!r})" if math.isfinite(value) else f"np.float32('{value}')")
+                case value if operand.kind == "float":
+                    shown.append(self.word(self.words.signed(value, call.place)))
+                case int(value):
+                    shown.append(str(value))
+                case value:
+                    shown.append(self.word(self.words.unsigned(value, call.place)))
+        return shown
+
+
+@dataclass
+class _Writer(_Lines):
+    """Writes a function of TIR, whose indices are Python's integers."""
+
+    shared: dict[Any, str] = field(default_factory=dict[Any, str])
 
     def share(self, e: Any, depth: int) -> None:
         """Give names to the parts that an expression holds more than once."""
@@ -360,48 +470,6 @@ class _Writer:
         dtype = str(e.ty.dtype)
         return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
 
-    def word(self, word: Word) -> str:
-        assert self.words is not None
-        known = self.words
-        return python(word, lambda variable: self.name(known.of(variable)))
-
-    def condition(self, e: Any) -> str:
-        return self.expression(e) if self.words is None else self.word(self.words.condition(e))
-
-    def index(self, e: Any) -> str:
-        """A whole number where C++ wants a uint32_t."""
-        if self.words is None or isinstance(e, tirx.IntImm | tirx.FloatImm | ir.StringImm):
-            return self.expression(e)
-        return self.word(self.words.unsigned(e))
-
-    def scalar(self, e: Any) -> str:
-        """A number that becomes a float32."""
-        if self.words is None or isinstance(e, tirx.FloatImm):
-            return self.expression(e)
-        return self.word(as_signed(self.words.word(e)))
-
-    def bound(self, s: Any) -> str:
-        """The value of a binding."""
-        if self.words is None:
-            return self.expression(s.value)
-        word, _ = self.words.bind(s)
-        if word is not None:
-            return self.word(word)
-        if str(s.value.op.name) == "tt.core_value":
-            return self.expression(s.value)
-        return f"m.core_item({self.index(s.value.args[1])})"
-
-    def bounds(self, s: Any) -> tuple[str, str]:
-        """Where a loop starts and ends."""
-        if self.words is None:
-            low = self.expression(s.min)
-            return low, f"{low} + {self.expression(s.extent)}"
-        low, end, _ = self.words.loop(s)
-        return self.word(low), self.word(end)
-
-    def emit(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
-
     def body(self, body: Any, depth: int) -> None:
         parts = statements(body)
         if not parts:
@@ -412,14 +480,14 @@ class _Writer:
     def statement(self, s: Any, depth: int) -> None:
         match s:
             case tirx.AllocBuffer():
-                self.emit(depth, f"m.allocate({self.constant(s.buffer)})")
+                b = s.buffer
+                self.emit(depth, f"m.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
             case tirx.Bind():
-                self.emit(depth, f"m.reach({self.constant(s)})")
-                if self.words is None:
-                    self.share(s.value, depth)
-                self.emit(depth, f"{self.name(s.var)} = {self.bound(s)}")
+                self.reach(Place(s), depth)
+                self.share(s.value, depth)
+                self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
             case tirx.IfThenElse():
-                self.emit(depth, f"if {self.condition(s.condition)}:")
+                self.emit(depth, f"if {self.expression(s.condition)}:")
                 self.body(s.then_case, depth + 1)
                 if s.else_case is not None:
                     self.emit(depth, "else:")
@@ -427,20 +495,21 @@ class _Writer:
             case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
                 self.parallel(s, depth)
             case tirx.For():
-                low, end = self.bounds(s)
+                low = self.expression(s.min)
+                end = f"{low} + {self.expression(s.extent)}"
                 self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
-                self.emit(depth + 1, f"m.reach({self.constant(s)})")
+                self.reach(Place(s), depth + 1)
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():
                 self.store(s, depth)
             case tirx.Evaluate():
-                self.operation(s, depth)
+                self.evaluate(s, depth)
             case _:
                 raise _unknown(type(s).__name__, s)
 
     def store(self, s: Any, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
-        self.emit(depth, f"m.reach({self.constant(s)})")
+        self.reach(Place(s), depth)
         self.share(s.value, depth)
         self.emit(depth, f"m.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
 
@@ -462,42 +531,18 @@ class _Writer:
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
         return f"('{region.source.name}', ({parts},))"
 
-    def operation(self, s: Any, depth: int) -> None:
+    def evaluate(self, s: Any, depth: int) -> None:
         name, values = op_name(s), arguments(s)
-        if name.startswith("tl.") and not hasattr(_Machine, name[3:]):
-            raise _unknown(f"T.{name[3:]}", s)
-        self.emit(depth, f"m.reach({self.constant(s)})")
-        if name.startswith("tl."):
-            shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
-            flags = {k: attribute(s, k) for k in ("transpose_A", "transpose_B", "clear_accum", "transpose")}
-            self.emit(depth, f"m.{name[3:]}({', '.join(shown)}, {self.constant(flags)})")
+        if name in FORMS:
+            shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
+            self.operation(FORMS[name], shown, Place(s), depth)
             return
-        kinds = [operand.kind for operand in OPS[name].operands] if name in OPS else []
-        scalars = kinds.count("float")
-        shown = [f"'{v.name}'" if is_buffer(v) else self.index(v) for v in values[: len(values) - scalars]]
-        shown += [self.scalar(v) for v in values[len(values) - scalars :]]
-        if name in OPS and OPS[name].engine == "block":
-            self.emit(depth, f"m.convert_front({self.constant(OPS[name])}, {', '.join(shown)})")
-        elif name in OPS and OPS[name].meaning is not None:
-            self.emit(depth, f"m.compute({self.constant(OPS[name])}, {', '.join(shown)})")
-        elif name.endswith(("_init", "_uninit")) and name not in OPS:
-            self.emit(depth, f"m.initialise({self.constant(name[3:])}, [{', '.join(shown)}])")
-        elif name[3:] in (
-            "cb_wait_front",
-            "cb_reserve_back",
-            "receive_block",
-            "send_block",
-            "read_block",
-            "read_strips",
-            "write_block",
-            "index_block",
-            "write_strips",
-        ):
-            self.emit(depth, f"while not m.{name[3:]}('{self.role}', {', '.join(shown)}):")
-            self.emit(depth + 1, "yield")
-            self.emit(depth + 1, f"m.reach({self.constant(s)})")
-        else:
-            self.emit(depth, f"m.{name[3:]}({', '.join(shown)})")
+        if not name.startswith("tl.") or not hasattr(_Machine, name[3:]):
+            raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
+        self.reach(Place(s), depth)
+        shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
+        flags = {k: attribute(s, k) for k in ("transpose_A", "transpose_B", "clear_accum", "transpose")}
+        self.emit(depth, f"m.{name[3:]}({', '.join(shown)}, {self.constant(flags)})")
 
 
 @lifted
@@ -505,23 +550,31 @@ def _converted(values: Any, dtype: str) -> Array:
     return np.asarray(values).astype(dtype)
 
 
-def _unknown(what: str, node: Any) -> Unsupported:
+def _unknown(what: str, at: Any) -> Unsupported:
     return Unsupported(
         f"the interpreter does not know {what}",
         hint="no rule lowers it either: the error of the exploration, ex.error, tells what to write instead",
-        span=span_of(node),
+        span=at.span if isinstance(at, Place) else span_of(at),
     )
 
 
-def _translate(role: str, function: Any, words: Words | None) -> _Translated:
-    writer = _Writer(role, words)
+def _translate(role: str, function: Any, mode: str) -> _Translated:
     sizes = size_variables(function)
     for parameter in function.params:
         if not is_buffer(parameter) and not any(parameter.same_as(size) for size in sizes):
             raise _unknown(f"the value of the parameter {parameter.name}", parameter)
-    for size in sizes:
-        writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
-    writer.body(function.body, 1)
+    writer: _Writer | _KernelWriter
+    if mode == "queues":
+        kernel = Reader().read(role, function)
+        writer = _KernelWriter(role, words=Words(kernel.sizes, kernel.blocks))
+        for size in kernel.sizes:
+            writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
+        writer.body(kernel.body, 1)
+    else:
+        writer = _Writer(role)
+        for size in sizes:
+            writer.emit(1, f"{writer.name(size)} = m.plan.size_values['{size.name}']")
+        writer.body(function.body, 1)
     text = "\n".join(["def kernel(m):", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded, "converted": _converted, "shifted_left": lifted(shifted_left),
@@ -565,7 +618,7 @@ class _Limits:
     cores: int
     ended: int = 0
 
-    def check(self, core: CoreWork | None, statement: Any) -> None:
+    def check(self, core: CoreWork | None, place: Place) -> None:
         """Raises Cancelled, or BackendError where the time is over."""
         refuse_cancelled(self.cancel)
         if time.perf_counter() - self.start > self.seconds:
@@ -575,7 +628,7 @@ class _Limits:
             raise BackendError(
                 f"the program did not end within the time limit of {self.seconds:g} seconds: {where}",
                 hint="raise the time limit, run smaller sizes, or run the emulator, which is faster",
-                span=span_of(statement),
+                span=place.span,
             )
 
 
@@ -597,9 +650,9 @@ class _Machine:
         self.queues: dict[str, _Queue] = {}
         self.blocks: dict[str, deque[Array]] = {}
         self.current: dict[str, Array] = {}
-        self.at: Any = None
+        self.at: Place | None = None
         self.role = ""
-        self.waiting: dict[str, tuple[str, str, int, int, int, Any]] = {}
+        self.waiting: dict[str, tuple[str, str, int, int, int, Place | None]] = {}
         self.managed, self.tiled = managed, tiled
         self.section = ""
         self.l1_accumulate = False
@@ -631,13 +684,17 @@ class _Machine:
             if alive and not progress:
                 raise self._deadlock(alive, programs)
             if self.turn_limit is not None and turns > self.turn_limit:
-                raise VerifyError(f"the kernels did not end within {self.turn_limit} turns", span=span_of(self.at))
+                raise VerifyError(f"the kernels did not end within {self.turn_limit} turns", span=self.span)
         self._balanced()
 
-    def reach(self, statement: Any) -> None:
+    @property
+    def span(self) -> Span | None:
+        return None if self.at is None else self.at.span
+
+    def reach(self, place: Place) -> None:
         """Come to a statement: what goes wrong from here on goes wrong there."""
-        self.at = statement
-        self.limits.check(self.core, statement)
+        self.at = place
+        self.limits.check(self.core, place)
 
     def progress_mark(self) -> tuple[int, ...]:
         queues = self.queues.values()
@@ -673,14 +730,14 @@ class _Machine:
     def fault(self, message: str, hint: str) -> VerifyError:
         where = f" on core ({self.core.x}, {self.core.y})" if self.core is not None else ""
         kernel = f"{self.role}{where}: " if self.mode != "sequential" else ""
-        return VerifyError(f"{kernel}{message}", hint=hint, span=span_of(self.at) if self.at is not None else None)
+        return VerifyError(f"{kernel}{message}", hint=hint, span=self.span)
 
     def _deadlock(self, alive: dict[str, Any], programs: dict[str, Any]) -> VerifyError:
         lines: list[str] = []
         hint, span = "", None
         for role in alive:
             cb, what, need, have, capacity, at = self.waiting[role]
-            line = span_of(at)
+            line = at.span if at is not None else None
             lines.append(
                 f"  the {role} waits to {what} {need} tiles of {cb}, has {have} of {capacity} "
                 f"(line {line.line if line else '?'})"
@@ -713,27 +770,26 @@ class _Machine:
     def _stored(self, array: Array) -> Any:
         return array if self.unit is None else Uncertain.stored(array, self.unit)
 
-    def allocate(self, buffer: Any) -> None:
-        name, scope, shape = str(buffer.name), scope_of(buffer), shape_of(buffer)
+    def allocate(self, name: str, scope: str, dtype: str, shape: tuple[int, ...]) -> None:
         if scope == "tt.cb" and self.mode != "sequential":
             if name not in self.queues and name not in self.blocks:
                 plan = self.plan.buffer(name)
                 if self.mode == "queues":
-                    tiles = _unwritten((plan.pages, 32, 32), dtype_of(buffer))
-                    self.queues[name] = _Queue(name, plan.pages, dtype_of(buffer), tiles, shard_of=plan.shard_of)
+                    tiles = _unwritten((plan.pages, 32, 32), dtype)
+                    self.queues[name] = _Queue(name, plan.pages, dtype, tiles, shard_of=plan.shard_of)
                     if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
                         for slot, page in self._shard(plan.shard_of):
                             tiles[slot] = self._page(plan.shard_of, page)
                 else:
                     self.blocks[name] = deque()
-                    self.current[name] = _unwritten(shape, dtype_of(buffer))
-            self.dtypes = self.dtypes | {name: dtype_of(buffer)}
+                    self.current[name] = _unwritten(shape, dtype)
+            self.dtypes = self.dtypes | {name: dtype}
             return
         # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
         in_dst = self.tiled and scope == "tt.dst"
-        array = _unwritten(shape, "float32" if in_dst else dtype_of(buffer))
+        array = _unwritten(shape, "float32" if in_dst else dtype)
         self.arrays[name] = self._stored(array)
-        self.dtypes = self.dtypes | {name: dtype_of(buffer)}
+        self.dtypes = self.dtypes | {name: dtype}
 
     def _array(self, name: str) -> Array:
         return self.arrays[name] if name in self.arrays else self.tensors[name]
@@ -756,7 +812,7 @@ class _Machine:
                     f"{name} has {extent} elements along axis {axis}; "
                     f"index {high if high >= extent else low} is outside",
                     hint="check the index",
-                    span=span_of(self.at),
+                    span=self.span,
                 )
 
     def _view(self, region: tuple[str, tuple[tuple[int, int], ...]], rank: int = 1) -> Array:
@@ -768,7 +824,7 @@ class _Machine:
                 raise KernelError(
                     f"{name} has {length} elements along axis {axis}; the region {low}:{low + extent} is outside",
                     hint="make the size a multiple of the block, or check the index",
-                    span=span_of(self.at),
+                    span=self.span,
                 )
         view = array[tuple(slice(low, low + extent) for low, extent in parts)]
         while view.ndim > rank and view.shape[0] == 1:
@@ -1343,11 +1399,11 @@ class _Machine:
     def set_pack(self, new: str) -> None:
         self.engine["pack"] = self._format(new)
 
-    def initialise(self, name: str, values: list[Any]) -> None:
-        if name.endswith("_uninit"):
+    def initialise(self, form: Form, values: list[Any]) -> None:
+        op = form.op
+        if form.phase == "uninit":
             self.engine.pop("fpu", None)
             return
-        op = OPS[f"tt.{name[: -len('_init')]}"]
         if op.engine == "sfpu":
             self.engine["sfpu"] = op.init
         else:

@@ -76,13 +76,10 @@ class Call:
     """
 
     place: Place
+    name: str
     form: Form
     values: Mapping[str, Expression]
     buffers: Mapping[str, Buffer]
-
-    @property
-    def name(self) -> str:
-        return self.form.name
 
     @property
     def op(self) -> Op:
@@ -233,7 +230,7 @@ class Reader:
                 one = self.known.get(statement) or self.evaluated(statement)
                 if isinstance(one, Call):
                     self.known[statement] = one
-                    names.add(one.form.name)
+                    names.add(one.name)
                     for buffer in one.buffers.values():
                         if buffer.scope == "tt.cb":
                             self.buffers[buffer.name] = buffer
@@ -335,7 +332,7 @@ class Reader:
             buffers[operand.name] = buffer
             if slot is not None:
                 values[operand.name] = self.expression(slot)
-        return Call(place, form, values, buffers)
+        return Call(place, form.name, form, values, buffers)
 
 
 _SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
@@ -380,7 +377,25 @@ def walk(body: Body) -> Iterator[Statement]:
 
 def calls(body: Body) -> list[Call]:
     """The operations in a body, in order."""
-    return [statement for statement in walk(body) if isinstance(statement, Call)]
+    found: list[Call] = []
+    _collect(body, found)
+    return found
+
+
+def _collect(body: Body, found: list[Call]) -> None:
+    for statement in body:
+        match statement:
+            case Call():
+                found.append(statement)
+            case Loop():
+                _collect(statement.body, found)
+            case Branch():
+                _collect(statement.then, found)
+                _collect(statement.otherwise, found)
+            case Allocation() | Store() | Bind():
+                pass
+            case _:
+                assert_never(statement)
 
 
 def uses(body: Body, variable: Variable) -> bool:

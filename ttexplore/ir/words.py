@@ -10,16 +10,12 @@ choice of a type gives another result in both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
-import tvm
-from tvm import ir, tirx
-
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
-from ttexplore.ir.bounds import BLOCK_RANGES, MAX_SIZE
+from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.index import (
     COMPARISONS,
     SHIFTS,
@@ -32,7 +28,6 @@ from ttexplore.ir.index import (
     Unary,
     Unknown,
     Variable,
-    convert,
     learn_loop,
     operation_range,
     parts_of,
@@ -43,8 +38,7 @@ from ttexplore.ir.index import (
     truncated_rest,
     variables,
 )
-from ttexplore.ir.rewrite import walk
-from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.kernel import Bind, Body, Loop, Place, walk
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Span
 
@@ -102,28 +96,18 @@ def _held(word: Word, type: Type) -> Word:
 
 class Words:
     """The words of one kernel's expressions, given its statements in order: each loop and binding tells the range, and
-    so the type, of its variable."""
+    so the type, of its variable.
 
-    def __init__(self, function: Any) -> None:
-        self.numbers: dict[Any, Variable] = {}
-        self.named: dict[Variable, Any] = {}
+    A word is no form that an expression could have from the start: which type it has depends on the ranges of the
+    variables around it, and the verifier reads the same expression with other ranges, and with sizes in their place.
+    """
+
+    def __init__(self, sizes: Sequence[Variable] = (), blocks: Mapping[Variable, Expression] | None = None) -> None:
         self.known: dict[Any, Range] = {}
         self.types: dict[Variable, Type] = {}
-        self.simplifier = tvm.sym.Analyzer()
-        self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
-        for size in size_variables(function):
-            self._declare(self.number(size), (1, MAX_SIZE - 1))
-
-    def number(self, variable: Any) -> Variable:
-        found = self.numbers.get(variable)
-        if found is None:
-            found = self.numbers[variable] = Variable(len(self.numbers), str(variable.name))
-            self.named[found] = variable
-        return found
-
-    def of(self, variable: Variable) -> Any:
-        """The variable of TIR."""
-        return self.named[variable]
+        self.blocks = blocks or {}
+        for size in sizes:
+            self._declare(size, (1, MAX_SIZE - 1))
 
     def _declare(self, variable: Variable, known: Range, *, signed: bool = False) -> Type:
         self.known[variable] = known
@@ -132,65 +116,65 @@ class Words:
 
     # Statements
 
-    def declare(self, body: Any) -> None:
+    def declare(self, body: Body) -> None:
         """Learn the variables of a whole body."""
         for statement in walk(body):
-            if isinstance(statement, tirx.For):
+            if isinstance(statement, Loop):
                 self.loop(statement)
-            elif isinstance(statement, tirx.Bind):
+            elif isinstance(statement, Bind):
                 self.bind(statement)
 
-    def loop(self, statement: Any) -> tuple[Word, Word, Type]:
+    def loop(self, loop: Loop) -> tuple[Word, Word, Type]:
         """Where a loop starts and ends, and the type of its variable. One that may end before 0 counts in int32."""
-        low = self.word(statement.min)
-        end = statement.extent
-        if low.symbol != "constant" or low.low:
-            end = self.simplifier.simplify(statement.min + end)
-        high = self.word(end)
+        low, high = self.word(loop.low, loop.place), self.word(loop.end, loop.place)
         signed = low.is_negative or high.is_negative
-        variable, last = self.number(statement.loop_var), max(high.high - 1, low.low)
-        type = self._declare(variable, (low.low, last), signed=signed)
-        learn_loop(self.known, variable, *(convert(one, self.number) for one in (statement.min, statement.extent)))
+        last = max(high.high - 1, low.low)
+        type = self._declare(loop.variable, (low.low, last), signed=signed)
+        learn_loop(self.known, loop.variable, loop.low, loop.extent)
         return _held(low, type), _held(high, type), type
 
-    def bind(self, statement: Any) -> tuple[Word | None, Type]:
+    def bind(self, bind: Bind) -> tuple[Word | None, Type]:
         """The value of a binding and the type of its variable; None for a value that the host gives."""
-        variable, value = self.number(statement.var), statement.value
-        if isinstance(value, ir.Call) and str(value.op.name) in ("tt.core_value", "tt.core_item"):
-            is_size = str(value.args[0].value).startswith(SIZE_PREFIX)
-            return None, self._declare(variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
-        word = self.word(value)
+        match bind.value:
+            case CoreValue(name) | CoreItem(name):
+                is_size = name.startswith(SIZE_PREFIX)
+                return None, self._declare(bind.variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
+            case value:
+                word = self.word(value, bind.place)
         known: Range = (word.low, word.high)
-        if statement.var in self.blocks:
-            known = self._block(self.blocks[statement.var])
+        if bind.variable in self.blocks:
+            known = self._block(self.blocks[bind.variable])
         if word.type == "bool":
-            self.known[variable], self.types[variable] = known, "bool"
+            self.known[bind.variable], self.types[bind.variable] = known, "bool"
             return word, "bool"
-        type = self._declare(variable, known)
+        type = self._declare(bind.variable, known)
         return _held(word, type), type
 
-    def _block(self, count: Any) -> Range:
+    def _block(self, count: Expression) -> Range:
         """The range of a block index. A kernel that names no size does not know how many blocks there are."""
-        known = variables(convert(count, self.number)) <= self.types.keys()
+        known = variables(count) <= self.types.keys()
         return (0, max(self.word(count).high - 1, 0)) if known else _FROM_HOST
 
     # Expressions
 
-    def word(self, expression: Any) -> Word:
-        """An expression of TIR as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
-        return self._word(convert(expression, self.number), expression, self.known)
+    def word(self, expression: Expression, place: Place | None = None) -> Word:
+        """An expression as a word that has its number modulo 2^32. Raises Unsupported for what is none."""
+        try:
+            return self._word(expression, expression, self.known)
+        except Unsupported as error:
+            raise error.at(None if place is None else place.span) from None
 
-    def unsigned(self, expression: Any) -> Word:
+    def unsigned(self, expression: Expression, place: Place | None = None) -> Word:
         """The word that the SDK's functions take."""
-        return as_unsigned(self.word(expression))
+        return as_unsigned(self.word(expression, place))
 
-    def signed(self, expression: Any) -> Word:
-        return as_signed(self.word(expression))
+    def signed(self, expression: Expression, place: Place | None = None) -> Word:
+        return as_signed(self.word(expression, place))
 
-    def condition(self, expression: Any) -> Word:
-        return _truth(self.word(expression))
+    def condition(self, expression: Expression, place: Place | None = None) -> Word:
+        return _truth(self.word(expression, place))
 
-    def _word(self, e: Expression, whole: Any, known: Mapping[Any, Range]) -> Word:
+    def _word(self, e: Expression, whole: Expression, known: Mapping[Any, Range]) -> Word:
         """`known` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
         match e:
             case int():
@@ -214,22 +198,21 @@ class Words:
             parts.append(_constant(0) if there is None else self._word(part, whole, there))
         found = operation_range(e, [(part.low, part.high) for part in parts], known)
         if found is None:
-            raise _without_value(symbol, e, parts, whole)
+            raise _without_value(symbol, e, parts)
         return _operation(symbol, parts, (int(found[0]), int(found[1])))
 
 
-def _no_text(expression: Any) -> Unsupported:
+def _no_text(expression: Expression) -> Unsupported:
     return Unsupported(
-        f"the expression {expression} has no C++ form",
+        f"the expression {show(expression)} has no C++ form",
         hint="index with + - * // and % of integers, T.min, T.max, T.clamp, T.if_then_else, comparisons and bits",
-        span=span_of(expression),
     )
 
 
-def _without_value(symbol: str, e: Expression, parts: list[Word], whole: Any) -> Unsupported:
+def _without_value(symbol: str, e: Expression, parts: list[Word]) -> Unsupported:
     if symbol in SHIFTS:
-        return no_shift(show(e), parts[1].low, parts[1].high, span_of(whole))
-    return no_divisor(show(e), show(parts_of(e)[1]), span_of(whole))
+        return no_shift(show(e), parts[1].low, parts[1].high, None)
+    return no_divisor(show(e), show(parts_of(e)[1]), None)
 
 
 def no_shift(text: str, low: int, high: int, span: Span | None) -> Unsupported:

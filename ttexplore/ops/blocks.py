@@ -25,8 +25,8 @@ _LOADS = (tensor("source", "read"), circular_buffer("cb", "write"), page("page",
 _STORES = (circular_buffer("cb"), tensor("target", "write"), page("page", "target"))
 
 
-def _block(name: str, role: KernelRole, operands: tuple[Operand, ...], note: str = "") -> Op:
-    return Op(name, operands, "", "", "whole block", role=role, note=note)
+def _block(name: str, role: KernelRole, operands: tuple[Operand, ...], note: str = "", *, waits: bool = True) -> Op:
+    return Op(name, operands, "", "", "whole block", role=role, note=note, waits=waits)
 
 
 READ_BLOCK = _block(
@@ -41,8 +41,9 @@ INDEX_BLOCK = _block(
 )  # fmt: skip
 RECEIVE_BLOCK = _block("receive_block", "compute", (circular_buffer("cb"), integer("count")))
 SEND_BLOCK = _block("send_block", "compute", (circular_buffer("cb", "write"), integer("count")))
-TILIZE = _block("tilize", "compute", (circular_buffer("source"), circular_buffer("out", "write")), "rows to tiles")
-UNTILIZE = _block("untilize", "compute", (circular_buffer("source"), circular_buffer("out", "write")), "tiles to rows")
+_CONVERSION = (circular_buffer("source"), circular_buffer("out", "write"))
+TILIZE = _block("tilize", "compute", _CONVERSION, "rows to tiles", waits=False)
+UNTILIZE = _block("untilize", "compute", _CONVERSION, "tiles to rows", waits=False)
 
 BLOCK_OPS = (
     READ_BLOCK,

@@ -112,7 +112,8 @@ class Op:
     `dst_bits` says that the operation is right only with a DST of this width
     (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
     kernel with the operation must define before it includes `header`. `role` is the kernel that the split of one kernel
-    into three gives it to. An operation of the engine `whole block` has no C++: D3 replaces it.
+    into three gives it to; `waits` says that it goes on only where a circular buffer has tiles, or room for some. An
+    operation of the engine `whole block` has no C++: D3 replaces it.
 
     `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
     dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
@@ -151,6 +152,7 @@ class Op:
     functions: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     role: KernelRole = "compute"
+    waits: bool = False
 
     @property
     def ir_name(self) -> str:

@@ -9,19 +9,20 @@ _REGISTERS = "api/compute/reg_api.h"
 _RECONFIG = "api/compute/reconfig_data_format.h"
 
 
-def _buffer_call(name: str, method: str) -> Op:
+def _buffer_call(name: str, method: str, *, waits: bool = False) -> Op:
     return Op(
         name,
         (circular_buffer("cb", "update"), integer("count")),
         f"{{cb.buffer}}.{method}({{count}})",
         _DATAFLOW_BUFFER,
         "sync",
+        waits=waits,
     )
 
 
-CB_RESERVE_BACK = _buffer_call("cb_reserve_back", "reserve_back")
+CB_RESERVE_BACK = _buffer_call("cb_reserve_back", "reserve_back", waits=True)
 CB_PUSH_BACK = _buffer_call("cb_push_back", "push_back")
-CB_WAIT_FRONT = _buffer_call("cb_wait_front", "wait_front")
+CB_WAIT_FRONT = _buffer_call("cb_wait_front", "wait_front", waits=True)
 CB_POP_FRONT = _buffer_call("cb_pop_front", "pop_front")
 
 NOC_READ_TILE = Op(
