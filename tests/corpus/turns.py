@@ -131,9 +131,15 @@ def window(length: tuple[Length, Length]) -> Any:
 
 
 def cleared_by_product(
-    condition: Callable[[Any], Any], turns: tuple[Length, Length], columns: int = 64, *, filled: bool = False
+    condition: Callable[[Any, Any], Any],
+    turns: tuple[Length, Length],
+    columns: int = 64,
+    *,
+    filled: bool = False,
+    stored: bool = True,
 ) -> Any:
-    """Products that clear their sum where a condition on the turn holds."""
+    """Products that clear their sum where a condition on the turn and the block holds, stored after all turns or after
+    each."""
     start, end = turns
 
     @T.prim_func
@@ -150,8 +156,11 @@ def cleared_by_product(
             for k in T.Pipelined(start(bx), end(bx), num_stages=2):
                 T.copy(A[bx * 64, k * 64], a)
                 T.copy(B[k * 64, 0], b)
-                T.gemm(a, b, c, clear_accum=condition(k))
-            T.copy(c, C[bx * 64, 0])
+                T.gemm(a, b, c, clear_accum=condition(k, bx))
+                if not stored:
+                    T.copy(c, C[bx * 64, 0])
+            if stored:
+                T.copy(c, C[bx * 64, 0])
 
     return kernel
 
@@ -201,7 +210,8 @@ TURNS = (
     Case("turns_last_load_none", lambda: last_load(lambda bx: bx, 256, changed=True, first=7.0), on_chip=False),
     Case("turns_of_window", lambda: window((lambda bx: T.max(bx - 2, 0), lambda bx: bx + 1)), {"cores": (1, 1)}),
     Case("turns_chosen", lambda: window((lambda bx: 0, lambda bx: T.if_then_else(bx > 1, 3, 1))), on_chip=False),
-    Case("turns_clear", lambda: cleared_by_product(lambda k: k == 0, UP_TO_AND_WITH, 256), {"cores": (1, 1)}),
+    Case("turns_clear", lambda: cleared_by_product(lambda k, bx: k == 0, UP_TO_AND_WITH, 256), {"cores": (1, 1)}),
+    Case("turns_clear_some", lambda: cleared_by_product(lambda k, bx: k == bx, UP_TO_AND_WITH, 256, filled=True)),
     Case("turned_loops", turned_loops),
     Case("turns_stored", stored_in_turns, {"cores": (1, 1)}),
     Case("turns_in_turns", turns_in_turns, {"cores": (1, 1)}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -122,37 +123,94 @@ def test_what_no_turn_writes_is_not_read() -> None:
     assert error.span.line == 71
 
 
+def cleared_sums(condition: Callable[[int, int], bool], turns: Any, first: float) -> Callable[..., Numbers]:
+    def expected(a: Numbers, b: Numbers) -> Numbers:
+        blocks: list[Numbers] = []
+        for block in range(3):
+            c = np.full((64, b.shape[1]), first)
+            for k in range(turns[0](block), turns[1](block)):
+                product = a[block * 64 : block * 64 + 64, k * 64 : k * 64 + 64] @ b[k * 64 : k * 64 + 64]
+                c = product if condition(k, block) else c + product
+            blocks.append(c)
+        return np.concatenate(blocks)
+
+    return expected
+
+
 @pytest.mark.parametrize(
     ("condition", "turns"),
     [
-        (lambda k: k == 0, UP_TO_AND_WITH),
-        (lambda k: k < 1, UP_TO_AND_WITH),
-        (lambda k: k == 1, (lambda bx: 1, lambda bx: 3)),
-        (lambda k: k <= 0, (lambda bx: 0, lambda bx: 3)),
-        (lambda k: k == 0, (lambda bx: 0, lambda bx: T.max(bx, 1))),
+        (lambda k, bx: k == 0, UP_TO_AND_WITH),
+        (lambda k, bx: k < 1, UP_TO_AND_WITH),
+        (lambda k, bx: k == 1, (lambda bx: 1, lambda bx: 3)),
+        (lambda k, bx: k <= 0, (lambda bx: 0, lambda bx: 3)),
+        (lambda k, bx: k == bx, FROM),
+        # Surely in the first turn, and in later ones.
+        (lambda k, bx: k % 2 == 0, UP_TO_AND_WITH),
+        (lambda k, bx: k != 1, UP_TO_AND_WITH),
+        # Always.
+        (lambda k, bx: k >= 0, UP_TO_AND_WITH),
+        (lambda k, bx: k <= bx, UP_TO_AND_WITH),
     ],
 )
 @pytest.mark.parametrize(("columns", "filled"), [(64, True), (256, False)])
 def test_products_that_clear_in_the_first_turn(condition: Any, turns: Any, columns: int, filled: bool) -> None:
-    def expected(a: Numbers, b: Numbers) -> Numbers:
-        blocks: list[Numbers] = []
-        for block in range(3):
-            start, end = turns[0](block), max(turns[1](block), 1) if isinstance(turns[1](block), int) else max(block, 1)
-            rows = a[block * 64 : block * 64 + 64]
-            blocks.append(rows[:, start * 64 : end * 64] @ b[start * 64 : end * 64])
-        return np.concatenate(blocks)
-
+    expected = cleared_sums(condition, turns, 7.0 if filled else np.nan)
     held(cleared_by_product(condition, turns, columns, filled=filled), expected, 2e-3)
 
 
+@pytest.mark.parametrize("turns", [UP_TO, UP_TO_AND_WITH, FROM], ids=["up_to", "up_to_and_with", "from"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda k, bx: k == 1,
+        lambda k, bx: k == bx,
+        lambda k, bx: k > bx,
+        lambda k, bx: bx == 1,
+        lambda k, bx: (k + bx) % 2 == 0,
+        lambda k, bx: k < 0,
+    ],
+)
+def test_products_that_clear_in_any_turn(condition: Any, turns: Any) -> None:
+    for columns in (64, 256):
+        kernel = cleared_by_product(condition, turns, columns, filled=True)
+        held(kernel, cleared_sums(condition, turns, 7.0), 2e-3)
+
+
+def test_a_first_turn_that_may_not_come() -> None:
+    """Blocks without a turn leave their sum unfilled: it may be read in a turn, and not after the loop."""
+    error = ttx.explore(cleared_by_product(lambda k, bx: k == 0, UP_TO)).error
+    assert isinstance(error, KernelError)
+    assert error.message == "c is read here, and written only in a loop that may make no turn"
+    assert error.hint == "T.clear(c) before the loop, or give it a length of at least 1"
+    assert error.span is not None
+    assert linecache.getline(error.span.file, error.span.line).strip() == "T.copy(c, C[bx * 64, 0])"
+    for condition in (lambda k, bx: k == 0, lambda k, bx: k % 2 == 0):
+        exploration = ttx.explore(cleared_by_product(condition, UP_TO, stored=False))
+        assert exploration.error is None, str(exploration.error)
+        a, b = exploration.inputs()
+        wanted = cleared_sums(condition, UP_TO, np.nan)(a.astype(np.float64), b.astype(np.float64))
+        assert exploration.check((a, b))
+        np.testing.assert_allclose(exploration.run((a, b)).outputs[0][64:], wanted[64:], rtol=2e-3, atol=0.1)
+
+
 def test_a_sum_that_no_turn_clears_keeps_its_first_value() -> None:
-    """Cleared before the loop it would lose it, so the condition stays and is refused."""
-    error = ttx.explore(cleared_by_product(lambda k: k == 0, UP_TO, filled=True)).error
+    held(
+        cleared_by_product(lambda k, bx: k == 0, UP_TO, filled=True),
+        cleared_sums(lambda k, bx: k == 0, UP_TO, 7.0),
+        2e-3,
+    )
+
+
+def test_a_sum_that_a_later_turn_is_the_first_to_clear() -> None:
+    """Turns before it add to what nothing has filled."""
+    error = ttx.explore(cleared_by_product(lambda k, bx: k == 1, UP_TO_AND_WITH)).error
     assert isinstance(error, Unsupported)
     assert error.message == "a condition that is only known when the kernel runs is not lowered"
-    assert error.hint.endswith("in the first turn of its loop alone: clear_accum=(k == 0)")
-    assert error.span is not None
-    assert ttx.explore(cleared_by_product(lambda k: k == 1, UP_TO_AND_WITH)).error is not None
+    assert error.hint == "clear the block before the loop, too, or in its first turn: clear_accum=(k == 0)"
+    error = ttx.explore(cleared_by_product(lambda k, bx: k < 0, UP_TO_AND_WITH)).error
+    assert isinstance(error, KernelError)
+    assert error.message == "c is read before anything is written to it"
 
 
 def test_loops_in_another_order_than_the_axes() -> None:

@@ -150,7 +150,7 @@ def _unsupported(statement: Any) -> Unsupported:
         case tirx.IfThenElse(then_case=then):
             hint = "use T.if_then_else on elements, or decide it in Python"
             if op_name(then) == "tl.fill" and statement.else_case is None:
-                hint = "clear a block under a condition in the first turn of its loop alone: clear_accum=(k == 0)"
+                hint = "clear the block before the loop, too, or in its first turn: clear_accum=(k == 0)"
             return Unsupported(
                 "a condition that is only known when the kernel runs is not lowered",
                 hint=hint,
@@ -270,6 +270,15 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
                 )
 
 
+def nothing_written(buffer: Any, statement: Any) -> KernelError:
+    """The refusal of a statement that reads a buffer after a loop that may make no turn, and alone writes it."""
+    return KernelError(
+        f"{buffer.name} is read here, and written only in a loop that may make no turn",
+        hint=f"T.clear({buffer.name}) before the loop, or give it a length of at least 1",
+        span=span_of(statement),
+    )
+
+
 # The writes that reach a place, by buffer.
 _State = dict[Any, frozenset[int]]
 # In place of a write: what a buffer holds after a loop that was its first to write it, and made no turn.
@@ -339,11 +348,7 @@ class _Scan:
                         span=span_of(statement),
                     )
                 if _NOTHING in reaching:
-                    raise KernelError(
-                        f"{access.buffer.name} is read here, and written only in a loop that may make no turn",
-                        hint=f"T.clear({access.buffer.name}) before the loop, or give it a length of at least 1",
-                        span=span_of(statement),
-                    )
+                    raise nothing_written(access.buffer, statement)
                 root = self.join(reaching)
                 if access.kind == "read":
                     self.reads[(statement, access.buffer, access.role)] = root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ttexplore.ir.program import Program
 from ttexplore.options import Options
-from ttexplore.passes.first_turns import with_fills_before_loops
+from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.wide_indices import with_wide_indices
@@ -21,7 +21,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     """
     check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
-    kernel = with_ordered_parallel(with_fills_before_loops(with_wide_indices(program.kernel)))
+    kernel = with_ordered_parallel(without_guarded_fills(with_wide_indices(program.kernel)))
     program = program if kernel is program.kernel else program.with_kernel(kernel)
     return program.with_plan(target=target.name, notes=notes)
 

@@ -1,4 +1,4 @@
-"""What only the first turn of a loop fills is filled before the loop."""
+"""Fills under conditions: before a loop where they are of its first turn, else as a choice for each element."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.bounds import MAX_SIZE, Bounds
-from ttexplore.ir.build import op_name, statements, variable, with_body, with_function_body
+from ttexplore.ir.build import (
+    arguments,
+    constant,
+    op_name,
+    shape_of,
+    statements,
+    variable,
+    with_body,
+    with_function_body,
+)
 from ttexplore.ir.dag import replaced
+from ttexplore.ir.dataflow import accesses, is_parallel, loads_of, nothing_written
 from ttexplore.ir.rewrite import walk
 
 
-def with_fills_before_loops(function: Any) -> Any:
-    """The kernel without conditions that are true in the first turn of a loop, and guard nothing but fills.
+def without_guarded_fills(function: Any) -> Any:
+    """The kernel without conditions that guard nothing but fills.
 
         for k in range(n):              T.fill(c, 0)
             if k == 0:             ==>  for k in range(n):
@@ -22,21 +32,30 @@ def with_fills_before_loops(function: Any) -> Any:
             T.gemm(a, b, c)
 
     Only where nothing in a turn touches the block before, and where the loop surely comes to a turn or the block holds
-    nothing yet.
+    nothing yet. Of a block that holds something, another condition chooses each element:
+
+        if k % 2 == 0:             ==>  for i, j in T.Parallel(64, 64):
+            T.fill(c, 0)                    c[i, j] = T.if_then_else(k % 2 == 0, 0, c[i, j])
+
+    One that holds nothing gets the value before a loop whose first turn surely fills it.
     """
     if not any(_guarded_fills(statement) for statement in walk(function.body)):
         return function
     mover = _Mover(Bounds(function))
-    body = mover.body(statements(function.body), frozenset())
+    body = mover.body(statements(function.body), frozenset(), frozenset())
     return with_function_body(function, body) if mover.moved else function
 
 
 class _Mover:
+    """`maybe` are the buffers that only the turns of a loop before fill, which may make none."""
+
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.moved = bounds, False
+        self.maybe: frozenset[Any] = frozenset()
 
-    def body(self, body: list[Any], touched: frozenset[Any]) -> list[Any]:
-        """A sequence before which these variables, buffers among them, have been touched."""
+    def body(self, body: list[Any], touched: frozenset[Any], held: frozenset[Any]) -> list[Any]:
+        """A sequence before which these variables, buffers among them, may have been touched, and these surely come
+        first."""
         made: list[Any] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
@@ -44,48 +63,115 @@ class _Mover:
             used = _variables(statement)
             if isinstance(statement, tirx.For):
                 serial = statement.kind == tirx.ForKind.SERIAL
-                # Turns before have touched what any turn does.
-                inner = self.body(statements(statement.body), touched | used if serial else touched)
-                fills: list[Any] = []
+                inner, fills = statements(statement.body), list[Any]()
                 if serial:
-                    fills, inner = self.taken_out(statement, inner, touched if may_be_empty else frozenset())
-                statement = with_body(statement, inner)
-                made += fills
-            made.append(statement)
+                    fills, inner = self.taken_out(statement, inner, touched if may_be_empty else frozenset(), held)
+                filled = frozenset(one.value.args[0].source for one in fills)
+                maybe = self.maybe
+                self.maybe -= filled
+                if not is_parallel(statement):
+                    # Turns before have touched what any turn does.
+                    inner = self.body(inner, touched | used if serial else touched, held | filled)
+                else:
+                    self.check_reads(statement)
+                if may_be_empty:
+                    self.maybe |= maybe | filled
+                made += [*fills, with_body(statement, inner)]
+            else:
+                chosen = self.chosen(statement, held)
+                for one in chosen:
+                    self.check_reads(one)
+                made += chosen
             if not isinstance(statement, tirx.AllocBuffer):
                 touched |= used
+                held |= used
         return made
 
-    def taken_out(self, loop: Any, body: list[Any], kept: frozenset[Any]) -> tuple[list[Any], list[Any]]:
-        """The fills of the first turn alone, without those of buffers among `kept`, and the rest of the body."""
+    def chosen(self, statement: Any, held: frozenset[Any]) -> list[Any]:
+        """A statement, without the condition if it guards fills of buffers that hold something."""
+        fills = _guarded_fills(statement)
+        if not fills:
+            return [statement]
+        if self.bounds.proves(statement.condition):
+            self.moved = True
+            return fills
+        if self.bounds.proves(tirx.Not(statement.condition)):
+            self.moved = True
+            return []
+        if not all(one.value.args[0].source in held and _is_whole(one) for one in fills):
+            return [statement]
+        self.moved = True
+        return [_choice(statement.condition, one) for one in fills]
+
+    def check_reads(self, statement: Any) -> None:
+        """Raises KernelError for a block statement that reads what may not have been filled."""
+        if not self.maybe & _variables(statement):
+            return
+        for access in accesses(statement):
+            if access.kind == "write":
+                self.maybe -= {access.buffer}
+            elif access.buffer in self.maybe:
+                raise nothing_written(access.buffer, statement)
+
+    def taken_out(
+        self, loop: Any, body: list[Any], kept: frozenset[Any], held: frozenset[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The fills of the first turn alone, without those of buffers among `kept`, and the rest of the body; with
+        them the fills that later turns repeat, of buffers that do not hold anything yet."""
         fills: list[Any] = []
         rest: list[Any] = []
         before: frozenset[Any] = frozenset()
         for statement in body:
             guarded = _guarded_fills(statement)
             buffers = {one.value.args[0].source for one in guarded}
-            if guarded and not buffers & (before | kept) and self.is_first(statement.condition, loop):
+            needed = frozenset[Any]().union(*map(_variables, guarded))
+            movable = guarded and not buffers & kept and not needed & (before | {loop.loop_var})
+            if movable and self.is_first(statement.condition, loop):
                 fills += guarded
                 self.moved = True
-            else:
-                rest.append(statement)
-                before |= _variables(statement)
+                continue
+            if movable and not buffers <= held and self.comes_first(statement.condition, loop):
+                fills += guarded
+            rest.append(statement)
+            before |= _variables(statement)
         return fills, rest
+
+    def comes_first(self, condition: Any, loop: Any) -> bool:
+        """Whether a condition holds in the first turn of a loop."""
+        return self.bounds.proves(replaced(condition, lambda one: loop.min if one.same_as(loop.loop_var) else one))
 
     def is_first(self, condition: Any, loop: Any) -> bool:
         """Whether a condition holds in the first turn of a loop, and in no other."""
         later = variable("later")
         self.bounds.proofs.bind(later, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")))
-        first, other = (
-            replaced(condition, lambda one, at=at: at if one.same_as(loop.loop_var) else one)
-            for at in (loop.min, loop.min + later)
+        other = replaced(condition, lambda one: loop.min + later if one.same_as(loop.loop_var) else one)
+        return self.comes_first(condition, loop) and self.bounds.proves(tirx.Not(other))
+
+
+def _choice(condition: Any, fill: Any) -> Any:
+    """The T.Parallel nest that gives each element of a block the value where the condition holds."""
+    region, value = arguments(fill)
+    axes = [variable(name) for name in ("i", "j")[: len(region.region)]]
+    kept = tirx.BufferLoad(region.source, axes)
+    made: Any = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
+    for axis, extent in zip(axes[::-1], shape_of(region.source)[::-1], strict=True):
+        made = tirx.For(
+            axis, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=fill.span
         )
-        return self.bounds.proves(first) and self.bounds.proves(tirx.Not(other))
+    return made
+
+
+def _is_whole(fill: Any) -> bool:
+    """Whether a fill covers its buffer, of one or two dimensions."""
+    region = arguments(fill)[0]
+    shape = shape_of(region.source)
+    lengths = [constant(part.extent) if constant(part.min) == 0 else None for part in region.region]
+    return len(shape) <= 2 and lengths == [*shape]
 
 
 def _guarded_fills(statement: Any) -> list[Any]:
-    """The fills under a condition that guards nothing else; none where there is no such condition."""
-    if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None:
+    """The fills under a condition on numbers that guards nothing else; none where there is no such condition."""
+    if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None or loads_of(statement.condition):
         return []
     body = statements(statement.then_case)
     return body if all(op_name(one) == "tl.fill" for one in body) else []
