@@ -17,6 +17,7 @@ import pytest
 import ttexplore.doctor
 from ttexplore.backends.ttnn.environment import DeviceEnvironment
 from ttexplore.cli import COMMANDS, OVERVIEW, lab_command, main, parse_pairs, parse_value, verified_device
+from ttexplore.diagnostics import CATALOGUE
 from ttexplore.errors import BackendError, UsageError
 
 REPOSITORY = Path(__file__).parents[1]
@@ -117,9 +118,10 @@ def test_pairs() -> None:
 )  # fmt: skip
 def test_wrong_use(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     problem, _, hint = message.partition("\n  hint: ")
-    code = UsageError(problem).code
-    assert code
-    assert call(capsys, *words) == (2, "", f"UsageError: {message} [{code}]\n")
+    status, printed, complaint = call(capsys, *words)
+    code = complaint[complaint.rindex("[") + 1 : -2]
+    assert (status, printed, complaint) == (2, "", f"UsageError: {message} [{code}]\n")
+    assert CATALOGUE[code].kind == "UsageError"
     if words[0] in COMMANDS and words[0] != "lab" and words[-1] != "-o":
         expected = {"kind": "UsageError", "message": problem, "hint": hint, "span": None, "code": code}
         assert call_json(capsys, *words) == (2, {"error": expected})

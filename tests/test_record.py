@@ -78,9 +78,11 @@ def test_data_of_the_wrong_type() -> None:
 
 
 def test_error_text_names_line_and_way_out() -> None:
-    error = KernelError("the block has 33 rows", hint="use a multiple of 32").at(SPAN)
-    assert str(error) == "kernel.py:12: the block has 33 rows\n  hint: use a multiple of 32"
-    assert error.record() == ErrorRecord("KernelError", "the block has 33 rows", "use a multiple of 32", SPAN)
+    error = KernelError("K002", "the block has 33 rows", hint="use a multiple of 32").at(SPAN)
+    assert str(error) == "kernel.py:12: the block has 33 rows\n  hint: use a multiple of 32 [TTX-K002]"
+    assert error.record() == ErrorRecord(
+        "KernelError", "the block has 33 rows", "use a multiple of 32", SPAN, "TTX-K002"
+    )
     assert error.at(Span("other.py", 1, 1, 1, 1)).span == SPAN
 
 

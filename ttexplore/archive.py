@@ -67,7 +67,7 @@ class Archive:
 
 def malformed(path: str | Path, why: str) -> UsageError:
     """The error for a file that cannot be what it should."""
-    return UsageError(f"{path} is no saved exploration: {why}", hint="save it again: exploration.save(file)")
+    return UsageError("U018", f"{path} is no saved exploration: {why}", hint="save it again: exploration.save(file)")
 
 
 def write_archive(path: str | Path, archive: Archive) -> Path:
@@ -80,6 +80,7 @@ def write_archive(path: str | Path, archive: Archive) -> Path:
     for name in ("ttx.json", "trace.json"):
         if len(members[name]) > _LARGEST_JSON_BYTES:
             raise UsageError(
+                "U012",
                 f"{path} cannot be written: {name} would have {len(members[name]):,} B, and {_LARGEST_JSON_BYTES:,} B "
                 "are read at most",
                 hint="export the files, or save a smaller kernel",
@@ -96,7 +97,7 @@ def read_archive(path: str | Path) -> Archive:
     path = path_of("the file", path)
     # Unlike Path.is_file this takes names that no file system takes.
     if not os.path.isfile(path):
-        raise UsageError(f"there is no file {path}", hint="give a file that exploration.save wrote")
+        raise UsageError("U002", f"there is no file {path}", hint="give a file that exploration.save wrote")
     try:
         with zipfile.ZipFile(path) as file:
             return _read(file, path)
@@ -104,7 +105,7 @@ def read_archive(path: str | Path) -> Archive:
         raise malformed(path, "it is no zip file, or damaged") from None
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+            "U002", f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
         ) from None
     except (zlib.error, struct.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
         # What zipfile says of damaged and encrypted members, and of names that are no text.

@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
     """Wrong use is raised like any other error, so that it is printed in one way."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see: {self.prog} --help")
+        raise UsageError("U014", message, hint=f"see: {self.prog} --help")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _run(words: list[str], as_json: bool) -> int:
     if name not in COMMANDS:
         close = difflib.get_close_matches(name, COMMANDS, 1)
         hint = f"did you mean {close[0]}?" if close else f"commands are {', '.join(COMMANDS)}"
-        raise UsageError(f"there is no command {name!r}", hint=hint)
+        raise UsageError("U001", f"there is no command {name!r}", hint=hint)
     parser, command = COMMANDS[name]
     # Options may stand between the kernel's arguments.
     answer = command(parser().parse_intermixed_args(words[1:]))
@@ -141,7 +141,7 @@ def _say(text: str) -> None:
     except OSError as error:
         _drop_output()
         raise UsageError(
-            f"standard output cannot be written: {error.strerror}", hint="make room where it goes"
+            "U012", f"standard output cannot be written: {error.strerror}", hint="make room where it goes"
         ) from None
 
 
@@ -201,9 +201,9 @@ def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name.isidentifier():
-            raise UsageError(f"{pair!r} is no {what}", hint="write it as name=value, for example M=256")
+            raise UsageError("U003", f"{pair!r} is no {what}", hint="write it as name=value, for example M=256")
         if name in values:
-            raise UsageError(f"{what} {name} is given twice", hint="give each name once")
+            raise UsageError("U003", f"{what} {name} is given twice", hint="give each name once")
         values[name] = text
     return values
 
@@ -212,7 +212,7 @@ def parse_grid(text: str) -> tuple[int, int]:
     """``8x4`` as columns and rows. Raises UsageError."""
     size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
     if size is None:
-        raise UsageError(f"{shown(text)} is no grid", hint="write columns x rows, for example 8x4")
+        raise UsageError("U007", f"{shown(text)} is no grid", hint="write columns x rows, for example 8x4")
     return int(size[1]), int(size[2])
 
 
@@ -221,7 +221,7 @@ def parse_kernel_arguments(pairs: Iterable[str]) -> dict[str, Any]:
     arguments = parse_pairs(pairs, "argument")
     if clash := {"target", "options"} & arguments.keys():
         name = min(clash)
-        raise UsageError(f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
+        raise UsageError("U003", f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
     return arguments
 
 
@@ -378,7 +378,9 @@ def _explored(arguments: argparse.Namespace) -> Explored:
         return _explore(arguments)
     if arguments.arguments or arguments.option or arguments.grid is not None or arguments.target is not None:
         raise UsageError(
-            f"{arguments.kernel} is saved already and takes no arguments", hint="save the kernel again with others"
+            "U003",
+            f"{arguments.kernel} is saved already and takes no arguments",
+            hint="save the kernel again with others",
         )
     from ttexplore.saved import load
 
@@ -388,14 +390,15 @@ def _explored(arguments: argparse.Namespace) -> Explored:
 def _explore(arguments: argparse.Namespace) -> Exploration:
     """The exploration that was asked for. What can be wrong with the words alone is told before TVM is loaded."""
     if arguments.kernel is None:
-        raise UsageError("which kernel?", hint="give it as file.py::name")
+        raise UsageError("U002", "which kernel?", hint="give it as file.py::name")
     if arguments.kernel.endswith(SAVED):
         raise UsageError(
+            "U002",
             f"{arguments.kernel!r} names no kernel",
             hint="give it as file.py::name; what is saved is lowered already: show, run and export open it",
         )
     if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
-        raise UsageError(f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
+        raise UsageError("U002", f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
     kernel_arguments = parse_kernel_arguments(arguments.arguments)
     options = parse_options(parse_words(arguments.option, "option"))
     target = chosen_target(arguments)
@@ -414,7 +417,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
     if arguments.step is not None:
         key = int(arguments.step) if re.fullmatch("[0-9]{1,9}", arguments.step) else arguments.step
         if isinstance(key, int) and key >= len(exploration.steps):
-            raise UsageError(f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
+            raise UsageError("U001", f"there is no step {key}", hint=f"steps are 0 to {len(exploration.steps) - 1}")
         step = exploration.steps[key]
         return Answer(str(step.diff()), {**identity, "step": to_json(step.record)}, error=step.error)
     if arguments.code is not None:
@@ -521,7 +524,7 @@ def _explain(arguments: argparse.Namespace) -> Answer:
         hint = (
             f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes; docs/glossary.md, all terms"
         )
-        raise UsageError(f"there is no code {arguments.code!r}", hint=hint)
+        raise UsageError("U001", f"there is no code {arguments.code!r}", hint=hint)
     one = CATALOGUE[code]
     example = examples()[code]
     return Answer(
@@ -534,7 +537,7 @@ def _setup(arguments: argparse.Namespace) -> Answer:
     from ttexplore.backends.ttnn.setup import remove, set_up
 
     if arguments.what is None:
-        raise UsageError("set up what?", hint="ttexplore setup device")
+        raise UsageError("U013", "set up what?", hint="ttexplore setup device")
     folder = (arguments.folder or default_environment_folder()).expanduser().absolute()
     if arguments.remove:
         removed = remove(folder)
@@ -596,11 +599,14 @@ def lab_command(notebook: str | None) -> list[str]:
     path = next((candidate for candidate in candidates if candidate.exists()), None)
     if path is None:
         raise UsageError(
+            "U001",
             f"there is no {notebook or 'notebooks/00_start.ipynb'}",
             hint="name a notebook, or run this in a clone of the repository",
         )
     if importlib.util.find_spec("jupyterlab") is None:
-        raise BackendError("JupyterLab is not installed", hint=f"{sys.executable} -m pip install 'ttexplore[lab]'")
+        raise BackendError(
+            "B030", "JupyterLab is not installed", hint=f"{sys.executable} -m pip install 'ttexplore[lab]'"
+        )
     # Jupyter refuses to start for the superuser, who is the only user in a container, unless told so.
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return [sys.executable, "-m", "jupyterlab", *root, str(path)]

@@ -10,16 +10,20 @@ import difflib
 import threading
 from collections.abc import Generator, Iterable
 
-from ttexplore.diagnostics import KINDS, recognise
+from ttexplore.diagnostics.diagnostic import PREFIX
 from ttexplore.record import ErrorRecord, Span
 
 
 class TTExploreError(Exception):
-    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line, `code` the entry
-    in the catalogue of diagnostics that tells more."""
+    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line.
 
-    def __init__(self, message: str, *, hint: str = "", span: Span | None = None) -> None:
-        super().__init__(message, hint, span)
+    `code` is the entry in the catalogue of diagnostics that says more; it is raised as ``R001`` and shown as
+    ``TTX-R001``.
+    """
+
+    def __init__(self, code: str, message: str, *, hint: str = "", span: Span | None = None) -> None:
+        super().__init__(code, message, hint, span)
+        self.code = code and PREFIX + code.removeprefix(PREFIX)
         self.message = message
         self.hint = hint
         self.span = span
@@ -29,13 +33,6 @@ class TTExploreError(Exception):
         if self.span is None:
             self.span = span
         return self
-
-    @property
-    def code(self) -> str:
-        """The code in the catalogue, for example ``TTX-R001``; empty for a message that it does not have."""
-        kind = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in KINDS.values()), "")
-        found = recognise(kind, self.message)
-        return found.code if found is not None else ""
 
     def record(self) -> ErrorRecord:
         return ErrorRecord(type(self).__name__, self.message, self.hint, self.span, self.code)
@@ -75,7 +72,7 @@ def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
     close = _meant(given, names)
     meant = f"did you mean {close[0]}? " if close else ""
     listed = f"use one of {', '.join(names)}" if names else "there are none"
-    return UsageError(f"there is no {what} {shown(given)}", hint=meant + listed)
+    return UsageError("U001", f"there is no {what} {shown(given)}", hint=meant + listed)
 
 
 def _meant(given: object, names: list[str]) -> list[str]:
@@ -109,7 +106,7 @@ def memory_for(doing: str) -> Generator[None]:
 
 def out_of_memory(doing: str, span: Span | None = None) -> ResourceError:
     return ResourceError(
-        f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
+        "R010", f"{doing} needs more memory than this machine has", hint="use smaller tensors or sizes", span=span
     )
 
 
@@ -124,11 +121,14 @@ class BackendError(TTExploreError):
 class Cancelled(BackendError):
     """The run was cancelled by who asked for it."""
 
+    def __init__(self) -> None:
+        super().__init__("B006", "the run was cancelled", hint="run it again when you like")
+
 
 def refuse_cancelled(cancel: threading.Event | None) -> None:
     """Raises Cancelled where the event is set."""
     if cancel is not None and cancel.is_set():
-        raise Cancelled("the run was cancelled", hint="run it again when you like")
+        raise Cancelled
 
 
 _KINDS = (UsageError, KernelError, Unsupported, ResourceError, VerifyError, BackendError)
@@ -137,4 +137,4 @@ _KINDS = (UsageError, KernelError, Unsupported, ResourceError, VerifyError, Back
 def from_record(record: ErrorRecord) -> TTExploreError:
     """The error that was recorded."""
     kind = next((kind for kind in _KINDS if kind.__name__ == record.kind), TTExploreError)
-    return kind(record.message, hint=record.hint, span=record.span)
+    return kind(record.code, record.message, hint=record.hint, span=record.span)

@@ -201,7 +201,7 @@ class Exploration(Explored):
             for name in options:
                 if name not in step.options:
                     has = ", ".join(step.options) or "no options"
-                    raise UsageError(f"{step.name} has no option {name!r}", hint=f"it has {has}")
+                    raise UsageError("U001", f"{step.name} has no option {name!r}", hint=f"it has {has}")
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
@@ -233,6 +233,7 @@ class Exploration(Explored):
                 name = "" if isinstance(symbolic, int) else str(symbolic.name)
                 if name and wanted.setdefault(name, extent) != extent:
                     raise UsageError(
+                        "U010",
                         f"input {position} has {name} = {extent}, and {name} is {wanted[name]} already",
                         hint=f"{tensor.name} has the shape ({', '.join(map(str, extents_of(tensor)))})",
                     )

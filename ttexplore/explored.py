@@ -126,20 +126,22 @@ class Steps(Sequence[StepT], Generic[StepT]):
             return self._steps[key]
         if isinstance(key, int) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
-                raise UsageError(f"there is no step {shown(key)}", hint=f"steps are 0 to {len(self) - 1}")
+                raise UsageError("U001", f"there is no step {shown(key)}", hint=f"steps are 0 to {len(self) - 1}")
             return self._steps[key]
         if not isinstance(key, str):
-            raise UsageError(f"there is no step {shown(key)}", hint="steps have numbers, names and letters, as B1")
+            raise UsageError(
+                "U001", f"there is no step {shown(key)}", hint="steps have numbers, names and letters, as B1"
+            )
         for step in self._steps:
             if key in (step.name, step.letter) or pass_name(key) == step.name:
                 return step
         if key in self._pipeline or pass_name(key) in self._pipeline:
             failed = self._steps[-1]
-            raise UsageError(f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
+            raise UsageError("U006", f"step {key} was not reached: {failed.name} failed", hint=str(failed.error))
         letters = ", ".join(step.letter for step in self._steps)
         meant = unknown("step", key, self._names()).hint.partition("? ")
         hint = f"{meant[0]}? steps are {letters}" if meant[1] else f"steps are {letters}"
-        raise UsageError(f"there is no step {shown(key)}", hint=hint)
+        raise UsageError("U001", f"there is no step {shown(key)}", hint=hint)
 
     def __getattr__(self, name: str) -> StepT:
         # Whatever asks for a private name asks whether this is something else: a NumPy array, a widget.
@@ -245,7 +247,7 @@ class Explored(ABC):
         try:
             return line_history(self.trace, line)
         except ValueError as error:
-            raise UsageError(str(error), hint="lines are counted as in the kernel's file or cell") from None
+            raise UsageError("U003", str(error), hint="lines are counted as in the kernel's file or cell") from None
 
     def find(self, text: str) -> Found:
         """Where a text stands in the program and the plan: the first step that has it, the first that has lost it.
@@ -258,14 +260,14 @@ class Explored(ABC):
     def core_map(self) -> Drawing:
         """Which core does how much, on the chip's floorplan. Raises UsageError before B1."""
         if self.plan.partition is None:
-            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+            raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
         return Drawing(core_map_svg(self.target, self.plan.partition))
 
     @property
     def work_map(self) -> Drawing:
         """Which core does which block of the launch grid, and in which turn. Raises UsageError before B1."""
         if self.plan.partition is None:
-            raise UsageError("the work is not partitioned yet", hint=str(self.error or ""))
+            raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
         return Drawing(work_map_svg(self.plan.partition))
 
     @property
@@ -287,7 +289,7 @@ class Explored(ABC):
         match named("graph", what, ("dataflow", "passes")):
             case "dataflow":
                 if self.plan.graph is None:
-                    raise UsageError("the tile dataflow is not decided yet", hint=str(self.error or ""))
+                    raise UsageError("U006", "the tile dataflow is not decided yet", hint=str(self.error or ""))
                 return Graph(dataflow_dot(self.plan))
             case _:
                 return Graph(passes_dot(self.trace))

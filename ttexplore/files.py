@@ -40,9 +40,13 @@ def check_names(names: Mapping[str, object]) -> None:
     seen: set[str] = set()
     for name in names:
         if not _NAME.fullmatch(name) or _RESERVED.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of an exported file", hint="use letters, digits, '_', '-' and '.'")
+            raise UsageError(
+                "U012", f"{name!r} is no name of an exported file", hint="use letters, digits, '_', '-' and '.'"
+            )
         if name.casefold() in seen:
-            raise UsageError(f"{name!r} is the name of two exported files", hint="some systems ignore upper case")
+            raise UsageError(
+                "U012", f"{name!r} is the name of two exported files", hint="some systems ignore upper case"
+            )
         seen.add(name.casefold())
 
 
@@ -244,4 +248,4 @@ def _reported(target: Path) -> Generator[None]:
             case _:
                 hint = "choose a folder that you may write to"
         why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise UsageError(f"{target} cannot be written: {why}", hint=hint) from error
+        raise UsageError("U012", f"{target} cannot be written: {why}", hint=hint) from error

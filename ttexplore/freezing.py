@@ -23,7 +23,7 @@ def freeze(path: str | Path) -> int:
     file = path_of("the notebook", path)
     # Unlike Path.is_file this takes names that no file system takes.
     if not os.path.isfile(file):
-        raise UsageError(f"there is no file {path}", hint="give a notebook (.ipynb)")
+        raise UsageError("U002", f"there is no file {path}", hint="give a notebook (.ipynb)")
     try:
         notebook: Any = json.loads(file.read_text(encoding="utf-8"))
         taken = 0
@@ -37,10 +37,10 @@ def freeze(path: str | Path) -> int:
         had_state = notebook["metadata"].pop("widgets", None) is not None
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+            "U002", f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise UsageError(f"{path} is no notebook", hint="give a notebook (.ipynb)") from None
+        raise UsageError("U018", f"{path} is no notebook", hint="give a notebook (.ipynb)") from None
     if taken or had_state:
         write_file(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
     return taken

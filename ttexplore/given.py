@@ -62,7 +62,7 @@ def read_text(text: str) -> Any:
 def wrong(what: str, given: object, takes: str, meant: str = "") -> UsageError:
     """The error for a value that `what` does not take; `meant` is the nearest one that it does."""
     return UsageError(
-        f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
+        "U010", f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
     )
 
 

@@ -141,15 +141,15 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
                 raise unknown("input", name, names)
         for name in names:
             if name not in inputs:
-                raise UsageError(f"input {name} is not given", hint=hint)
+                raise UsageError("U005", f"input {name} is not given", hint=hint)
         inputs = [inputs[name] for name in names]
     # Sets have no order, and what is used up by looking at it cannot be looked at twice.
     given: Any = inputs
     is_array = isinstance(given, np.ndarray) and given.ndim > 0
     if not (is_array or isinstance(given, Sequence)) or isinstance(given, bytes | bytearray | range):
-        raise wrong("inputs", given, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
+        raise wrong("inputs", inputs, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
     if len(inputs) != len(tensors):
-        raise UsageError(f"{len(inputs)} inputs are given, the kernel takes {len(tensors)}", hint=hint)
+        raise UsageError("U005", f"{len(inputs)} inputs are given, the kernel takes {len(tensors)}", hint=hint)
     return [_array(place, one, tensor) for place, (one, tensor) in enumerate(zip(inputs, tensors, strict=True))]
 
 
@@ -158,12 +158,14 @@ def _array(place: int, given: Any, tensor: Tensor) -> Array:
         array = np.asarray(given)
     except Exception as error:  # Whatever a stranger's __array__ raises.
         raise UsageError(
+            "U005",
             f"input {place} ({tensor.name}) is {type(given).__name__}, the kernel takes arrays",
             hint=f"NumPy says: {error}",
         ) from None
     # The names of the dtypes of ml_dtypes are those of numbers too.
     if not array.dtype.name.startswith(("bool", "int", "uint", "float", "bfloat")):
         raise UsageError(
+            "U005",
             f"input {place} ({tensor.name}) is {array.dtype.name}, the kernel takes {tensor.dtype}",
             hint="give it numbers",
         )
@@ -181,7 +183,9 @@ def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tupl
     for place, (array, tensor) in enumerate(zip(arrays, tensors, strict=True)):
         if array.shape != tensor.shape:
             raise UsageError(
-                f"input {place} ({tensor.name}) is {array.shape}, the kernel takes {tensor.shape}", hint="reshape it"
+                "U005",
+                f"input {place} ({tensor.name}) is {array.shape}, the kernel takes {tensor.shape}",
+                hint="reshape it",
             )
     return tuple(arrays)
 
@@ -196,13 +200,15 @@ def named_inputs(names: str, variables: Mapping[str, Any]) -> Inputs:
     for name in (part.strip() for part in names.split(",") if part.strip()):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(
-                f"inputs are looked up by name, and {name!r} is none", hint="give the array a name in a cell: a = ..."
+                "U005",
+                f"inputs are looked up by name, and {name!r} is none",
+                hint="give the array a name in a cell: a = ...",
             )
         if name not in variables:
             raise unknown("variable", name, _arrays_among(variables))
         found.append(variables[name])
     if not found:
-        raise UsageError("no variable is named for the inputs", hint="write the names of arrays, as in a, b")
+        raise UsageError("U005", "no variable is named for the inputs", hint="write the names of arrays, as in a, b")
     only: Inputs = found[0]
     return only if len(found) == 1 and isinstance(only, list | tuple | Mapping) else found
 

@@ -91,7 +91,7 @@ class ExploreMagics(Magics):
         target = chosen_target(words)
         names = [word for word in words.words if "=" not in word]
         if len(names) > 1:
-            raise UsageError(f"{names[1]!r} is no argument", hint="write it as name=value, for example M=256")
+            raise UsageError("U014", f"{names[1]!r} is no argument", hint="write it as name=value, for example M=256")
         arguments = parse_kernel_arguments(word for word in words.words if "=" in word)
         kernel = self._kernel(self._run(cell), names[0] if names else None)
         return explore(kernel, target=target, options=options, **arguments)
@@ -122,11 +122,11 @@ class ExploreMagics(Magics):
             raise error.at(error_span(error, {file: shown})) from error.__cause__
         except SyntaxError as error:
             span = Span(shown, error.lineno or 1, error.offset or 1, error.end_lineno or 1, error.end_offset or 1)
-            raise KernelError(f"{error.msg}", hint="the cell is no valid Python", span=span) from error
+            raise KernelError("K011", f"{error.msg}", hint="the cell is no valid Python", span=span) from error
         except Exception as error:
             said = "".join(traceback.format_exception_only(error)).strip()
             hint = "the cell raised this: mend it, or run it without %%ttexplore to see the whole traceback"
-            raise KernelError(said, hint=hint, span=error_span(error, {file: shown})) from error
+            raise KernelError("K011", said, hint=hint, span=error_span(error, {file: shown})) from error
         return _assigned(tree)
 
     def _number(self) -> int:
@@ -152,7 +152,9 @@ class ExploreMagics(Magics):
             return kernels.get(wanted, namespace.get(wanted))
         if not kernels:
             raise UsageError(
-                "the cell has no kernel", hint="define one with @T.prim_func, or name a function: %%ttexplore NAME"
+                "U002",
+                "the cell has no kernel",
+                hint="define one with @T.prim_func, or name a function: %%ttexplore NAME",
             )
         return list(kernels.values())[-1]
 
@@ -167,7 +169,9 @@ def _words(line: str) -> argparse.Namespace:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"the line of %%ttexplore cannot be read: {error}", hint="close what is quoted") from None
+        raise UsageError(
+            "U014", f"the line of %%ttexplore cannot be read: {error}", hint="close what is quoted"
+        ) from None
     return parser.parse_intermixed_args(words)
 
 

@@ -42,20 +42,22 @@ class TTShard:
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", plain(self.axis))
         if not self.axes:
-            raise UsageError("TTShard: no axis is given", hint="give a dimension, 0 is the first, or a tuple")
+            raise UsageError("U010", "TTShard: no axis is given", hint="give a dimension, 0 is the first, or a tuple")
         wholes("TTShard: axis", self.axes)
         tiles = plain(self.tiles)
         if not isinstance(tiles, list | tuple):
             raise wrong("TTShard: tiles", tiles, f'a tuple, for example ("rows", "cols", {TILE})')
         for part in cast(Iterable[Any], tiles):
             if isinstance(part, int) and part != TILE:
-                raise Unsupported(f"TTShard: tiles of {part}", hint=f"a tile is {TILE}x{TILE}")
+                raise Unsupported("L014", f"TTShard: tiles of {part}", hint=f"a tile is {TILE}x{TILE}")
             if not isinstance(part, int):
                 named("kind of tiles", part, ("rows", "cols"))
         named("placement", self.placement, _MEMORIES)
         named("order", self.order, _ORDERS)
         if plain(self.faces) != "16x16":
-            raise Unsupported(f"TTShard: faces of {shown(self.faces)}", hint="the four faces of a tile are 16x16")
+            raise Unsupported(
+                "L014", f"TTShard: faces of {shown(self.faces)}", hint="the four faces of a tile are 16x16"
+            )
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -121,7 +123,7 @@ def _of_shard(given: TTShard, span: Span | None) -> LayoutRequest:
     if given.placement == "DRAM":
         if given.order != "row_major":
             raise Unsupported(
-                f"tiles in DRAM in {given.order} order", hint="the SDK stores tiles row by row: leave order out"
+                "L014", f"tiles in DRAM in {given.order} order", hint="the SDK stores tiles row by row: leave order out"
             )
         return LayoutRequest("dram", False, span=span)
     order: Any = None if given.order == "row_major" else given.order
@@ -132,6 +134,7 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
     _known(f"the layout of {tensor}", given, _LAYOUT_KEYS)
     if given.get("halo"):
         raise Unsupported(
+            "L014",
             f"the layout of {tensor} asks for a halo {shown(given['halo'])}",
             hint="shards do not overlap on this chip: read the neighbours' tiles through the tensor instead",
         )
@@ -142,11 +145,13 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
         case "interleaved" | "sharded" as arrangement:
             facts["sharded"] = arrangement == "sharded"
         case "column_major":
-            raise Unsupported(f"{tensor} in column_major order", hint="the SDK stores tiles row by row")
+            raise Unsupported("L014", f"{tensor} in column_major order", hint="the SDK stores tiles row by row")
         case _:
             pass
     if wholes(f"tile_shape of {tensor}", given.get("tile_shape", (TILE, TILE))) != (TILE, TILE):
-        raise Unsupported(f"tiles of {shown(given['tile_shape'])} for {tensor}", hint=f"a tile is {TILE}x{TILE}")
+        raise Unsupported(
+            "L014", f"tiles of {shown(given['tile_shape'])} for {tensor}", hint=f"a tile is {TILE}x{TILE}"
+        )
     if (shard := given.get("shard")) is not None:
         facts |= {"sharded": True, "shard": named("shard", shard, ("height", "width", "block"))}
     if (grid := given.get("grid")) is not None:
@@ -172,14 +177,14 @@ def _of_nd_shard(tensor: str, given: object) -> dict[str, Any]:
     _known(what, given, _ND_SHARD_KEYS)
     for needed in ("axes", "grid"):
         if needed not in given:
-            raise UsageError(f"{what} has no {needed}", hint="nd_shard={'axes': [0, 1], 'grid': [2, 4]}")
+            raise UsageError("U015", f"{what} has no {needed}", hint="nd_shard={'axes': [0, 1], 'grid': [2, 4]}")
     axes = wholes(f"{what}: axes", given["axes"])
     facts: dict[str, Any] = {"axes": axes, "grid": wholes(f"{what}: grid", given["grid"], len(axes), least=1)}
     if (elements := given.get("shard_shape_elems")) is not None and elements != []:
         facts["shard_shape"] = wholes(f"{what}: shard_shape_elems", elements, least=1)
     if (order := given.get("order")) is not None:
         if order == "block_linear":
-            raise Unsupported(f"{what}: tiles in the order {order}", hint="tiles of a shard lie row by row")
+            raise Unsupported("L014", f"{what}: tiles in the order {order}", hint="tiles of a shard lie row by row")
         facts["order"] = named(f"order of {what}", order, (*_ORDERS, "match_shard"))
     facts["aligned"] = flag(f"{what}: align_tiles", given.get("align_tiles", True))
     for key in ("projected_grid", "projected_shard_tiles"):

@@ -158,13 +158,15 @@ def parse_order(text: str) -> tuple[str, int | None]:
         raise unknown("order", text, [*ORDERS, "block_linear(k)"])
     if name != "block_linear":
         if parenthesis:
-            raise UsageError(f"the order {name} takes no number", hint=f"write {name}")
+            raise UsageError("U009", f"the order {name} takes no number", hint=f"write {name}")
         return name, None
     if not parenthesis:
         return name, _DEFAULT_BLOCK
     edge = re.fullmatch(r"0*([1-9][0-9]{0,8})\)", rest)
     if edge is None:
-        raise UsageError(f"{shown(text)} names no square of blocks", hint="write block_linear(k) with k of at least 1")
+        raise UsageError(
+            "U009", f"{shown(text)} names no square of blocks", hint="write block_linear(k) with k of at least 1"
+        )
     return name, int(edge[1])
 
 
@@ -193,7 +195,9 @@ def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
         return _core(first), _core(last)
     except (TypeError, ValueError, UsageError):
         raise UsageError(
-            f"{shown(given)} is no range of cores", hint="write its corners: ((x0, y0), (x1, y1)), both included"
+            "U007",
+            f"{shown(given)} is no range of cores",
+            hint="write its corners: ((x0, y0), (x1, y1)), both included",
         ) from None
 
 
@@ -211,10 +215,12 @@ def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[Any]]:
             listed = list(cast(Sequence[Any], items))
         except (TypeError, ValueError, OverflowError, UsageError):
             raise UsageError(
-                f"{shown(entry)} is no work list", hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]"
+                "U008",
+                f"{shown(entry)} is no work list",
+                hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]",
             ) from None
         if core in work:
-            raise UsageError(f"core {core} has two work lists", hint="join them")
+            raise UsageError("U008", f"core {core} has two work lists", hint="join them")
         work[core] = listed
     return work
 
@@ -280,7 +286,9 @@ def parse_options(given: object) -> dict[str, Any]:
         raise wrong("options", given, "a dictionary by names, for example {'policy': 'strided'}")
     for name in (asked := dict(cast(Mapping[Any, Any], given))):
         if name not in OPTIONS:
-            raise UsageError(f"no pass has an option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint)
+            raise UsageError(
+                "U001", f"no pass has an option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint
+            )
     parsed = {name: OPTIONS[name].parse(value) for name, value in asked.items()}
     return {name: value for name, value in parsed.items() if value is not None}
 

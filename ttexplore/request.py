@@ -55,12 +55,14 @@ class RunRequest:
         texts = {} if code is None else dictionary("code", code, "kernels", '{"compute": text}')
         if texts and "code" not in entry.takes:
             raise UsageError(
-                f"the backend {entry.name} does not run texts of C++", hint=f"choose backend='{taker('code')}'"
+                "U010", f"the backend {entry.name} does not run texts of C++", hint=f"choose backend='{taker('code')}'"
             )
         on_device: dict[Argument, object] = {"device": device, "environment": environment, "progress": progress}
         for argument, value in on_device.items():
             if value is not None and argument not in entry.takes:
-                raise UsageError(f"the backend {entry.name} has no device", hint=f"choose backend='{taker(argument)}'")
+                raise UsageError(
+                    "U010", f"the backend {entry.name} has no device", hint=f"choose backend='{taker(argument)}'"
+                )
         runner = None if entry.make is None else entry.make(settings)
         limit = entry.time_limit_seconds if limit is None else limit
         return cls(entry, runner, settings, inputs, seed, limit, _event(cancel), sizes, texts)

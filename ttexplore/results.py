@@ -96,10 +96,12 @@ class Graph:
         """The graph as SVG, drawn by ``dot``. Raises BackendError where that is missing or fails."""
         program = shutil.which("dot")
         if program is None:
-            raise BackendError("the program dot of Graphviz is not installed", hint="apt-get install graphviz")
+            raise BackendError("B032", "the program dot of Graphviz is not installed", hint="apt-get install graphviz")
         drawn = subprocess.run([program, "-Tsvg"], input=self.text, capture_output=True, text=True, check=False)
         if drawn.returncode:
-            raise BackendError(f"dot does not draw the graph: {drawn.stderr.strip()}", hint="use the text itself")
+            raise BackendError(
+                "B032", f"dot does not draw the graph: {drawn.stderr.strip()}", hint="use the text itself"
+            )
         return drawn.stdout
 
     def save(self, path: str | Path) -> Path:

@@ -224,6 +224,7 @@ def _fitting() -> Generator[None]:
 
 def _needs_kernel(what: str) -> UsageError:
     return UsageError(
+        "U017",
         f"{what} needs the kernel itself, which a saved exploration does not have",
         hint="explore the kernel again: ttx.explore(kernel)",
     )

@@ -173,6 +173,7 @@ class Target:
         columns, rows = self.compute_grid
         if not (0 <= x < columns and 0 <= y < rows):
             raise UsageError(
+                "U007",
                 f"{self.name} has no core ({x}, {y})",
                 hint=f"its {columns}x{rows} cores end at ({columns - 1}, {rows - 1})",
             )
@@ -296,6 +297,7 @@ def get_target(
         grid = cast("tuple[int, int]", wholes("grid", grid, 2))
         if not (1 <= grid[0] <= columns and 1 <= grid[1] <= rows):
             raise UsageError(
+                "U011",
                 f"{target.name} has {columns}x{rows} workers, not {grid[0]}x{grid[1]}",
                 hint="give (columns, rows) within that, or another number of harvested ones",
             )
@@ -309,17 +311,20 @@ def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
     if not isinstance(given, list | tuple):
         count = whole("harvested", given, -LARGEST)
         if not 0 <= count < len(lines):
-            raise UsageError(f"{count} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}")
+            raise UsageError(
+                "U011", f"{count} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}"
+            )
         chosen = lines[len(lines) - count :]
     else:
-        chosen = tuple(sorted(set(wholes("harvested", given)))) if given else ()
+        chosen = tuple(sorted(set(wholes("harvested", cast(object, given))))) if given else ()
         if strange := [line for line in chosen if line not in lines]:
             raise UsageError(
+                "U011",
                 f"{what} {strange} of {target.name} hold no workers",
                 hint=f"worker {what} are {', '.join(map(str, lines))}",
             )
         if len(chosen) == len(lines):
-            raise UsageError(f"no worker would be left on {target.name}", hint=f"leave one of its {what}")
+            raise UsageError("U011", f"no worker would be left on {target.name}", hint=f"leave one of its {what}")
     target = dataclasses.replace(target, harvested=chosen)
     columns, rows = target.worker_grid
     fitted = (min(target.compute_grid[0], columns), min(target.compute_grid[1], rows))

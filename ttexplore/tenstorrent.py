@@ -139,7 +139,7 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
         return mod
     if isinstance(mod, Program):
         raise UsageError(
-            "a program of ttexplore.explore has gone through its steps already", hint="give the kernel itself"
+            "U006", "a program of ttexplore.explore has gone through its steps already", hint="give the kernel itself"
         )
     asked = parse_options(options)
     traced = trace(mod)

@@ -28,6 +28,6 @@ def verify(
         progress=progress,
     )  # fmt: skip
     if not run.passed:
-        raise BackendError(f"the {device} adds two tiles wrongly: {run.message}", hint="ttexplore doctor")
+        raise BackendError("B031", f"the {device} adds two tiles wrongly: {run.message}", hint="ttexplore doctor")
     verified_file(environment).write_text(f"{environment.ttnn_version}\n", encoding="utf-8")
     return run

@@ -120,7 +120,7 @@ class ExplorerWidget(anywidget.AnyWidget):
                 case "record":
                     answer = _record(exploration, question, cancel)
                 case other:
-                    raise UsageError(f"the explorer cannot {other!r}", hint="run the cell again")
+                    raise UsageError("U001", f"the explorer cannot {other!r}", hint="run the cell again")
         except TTExploreError as error:
             self._tell(
                 {

@@ -59,12 +59,12 @@ def test_last_words_leave_out_what_is_always_said() -> None:
 
 def test_a_limit_of_a_simulator_is_told_as_one() -> None:
     words = "ended with exit status 1 while running: [4] ERROR: UndefinedBehavior: unpack_to_dst=0 in_data_format=0"
-    told = not_modelled("ttsim", DeviceEnded(words))
+    told = not_modelled("ttsim", DeviceEnded("B023", words))
     assert told.message == f"ttsim refuses Float32 tiles that are unpacked to DST on Wormhole ({words})"
     assert told.hint == "use device='wolfpine', a card, or a Blackhole target"
-    other = DeviceEnded("ended by signal SIGKILL")
+    other = DeviceEnded("B023", "ended by signal SIGKILL")
     assert not_modelled("ttsim", other) is other
-    assert not_modelled("wolfpine", DeviceEnded(words)).message == words
+    assert not_modelled("wolfpine", DeviceEnded("B023", words)).message == words
 
 
 def test_the_gist_of_an_exception_leaves_out_where_it_was_thrown() -> None:

@@ -107,8 +107,8 @@ def test_sizes_are_bound_inside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_errors_of_ours_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttexplore.exploration.trace", raising(KernelError("a name")))
-    with pytest.raises(KernelError, match=r"^a name$"):
+    monkeypatch.setattr("ttexplore.exploration.trace", raising(KernelError("K011", "a name")))
+    with pytest.raises(KernelError, match=r"^a name \[TTX-K011\]$"):
         ttx.explore(difference())
     monkeypatch.setattr("ttexplore.exploration.trace", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):

@@ -74,6 +74,7 @@ class KernelFault(BackendError):
 
     def __init__(
         self,
+        code: str,
         message: str,
         *,
         hint: str = "",
@@ -81,7 +82,7 @@ class KernelFault(BackendError):
         kernel: KernelRole | None = None,
         cpp_line: int | None = None,
     ) -> None:
-        super().__init__(message, hint=hint, span=span)
+        super().__init__(code, message, hint=hint, span=span)
         self.kernel = kernel
         self.cpp_line = cpp_line
 
@@ -118,7 +119,7 @@ class Deadlock(KernelFault):
     ) -> None:  # fmt: skip
         told = next((wait for wait in waits if wait.operation == "reserve_back"), waits[0] if waits else None)
         super().__init__(
-            message, hint=hint, kernel=told.kernel if told else None, cpp_line=told.cpp_line if told else None
+            "B011", message, hint=hint, kernel=told.kernel if told else None, cpp_line=told.cpp_line if told else None
         )
         self.core = core
         self.waits = waits
@@ -170,6 +171,7 @@ def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
     if len(inputs) != len(wanted):
         names = ", ".join(f"{layout.name} {layout.shape}" for layout in wanted)
         raise BackendError(
+            "B005",
             f"{len(inputs)} input arrays for a program with {len(wanted)} input tensors",
             hint=f"pass one array for each of: {names}" if wanted else "this program has no inputs",
         )
@@ -177,6 +179,7 @@ def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
     for layout, array in zip(wanted, inputs, strict=True):
         if tuple(array.shape) != layout.shape:
             raise BackendError(
+                "B005",
                 f"the array for tensor {layout.name} has shape {tuple(array.shape)}, the tensor {layout.shape}",
                 hint="pass arrays of the shapes that the kernel was traced with",
             )

@@ -18,13 +18,14 @@ def default_cache_folder() -> Path:
     try:
         home = Path.home().absolute()
     except RuntimeError:
-        raise BackendError("there is no home folder for compiled files", hint=HOW_TO_CHOOSE) from None
+        raise BackendError("B007", "there is no home folder for compiled files", hint=HOW_TO_CHOOSE) from None
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "ttexplore"
 
 
 def unusable(folder: Path, why: str) -> BackendError:
     """The error for a cache folder that cannot be written."""
     return BackendError(
+        "B007",
         f"the cache folder {' '.join(str(folder).splitlines())} cannot be written: {why}",
         hint=f"make room there, or {HOW_TO_CHOOSE}",
     )
@@ -33,6 +34,7 @@ def unusable(folder: Path, why: str) -> BackendError:
 def not_executable(folder: Path, why: str) -> BackendError:
     """The error for a cache folder whose programs the system does not start."""
     return BackendError(
+        "B007",
         f"programs in the cache folder {folder} cannot be started: {why}",
         hint=f"its file system may be mounted with noexec: {HOW_TO_CHOOSE}",
     )

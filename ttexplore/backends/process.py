@@ -61,6 +61,7 @@ def workspace() -> Generator[Path]:
 def unusable_workspace(why: str) -> BackendError:
     """The error for a folder of temporary files that cannot be used."""
     return BackendError(
+        "B007",
         f"the folder for temporary files {_temporary_folder()} cannot be used: {why}",
         hint="make room there, or set TMPDIR to a folder with room before Python starts",
     )

@@ -266,7 +266,9 @@ class _Emitter:
             case Call():
                 self.code(f"{self._call(statement)};", depth, origins)
             case Store():
-                raise Unsupported(f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=place.span)
+                raise Unsupported(
+                    "L012", f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=place.span
+                )
             case Allocation():
                 pass
             case _:
@@ -319,7 +321,7 @@ class _Emitter:
 
     def _call(self, call: Call) -> str:
         if not call.form.cpp:
-            raise Unsupported(f"{call.name} has no C++ text", hint=_NO_TEXT, span=call.span)
+            raise Unsupported("L012", f"{call.name} has no C++ text", hint=_NO_TEXT, span=call.span)
         return call.form.cpp.format(**self._operands(call))
 
     def _operands(self, call: Call) -> dict[str, _CircularBufferName | str]:

@@ -39,6 +39,7 @@ def internal_error(error: Exception, doing: str) -> TTExploreError:
         return out_of_memory(doing, span)
     said = str(error).strip().partition("\n")[0][:_LONGEST]
     return VerifyError(
+        "V060",
         f"{doing} failed inside of ttexplore: {type(error).__name__}: {said}",
         hint="this is an error of ttexplore itself: please report it with the kernel; another form of its line may do",
         span=span,

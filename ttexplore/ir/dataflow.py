@@ -129,7 +129,7 @@ def _reduction(statement: Any) -> Unsupported:
                 f"nothing compares the elements of one tile; T.{kind[-3:]} of two blocks in T.Parallel goes element by "
                 "element, so let what is compared lie in blocks of their own, or find it on the host"
             )
-    return Unsupported(f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
+    return Unsupported("L001", f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
 
 
 def _unsupported(statement: Any) -> Unsupported:
@@ -137,12 +137,14 @@ def _unsupported(statement: Any) -> Unsupported:
         case tirx.BufferStore():
             what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
             return Unsupported(
+                "L003",
                 what,
                 hint="put it into `for i, j in T.Parallel(...)`; write out the value of a scalar where it is used",
                 span=span_of(statement),
             )
         case tirx.For():
             return Unsupported(
+                "L001",
                 "a loop inside T.Parallel is not lowered",
                 hint="write the T.Parallel inside of the loop, or the loop's turns one after another",
                 span=span_of(statement),
@@ -152,12 +154,14 @@ def _unsupported(statement: Any) -> Unsupported:
             if op_name(then) == "tl.fill" and statement.else_case is None:
                 hint = "clear the block before the loop, too, or in its first turn: clear_accum=(k == 0)"
             return Unsupported(
+                "L005",
                 "a condition that is only known when the kernel runs is not lowered",
                 hint=hint,
                 span=span_of(statement),
             )
         case tirx.While() | tirx.Break() | tirx.Continue():
             return Unsupported(
+                "L005",
                 "a loop whose length is only known when the kernel runs is not lowered",
                 hint="use a loop with a constant extent",
                 span=span_of(statement),
@@ -165,6 +169,7 @@ def _unsupported(statement: Any) -> Unsupported:
         case _:
             what = op_name(statement) or type(statement).__name__
             return Unsupported(
+                "L001",
                 f"no rule lowers {what}",
                 hint="write it with T.copy, T.fill, T.clear, T.gemm, loops, and stores in T.Parallel",
                 span=span_of(statement),
@@ -180,6 +185,7 @@ def _parallel_accesses(statement: Any) -> list[Access]:
             raise _unsupported(store)
         if isinstance(store, tirx.BufferStore) and not is_on_chip(store.buffer):
             raise Unsupported(
+                "L003",
                 f"T.Parallel stores to the tensor {store.buffer.name} directly",
                 hint="store to an on-chip buffer and T.copy that to the tensor",
                 span=span_of(store),
@@ -187,6 +193,7 @@ def _parallel_accesses(statement: Any) -> list[Access]:
         for load in loads_of(store.value):
             if not is_on_chip(load.source):
                 raise Unsupported(
+                    "L003",
                     f"T.Parallel reads the tensor {load.source.name} directly",
                     hint="T.copy the block into an on-chip buffer first",
                     span=span_of(store),
@@ -198,6 +205,7 @@ def _parallel_accesses(statement: Any) -> list[Access]:
             continue
         if not same_indices(store.indices, variables):
             raise Unsupported(
+                "L003",
                 f"T.Parallel stores to {store.buffer.name} at other indices than its loop variables in order",
                 hint="store at [i, j] of `for i, j in T.Parallel(...)`",
                 span=span_of(store),
@@ -205,6 +213,7 @@ def _parallel_accesses(statement: Any) -> list[Access]:
         extents = [constant(loop.extent) for loop in loops]
         if list(shape_of(store.buffer)) != extents:
             raise Unsupported(
+                "L003",
                 f"T.Parallel covers {tuple(extents)} of {store.buffer.name}, which is {shape_of(store.buffer)}",
                 hint="cover the whole buffer",
                 span=span_of(store),
@@ -216,6 +225,7 @@ def _parallel_accesses(statement: Any) -> list[Access]:
     for access in found.values():
         if access.kind == "read" and access.buffer in written:
             raise Unsupported(
+                "L003",
                 f"{access.buffer.name} is stored to and read at other elements in one T.Parallel",
                 hint="store to a second buffer, or use two T.Parallel nests",
                 span=span_of(statement),
@@ -248,6 +258,7 @@ def load_role(load: Any, variables: list[Any], span: Span | None = None) -> str:
             if constant(indices[1]) == 0 and indices[0].same_as(row):
                 return "column"
     raise Unsupported(
+        "L003",
         f"{load.source.name}[{', '.join(str(index) for index in indices)}] in a T.Parallel over "
         f"({', '.join(str(variable.name) for variable in variables)})",
         hint="read [i, j], a vector at [j] or [i], one element at [0], or a block transposed at [j, i]; "
@@ -263,6 +274,7 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
             length = constant(loop.extent)
             if index.same_as(loop.loop_var) and length is not None and length > extent:
                 raise KernelError(
+                    "K001",
                     f"{load.source.name} has {extent} elements along axis {axis}, and {loop.loop_var.name} reaches "
                     f"{length - 1}",
                     hint="make the buffer as large as the loop",
@@ -273,6 +285,7 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
 def nothing_written(buffer: Any, statement: Any) -> KernelError:
     """The refusal of a statement that reads a buffer after a loop that may make no turn, and alone writes it."""
     return KernelError(
+        "K006",
         f"{buffer.name} is read here, and written only in a loop that may make no turn",
         hint=f"T.clear({buffer.name}) before the loop, or give it a length of at least 1",
         span=span_of(statement),
@@ -343,6 +356,7 @@ class _Scan:
                 reaching = state.get(access.buffer, frozenset())
                 if not reaching:
                     raise KernelError(
+                        "K006",
                         f"{access.buffer.name} is read before anything is written to it",
                         hint="T.copy, T.fill or T.clear it first",
                         span=span_of(statement),

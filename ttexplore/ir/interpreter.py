@@ -77,7 +77,7 @@ class Interpretation:
 def storage(dtype: str) -> Any:
     """The NumPy dtype of what the chip holds of a kernel dtype. Raises Unsupported where no tile format does."""
     if dtype not in FORMAT_OF_DTYPE:
-        raise Unsupported(f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
+        raise Unsupported("L009", f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
     bfloat16 = FORMAT_OF_DTYPE[dtype] == "Float16_b" and dtype != "uint8"
     return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
 
@@ -552,6 +552,7 @@ def _converted(values: Any, dtype: str) -> Array:
 
 def _unknown(what: str, at: Any) -> Unsupported:
     return Unsupported(
+        "L001",
         f"the interpreter does not know {what}",
         hint="no rule lowers it either: the error of the exploration, ex.error, tells what to write instead",
         span=at.span if isinstance(at, Place) else span_of(at),
@@ -626,6 +627,7 @@ class _Limits:
             if core is not None:
                 where = f"core ({core.x}, {core.y}) was at this line, {self.ended} of {self.cores} cores had ended"
             raise BackendError(
+                "B003",
                 f"the program did not end within the time limit of {self.seconds:g} seconds: {where}",
                 hint="raise the time limit, run smaller sizes, or run the emulator, which is faster",
                 span=place.span,
@@ -684,7 +686,7 @@ class _Machine:
             if alive and not progress:
                 raise self._deadlock(alive, programs)
             if self.turn_limit is not None and turns > self.turn_limit:
-                raise VerifyError(f"the kernels did not end within {self.turn_limit} turns", span=self.span)
+                raise VerifyError("V009", f"the kernels did not end within {self.turn_limit} turns", span=self.span)
         self._balanced()
 
     @property
@@ -708,7 +710,7 @@ class _Machine:
 
     def _finished(self, role: str) -> None:
         if role == "writer" and self.unwritten:
-            raise self.fault("the writer ends before its writes have arrived", "end with noc_write_barrier")
+            raise self.fault("V012", "the writer ends before its writes have arrived", "end with noc_write_barrier")
 
     def _shard(self, tensor: str) -> list[tuple[int, int]]:
         """The places of this core's shard of a tensor that hold a page, and the page."""
@@ -723,14 +725,15 @@ class _Machine:
                     self._set_page(queue.shard_of, page, queue.tiles[slot])
             if queue.filled:
                 raise self.fault(
+                    "V001",
                     f"{queue.name} still holds {queue.filled} tiles when all kernels have ended",
                     "pop as many tiles as are pushed",
                 )
 
-    def fault(self, message: str, hint: str) -> VerifyError:
+    def fault(self, code: str, message: str, hint: str) -> VerifyError:
         where = f" on core ({self.core.x}, {self.core.y})" if self.core is not None else ""
         kernel = f"{self.role}{where}: " if self.mode != "sequential" else ""
-        return VerifyError(f"{kernel}{message}", hint=hint, span=self.span)
+        return VerifyError(code, f"{kernel}{message}", hint=hint, span=self.span)
 
     def _deadlock(self, alive: dict[str, Any], programs: dict[str, Any]) -> VerifyError:
         lines: list[str] = []
@@ -750,7 +753,9 @@ class _Machine:
                 hint = f"the {producer} has ended without pushing {need} more tiles of {cb}: a push is missing"
                 span = line
         where = f"core ({self.core.x}, {self.core.y})" if self.core is not None else "the core"
-        return VerifyError(f"deadlock on {where}:\n" + "\n".join(lines), hint=hint or "a push is missing", span=span)
+        return VerifyError(
+            "V009", f"deadlock on {where}:\n" + "\n".join(lines), hint=hint or "a push is missing", span=span
+        )
 
     def _producer(self, cb: str) -> str:
         return next((b.producer for b in self.plan.buffers if b.name == cb), "")
@@ -762,7 +767,9 @@ class _Machine:
     def core_item(self, position: int) -> int:
         assert self.core is not None
         if position >= len(self.core.listed):
-            raise self.fault(f"work item {position} of a core that has {len(self.core.listed)}", "check the work count")
+            raise self.fault(
+                "V040", f"work item {position} of a core that has {len(self.core.listed)}", "check the work count"
+            )
         return self.core.listed[position]
 
     # Buffers
@@ -809,6 +816,7 @@ class _Machine:
             low, high = int(np.min(index)), int(np.max(index))
             if low < 0 or high >= extent:
                 raise KernelError(
+                    "K001",
                     f"{name} has {extent} elements along axis {axis}; "
                     f"index {high if high >= extent else low} is outside",
                     hint="check the index",
@@ -822,6 +830,7 @@ class _Machine:
         for axis, ((low, extent), length) in enumerate(zip(parts, array.shape, strict=True)):
             if low < 0 or low + extent > length:
                 raise KernelError(
+                    "K001",
                     f"{name} has {length} elements along axis {axis}; the region {low}:{low + extent} is outside",
                     hint="make the size a multiple of the block, or check the index",
                     span=self.span,
@@ -1052,16 +1061,19 @@ class _Machine:
     def _check_page(self, tensor: str, page: int) -> None:
         pages = len(self.tensors[tensor])
         if not 0 <= page < pages:
-            raise self.fault(f"page {page} of {tensor}, which has {pages}", "check the index")
+            raise self.fault("V013", f"page {page} of {tensor}, which has {pages}", "check the index")
 
     # Circular buffers
 
     def cb_reserve_back(self, role: str, cb: str, count: int) -> bool:
         queue = self.queues[cb]
         if count > queue.pages:
-            raise self.fault(f"{count} tiles of {cb} are reserved, which holds {queue.pages}", f"give {cb} more pages")
+            raise self.fault(
+                "V007", f"{count} tiles of {cb} are reserved, which holds {queue.pages}", f"give {cb} more pages"
+            )
         if queue.back + count > queue.pages:
             raise self.fault(
+                "V008",
                 f"reserving {count} tiles at {queue.back} of {cb} would straddle its end at {queue.pages}",
                 "make the size a multiple of every push",
             )
@@ -1073,9 +1085,13 @@ class _Machine:
     def cb_push_back(self, cb: str, count: int) -> None:
         queue = self.queues[cb]
         if count > queue.reserved:
-            raise self.fault(f"{count} tiles of {cb} are pushed, {queue.reserved} are reserved", "reserve them first")
+            raise self.fault(
+                "V003", f"{count} tiles of {cb} are pushed, {queue.reserved} are reserved", "reserve them first"
+            )
         if queue.unread:
-            raise self.fault(f"{cb} is pushed before the reads into it have arrived", "put noc_read_barrier before it")
+            raise self.fault(
+                "V011", f"{cb} is pushed before the reads into it have arrived", "put noc_read_barrier before it"
+            )
         queue.back = (queue.back + count) % queue.pages
         queue.filled += count
         queue.reserved = 0
@@ -1084,7 +1100,7 @@ class _Machine:
         queue = self.queues[cb]
         if count > queue.pages:
             raise self.fault(
-                f"{count} tiles of {cb} are waited for, which holds {queue.pages}", f"give {cb} more pages"
+                "V007", f"{count} tiles of {cb} are waited for, which holds {queue.pages}", f"give {cb} more pages"
             )
         if queue.filled < count:
             return self._wait(role, cb, "receive", count)
@@ -1094,9 +1110,13 @@ class _Machine:
     def cb_pop_front(self, cb: str, count: int) -> None:
         queue = self.queues[cb]
         if count > queue.waited:
-            raise self.fault(f"{count} tiles of {cb} are popped, {queue.waited} were waited for", "wait for them first")
+            raise self.fault(
+                "V004", f"{count} tiles of {cb} are popped, {queue.waited} were waited for", "wait for them first"
+            )
         if queue.unsent:
-            raise self.fault(f"{cb} is popped while it is still being written from", "put noc_writes_flushed before it")
+            raise self.fault(
+                "V012", f"{cb} is popped while it is still being written from", "put noc_writes_flushed before it"
+            )
         for index in range(0 if queue.shard_of else count):
             queue.tiles[(queue.front + index) % queue.pages] = _UNWRITTEN[_held(queue.dtype)]
         queue.front = (queue.front + count) % queue.pages
@@ -1148,12 +1168,14 @@ class _Machine:
             row = self._page(tensor, page)
             if first < 0 or first + size > row.size:
                 raise self.fault(
-                    f"elements {first} to {first + size} of a row of {tensor}, which has {row.size}", "check them"
+                    "V013",
+                    f"elements {first} to {first + size} of a row of {tensor}, which has {row.size}",
+                    "check them",
                 )
             return row[first : first + size]
         if first < 0 or first % 256 + size > 256 or first + size > 1024:
             raise self.fault(
-                f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
+                "V013", f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
             )
         return _as_faces(self._page(tensor, page))[first : first + size]
 
@@ -1162,6 +1184,7 @@ class _Machine:
         queue = self.queues[cb]
         if first < 0 or first + size > queue.reserved * 1024:
             raise self.fault(
+                "V005",
                 f"tile {(first + size - 1) // 1024} of {cb} is written, {queue.reserved} are reserved",
                 "reserve more tiles",
             )
@@ -1171,6 +1194,7 @@ class _Machine:
         queue = self.queues[cb]
         if first < 0 or first + size > queue.waited * 1024:
             raise self.fault(
+                "V005",
                 f"tile {(first + size - 1) // 1024} of {cb} is read, {queue.waited} were waited for",
                 "wait for more tiles",
             )
@@ -1179,7 +1203,9 @@ class _Machine:
     def _tile_being_filled(self, cb: str, slot: int) -> Array:
         queue = self.queues[cb]
         if not 0 <= slot < queue.reserved:
-            raise self.fault(f"tile {slot} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles")
+            raise self.fault(
+                "V005", f"tile {slot} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles"
+            )
         return queue.tiles[(queue.back + slot) % queue.pages]
 
     def noc_write_zeros(self, cb: str, slot: int) -> None:
@@ -1205,7 +1231,9 @@ class _Machine:
         if self.mode == "queues":
             queue = self.queues[cb]
             if not 0 <= index < queue.waited:
-                raise self.fault(f"tile {index} of {cb} is read, {queue.waited} were waited for", "wait for more tiles")
+                raise self.fault(
+                    "V005", f"tile {index} of {cb} is read, {queue.waited} were waited for", "wait for more tiles"
+                )
             return queue.tiles[(queue.front + index) % queue.pages]
         return (self.current if self.mode == "channels" else self.arrays)[cb][index]
 
@@ -1219,7 +1247,7 @@ class _Machine:
             queue = self.queues[cb]
             if not 0 <= index < queue.reserved:
                 raise self.fault(
-                    f"tile {index} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles"
+                    "V005", f"tile {index} of {cb} is written, {queue.reserved} are reserved", "reserve more tiles"
                 )
             position = (queue.back + index) % queue.pages
             if self.l1_accumulate and self.role == "compute":
@@ -1248,6 +1276,7 @@ class _Machine:
     def _section(self, wanted: str, new: str) -> None:
         if self.section != wanted:
             raise self.fault(
+                "V020",
                 f"the DST section is {self.section or 'released'}, it should be {wanted or 'released'}",
                 "the order is acquire, commit, wait, release",
             )
@@ -1259,6 +1288,7 @@ class _Machine:
             self._check_engine(op, (source, target, tiles))
         if self.section:
             raise self.fault(
+                "V021",
                 f"{op.name} runs while DST is {self.section}, it should be released",
                 "put it before tile_regs_acquire or after tile_regs_release",
             )
@@ -1306,7 +1336,7 @@ class _Machine:
             wanted = _held(self.dtypes[name])
             if str(result.dtype) != wanted:
                 raise self.fault(
-                    f"{op.name} packs {result.dtype} to {name}, which holds {wanted}", "call a typecast before"
+                    "V045", f"{op.name} packs {result.dtype} to {name}, which holds {wanted}", "call a typecast before"
                 )
             self._put(name, index, result)
             return
@@ -1326,17 +1356,20 @@ class _Machine:
 
     def _as_taken(self, op: Op, tile: Array, where: str) -> Array:
         if op.takes != "any" and str(tile.dtype) != op.takes:
-            raise self.fault(f"{op.name} takes {op.takes}, {where} holds {tile.dtype}", "call a typecast before")
+            raise self.fault(
+                "V045", f"{op.name} takes {op.takes}, {where} holds {tile.dtype}", "call a typecast before"
+            )
         return tile
 
     def _check_slot(self, op: Op, buffer: str, index: int) -> None:
         tiles = len(self.arrays[buffer])
         if not 0 <= index < tiles:
-            raise self.fault(f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks")
+            raise self.fault("V022", f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks")
         if self.managed:
             wanted = "waited" if op.engine == "pack" else "acquired"
             if self.section != wanted:
                 raise self.fault(
+                    "V021",
                     f"{op.name} runs while DST is {self.section or 'released'}, it should be {wanted}",
                     "acquire before computing; commit and wait before packing",
                 )
@@ -1382,7 +1415,9 @@ class _Machine:
     def _reconfigure(self, part: str, old: str, new: str) -> None:
         if self.engine.get(part) != self._format(old):
             raise self.fault(
-                f"the reconfiguration to {new} says that {old} is in force, which it is not", "name the buffer that is"
+                "V032",
+                f"the reconfiguration to {new} says that {old} is in force, which it is not",
+                "name the buffer that is",
             )
         self.engine[part] = self._format(new)
         if part != "pack":
@@ -1416,6 +1451,7 @@ class _Machine:
             if name and self.engine.get(part) != self._format(given[name]):
                 what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
                 raise self.fault(
+                    "V032",
                     f"{op.name}: the {what} is set to {self.engine.get(part)}, "
                     f"{given[name]} is {self._format(given[name])}",
                     "reconfigure the data format before it",
@@ -1426,7 +1462,7 @@ class _Machine:
             wanted = op.init if engine == "sfpu" else (op.name, numbers)
             if self.engine.get(engine) != wanted:
                 raise self.fault(
-                    f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it"
+                    "V031", f"{op.name} runs under the init of {self.engine.get(engine)}", "put its own init before it"
                 )
 
 

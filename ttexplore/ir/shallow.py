@@ -83,6 +83,7 @@ def is_large(value: Any, depth: int = LARGEST_DEPTH) -> bool:
 def _refuse(extent: _Extent) -> None:
     if extent.depth > _LARGEST_UNNAMED_DEPTH or extent.size > _LARGEST_UNNAMED_SIZE:
         raise Unsupported(
+            "L016",
             f"an expression of {extent.size} operations, {extent.depth} of them inside one another",
             hint=f"compute it in fewer steps: at most {_LARGEST_UNNAMED_SIZE} and {_LARGEST_UNNAMED_DEPTH} are lowered",
         )

@@ -42,6 +42,7 @@ def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
     value = constant(sym.Analyzer().simplify(tvm_ffi.structural_map(expression, (ir.Var, placed), order="post")))
     if value is None:
         raise KernelError(
+            "K013",
             f"{expression} is not known before the kernel runs",
             hint="use numbers and T.dynamic sizes of tensors",
             span=span_of(expression),

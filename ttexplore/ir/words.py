@@ -204,6 +204,7 @@ class Words:
 
 def _no_text(expression: Expression) -> Unsupported:
     return Unsupported(
+        "L012",
         f"the expression {show(expression)} has no C++ form",
         hint="index with + - * // and % of integers, T.min, T.max, T.clamp, T.if_then_else, comparisons and bits",
     )
@@ -216,16 +217,18 @@ def _without_value(symbol: str, e: Expression, parts: list[Word]) -> Unsupported
 
 
 def no_shift(text: str, low: int, high: int, span: Span | None) -> Unsupported:
-    return Unsupported(f"{text} shifts by {low} to {high} bits", hint="shift by 0 to 31 bits", span=span)
+    return Unsupported("L015", f"{text} shifts by {low} to {high} bits", hint="shift by 0 to 31 bits", span=span)
 
 
 def no_divisor(text: str, divisor: str, span: Span | None) -> Unsupported:
-    return Unsupported(f"{text} divides by {divisor}, which can be 0", hint="divide by a positive number", span=span)
+    return Unsupported(
+        "L015", f"{text} divides by {divisor}, which can be 0", hint="divide by a positive number", span=span
+    )
 
 
 def not_held(dtype: str, number: int, span: Span | None) -> Unsupported:
     hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
-    return Unsupported(f"{dtype} does not hold the number {number}", hint=hint, span=span)
+    return Unsupported("L015", f"{dtype} does not hold the number {number}", hint=hint, span=span)
 
 
 def _truth(word: Word) -> Word:

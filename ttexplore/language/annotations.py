@@ -52,6 +52,7 @@ def _schedule(given: Mapping[str, Any], span: Span | None) -> list[Annotation]:
         first_y, first_x, rows, columns = wholes("rect", rect, 4)
         if (first_y, first_x) != (0, 0):
             raise UsageError(
+                "U015",
                 f"rect={(first_y, first_x, rows, columns)} leaves out the blocks before ({first_x}, {first_y})",
                 hint="rect=(0, 0, rows, columns) is the rectangle that each core gets",
             )
@@ -60,6 +61,7 @@ def _schedule(given: Mapping[str, Any], span: Span | None) -> list[Annotation]:
         first, step = wholes("stride", stride, 2)
         if first != 0:
             raise UsageError(
+                "U015",
                 f"stride={(first, step)} leaves out the first {first} work items",
                 hint="stride=(0, step) deals them out to `step` cores",
             )
@@ -110,7 +112,7 @@ def _layouts(given: Mapping[Any, Any], span: Span | None) -> list[Annotation]:
     for tensor, asked in given.items():
         name = str(tensor.name) if is_buffer(tensor) else tensor
         if not isinstance(name, str):
-            raise UsageError(f"{shown(tensor)} is no tensor", hint="give a tensor of the kernel or its name")
+            raise UsageError("U003", f"{shown(tensor)} is no tensor", hint="give a tensor of the kernel or its name")
         request = layout_request(name, asked, span)
         made.append(Annotation("layouts", request, name, span))
         if request.order == "match_shard":
@@ -128,7 +130,7 @@ def _annotate(
     given: dict[Any, Any] = {}
     for one in arguments:
         if not isinstance(one, Mapping):
-            raise UsageError(f"{what} takes a dictionary, not {shown(one)}", hint=f"{what}({{name: ...}})")
+            raise UsageError("U015", f"{what} takes a dictionary, not {shown(one)}", hint=f"{what}({{name: ...}})")
         given |= dict(one)
     given |= values
     if CURRENT.get() is not None and kernel is None:
@@ -148,6 +150,7 @@ def annotated(kernel: Any, annotations: Iterable[Annotation]) -> Any:
     add = getattr(kernel, "annotated", None)
     if not callable(add):
         raise UsageError(
+            "U015",
             f"{shown(kernel)} cannot be annotated from outside",
             hint="annotate a T.prim_func, or write the annotation inside of the kernel",
         )

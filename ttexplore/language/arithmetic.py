@@ -131,21 +131,23 @@ def _check(kind: str, dtype: str, a: Any, b: Any) -> None:
         raise _floats_as_integers()
     if kind == "truediv" and not is_float(dtype):
         raise KernelError(
+            "K009",
             "integers are divided with /, which has a fraction",
             hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
         )
     number = b.value if isinstance(b, ir.Expr) and is_constant(b) else b
     if kind in ("floordiv", "mod") and isinstance(number, int) and number == 0:
-        raise KernelError(f"{_OF_INTEGERS[kind]} by 0", hint="divide by a number that is not 0")
+        raise KernelError("K008", f"{_OF_INTEGERS[kind]} by 0", hint="divide by a number that is not 0")
     bits = 32 if dtype == "bool" else int(dtype.removeprefix("u").removeprefix("int")) if "int" in dtype else 0
     if kind in ("lshift", "rshift") and isinstance(number, int) and not 0 <= number < bits:
         raise KernelError(
-            f"{_OF_INTEGERS[kind]} of {dtype} by {number}", hint=f"shift {bits} bits by 0 to {bits - 1} places"
+            "K008", f"{_OF_INTEGERS[kind]} of {dtype} by {number}", hint=f"shift {bits} bits by 0 to {bits - 1} places"
         )
 
 
 def _floats_as_integers() -> KernelError:
     return KernelError(
+        "K009",
         "an operation on integers is applied to floating-point numbers",
         hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
     )

@@ -81,12 +81,14 @@ def element(value: Any, what: str) -> Any:
     if is_buffer(value) or isinstance(value, ir.TensorRegion):
         name = value.name if is_buffer(value) else value.source.name
         raise KernelError(
+            "K008",
             f"{what} works on elements, and {name} is a block",
             hint=f"write {name}[i, j] inside `for i, j in T.Parallel(...)`",
         )
     if not isinstance(value, int | float | ir.Expr):
         refuse_unknown(value, f"an operand of {what}")
         raise KernelError(
+            "K008",
             f"{what} works on numbers, and this is {described(value)}",
             hint="give a number, an element as a[i, j], or an expression of them",
         )
@@ -98,6 +100,7 @@ def index_of(name: str, value: Any) -> Any:
     place = element(value, f"an index of {name}")
     if "float" in str(place.ty.dtype):
         raise KernelError(
+            "K003",
             f"an index of {name} is {place.ty.dtype}",
             hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
         )
@@ -196,9 +199,9 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
         if isinstance(extent, ir.Expr):
             raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
         if not hasattr(extent, "__index__") or isinstance(extent, bool):
-            raise KernelError(f"{what}: {shown(extent)} is no extent", hint="a shape is a tuple of ints")
+            raise KernelError("K004", f"{what}: {shown(extent)} is no extent", hint="a shape is a tuple of ints")
         if int(extent) < 1:
-            raise KernelError(f"{what}: the shape {shown(shape)} has no elements", hint="extents are 1 or more")
+            raise KernelError("K004", f"{what}: the shape {shown(shape)} has no elements", hint="extents are 1 or more")
         extents.append(int(extent))
     return tuple(extents)
 
@@ -237,6 +240,7 @@ class Builder:
                 return
             if other.name == variable.name:
                 raise KernelError(
+                    "K013",
                     f"two sizes are called {variable.name}",
                     hint=f"make T.dynamic({str(variable.name)!r}) once and use it wherever it is meant",
                 )
@@ -303,6 +307,7 @@ class Builder:
         yield body
         if len(self.begun) != depth:
             raise KernelError(
+                "K014",
                 "an exception leaves a kernel loop or a branch, and is caught outside of it",
                 hint="catch it in the Python that raises it: the body is traced once, for all turns",
                 span=self.begun[depth],
@@ -323,7 +328,7 @@ class Builder:
         dtype = buffer.ty.dtype
         check_rank(buffer, indices)
         if any(isinstance(index, slice) for index in indices):
-            raise KernelError(f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill")
+            raise KernelError("K003", f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill")
         value = plain(value)
         if isinstance(value, int | float):
             value = constant(value, str(dtype.dtype))
@@ -406,6 +411,7 @@ def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
     rank = len(buffer.ty.shape)
     if len(indices) != rank:
         raise KernelError(
+            "K003",
             f"{buffer.name} has {rank} dimension{'s' if rank != 1 else ''} and is indexed with {len(indices)}",
             hint="give one index for each dimension",
         )
@@ -416,10 +422,11 @@ def constant(value: float, dtype: str) -> Any:
     if "int" not in dtype:
         return tirx.const(held(value, dtype), dtype)
     if isinstance(value, float) and not value.is_integer():
-        raise KernelError(f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
+        raise KernelError("K008", f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
     low, high = integer_range(dtype)
     if not low <= value <= high:
         raise KernelError(
+            "K008",
             f"{value} is no {dtype}, which goes from {low} to {high}",
             hint='cast elements beside it to a wider dtype, as T.cast(x, "int32"), or the number itself',
         )
@@ -438,6 +445,7 @@ class Loop:
 
     def __iter__(self) -> Iterator[Any]:
         raise KernelError(
+            "K010",
             "a kernel loop is run through in plain Python",
             hint="write `for k in T.serial(n):` as a statement of its own",
         )
@@ -456,6 +464,7 @@ def current(what: str) -> Builder:
     builder = CURRENT.get()
     if builder is None:
         raise KernelError(
+            "K005",
             f"{what} works inside a kernel only",
             hint="use it in a @T.prim_func or @tilelang.jit function, and trace that with ttexplore.explore",
         )
@@ -463,7 +472,7 @@ def current(what: str) -> Builder:
 
 
 def unsupported(what: str, hint: str = "") -> Unsupported:
-    return Unsupported(f"{what} is not lowered", hint=hint)
+    return Unsupported("L001", f"{what} is not lowered", hint=hint)
 
 
 @contextlib.contextmanager

@@ -73,7 +73,7 @@ class dtype(str):
         try:
             import torch  # pyright: ignore[reportMissingImports]
         except ImportError as error:
-            raise KernelError("torch is not installed", hint="use T.float16 or its name as dtype") from error
+            raise KernelError("K012", "torch is not installed", hint="use T.float16 or its name as dtype") from error
         return getattr(torch, self)
 
     def __call__(self, value: Any) -> Any:
@@ -84,7 +84,9 @@ class dtype(str):
         if isinstance(value, tirx.IntImm | tirx.FloatImm):
             return tirx.const(_cast(value.value, self), str(self))
         if not isinstance(value, ir.Expr) or not ir.is_prim_expr(value):
-            raise KernelError(f"{shown(value)} cannot be cast to {self}", hint="cast numbers and elements, not blocks")
+            raise KernelError(
+                "K009", f"{shown(value)} cannot be cast to {self}", hint="cast numbers and elements, not blocks"
+            )
         return tirx.Cast(ir.PrimType(str(self)), value)
 
 
@@ -124,9 +126,9 @@ def dtype_name(value: Any) -> str:
     name = name.rpartition(".")[2]
     name = ALIASES.get(name, name)
     if isinstance(value, NotLowered):
-        raise Unsupported(f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
+        raise Unsupported("L009", f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
     if name not in _NAMES:
-        raise KernelError(f"{shown(value)} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
+        raise KernelError("K009", f"{shown(value)} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
     return name
 
 

@@ -68,6 +68,7 @@ class Reads:
         for read in used:
             if self._versions.get(read.buffer.__chandle__(), 0) != before.get(read.buffer.__chandle__(), 0):
                 raise KernelError(
+                    "K014",
                     f"{read.buffer.name} is read before a loop that writes to it, and used in the loop",
                     hint="give the element a name before the loop: x = a[i, j]",
                     span=span_of(read.load),
@@ -151,6 +152,7 @@ class Reads:
         if read.variable is None:
             if not any(frame is read.frame for frame in frames):
                 raise KernelError(
+                    "K014",
                     f"an element of {read.buffer.name} is used after the loop or branch in which it was read",
                     hint="keep it in T.alloc_var or a buffer",
                     span=span_of(read.load),

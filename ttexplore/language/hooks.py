@@ -140,6 +140,7 @@ class Hooks:
         """``A: T.Tensor(...)`` in the body of an eager kernel: a parameter."""
         if not isinstance(annotation, TensorSpec):
             raise KernelError(
+                "K007",
                 f"{name} is annotated with {shown(annotation)}, which is no tensor",
                 hint=f"write {name}: T.Tensor((M, N), dtype)",
             )
@@ -176,6 +177,7 @@ class Hooks:
         """What a ``match`` is about."""
         if is_symbolic(value) or (isinstance(value, list | tuple) and any(map(is_symbolic, cast(list[Any], value)))):
             raise KernelError(
+                "K010",
                 "match decides by a value that is known only when the kernel runs",
                 hint="write `if x == 0:` and `else:`, or T.if_then_else(x == 0, a, b)",
                 span=self.spans[index],
@@ -211,7 +213,7 @@ class Hooks:
         if function is not builtins.range:
             return function(*bounds)
         if not 1 <= len(bounds) <= 3:
-            raise KernelError(f"range takes 1 to 3 bounds, not {len(bounds)}")
+            raise KernelError("K004", f"range takes 1 to 3 bounds, not {len(bounds)}")
         start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
         return span_loop(tirx.ForKind.SERIAL, start, stop, bounds[2] if len(bounds) == 3 else 1)
 
@@ -234,7 +236,9 @@ class Hooks:
             turn = Turn(sys._getframe(1), self.used, self._names(target), names, captured)
             return Turns(self._loop(builder, iterable, target, turn, index), turn)
         if is_dynamic(iterable) or isinstance(iterable, Grid):
-            raise KernelError("this cannot be iterated over", hint="use range, T.serial, T.Parallel or T.Pipelined")
+            raise KernelError(
+                "K010", "this cannot be iterated over", hint="use range, T.serial, T.Parallel or T.Pipelined"
+            )
         return Turns(self._python_loop(builder, iterable))
 
     @staticmethod
@@ -254,6 +258,7 @@ class Hooks:
         names, is_tuple = target
         if is_tuple and len(names) != len(extents):
             raise KernelError(
+                "K010",
                 f"{what} gives {len(extents)} {'index' if len(extents) == 1 else 'indices'} to {len(names)} names",
                 hint="name each index",
             )
@@ -321,6 +326,7 @@ class Hooks:
             raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
         if builder.emitted != given:
             raise KernelError(
+                "K014",
                 "the condition of a kernel's while stores something, and it is traced once, for all turns",
                 hint="store it in the body of the loop",
                 span=self.spans[index],
@@ -352,7 +358,9 @@ class Hooks:
         if builder.blocks:
             raise unsupported("a second T.Kernel in one function", "write one kernel for each launch")
         if builder.enclosing:
-            raise KernelError("T.Kernel is inside a loop or a branch", hint="put it at the top level of the kernel")
+            raise KernelError(
+                "K005", "T.Kernel is inside a loop or a branch", hint="put it at the top level of the kernel"
+            )
         variables = self._variables(manager.extents, target, "", "T.Kernel")
         builder.blocks = tuple(variables)
 
@@ -437,6 +445,7 @@ class Hooks:
         builder, state = self._at(index), None
         if is_dynamic(value) and effect == "walrus":
             raise KernelError(
+                "K014",
                 "whether := binds its name depends on a value known only when the kernel runs",
                 hint="give the name its value in a statement before",
                 span=self.spans[index],
@@ -454,6 +463,7 @@ class Hooks:
         _, value, given, state = builder.operands.pop()
         if is_dynamic(value) and builder.emitted != given:
             raise KernelError(
+                "K014",
                 "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
                 hint="write it as an `if` statement",
                 span=self.spans[index],
@@ -494,6 +504,7 @@ class Hooks:
         """The condition of a ``while`` that binds names in it."""
         if is_dynamic(value):
             raise KernelError(
+                "K014",
                 "the condition of a kernel's while binds a name, and it is traced once, for all turns",
                 hint="bind it in the body of the loop",
                 span=self.spans[index],
@@ -510,6 +521,7 @@ class Hooks:
                 case "python":
                     if under_branch:
                         raise KernelError(
+                            "K010",
                             f"`{kind}` depends on a value known only when the kernel runs, but Python runs this loop",
                             hint="loop with range or T.serial",
                         )
@@ -669,12 +681,13 @@ def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str
         refuse_unknown(bound, "a loop bound")
         if not is_integer(bound):
             raise KernelError(
+                "K004",
                 f"a loop bound is {shown(bound)}, which is no integer",
                 hint='use // for integer division, or cast: T.cast(x, "int32")',
             )
     start, stop = (whole(bound) if isinstance(bound, ir.Expr) else bound for bound in (start, stop))
     if not isinstance(step, int) or step == 0:
-        raise KernelError(f"a loop steps by {shown(step)}", hint="a step is a constant that is not 0")
+        raise KernelError("K004", f"a loop steps by {shown(step)}", hint="a step is a constant that is not 0")
     extent = stop - start
     if step != 1:
         extent = -((start - stop) // step) if isinstance(extent, int) else (extent + (step - 1)) // step

@@ -89,13 +89,14 @@ def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[Non
 def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     text = str(error)
     if isinstance(error, UnknownName):
-        return KernelError(error.message, hint=error.hint, span=span)
+        return KernelError("K011", error.message, hint=error.hint, span=span)
     if "does not support item assignment" in text:
         return no_answer(span)
     if "Cannot use and / or / not" in text:
         return no_answer(span, decided_by(error))
     if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
         return KernelError(
+            "K009",
             "an operation on integers is applied to floating-point numbers",
             hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
             span=span,
@@ -107,7 +108,7 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     if hint is None:
         names_one = any(_is_expression(word) for word in re.findall(r"\w+", text))
         hint = OPERATORS_AND_T if names_one else "the kernel's own Python raised this while it was traced"
-    return KernelError(f"{type(error).__name__}: {text}", hint=hint, span=span)
+    return KernelError("K011", f"{type(error).__name__}: {text}", hint=hint, span=span)
 
 
 def _is_expression(name: str) -> bool:
@@ -160,13 +161,14 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     name, body = function.__name__, builder.frames[0]
     builder.reads.put_names(body)
     if not builder.blocks:
-        raise KernelError(
+        raise KernelError("K004", 
             f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks) as bx:`",
             span=span_of(body[0]) if body else head,
         )  # fmt: skip
     for statement in body:
         if not isinstance(statement, tirx.For) or statement.kind != tirx.ForKind.THREAD_BINDING:
             raise KernelError(
+                "K005",
                 "a statement is outside of T.Kernel",
                 hint="move it into the `with T.Kernel(...)`",
                 span=span_of(statement),
@@ -176,6 +178,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
         index = next((i for i, parameter in enumerate(builder.parameters) if parameter is output), None)
         if index is None:
             raise KernelError(
+                "K007",
                 f"{name} returns {shown(output)}, which is no tensor",
                 hint="return tensors made by T.empty",
                 span=builder.span,
@@ -199,6 +202,7 @@ def _check_free(body: list[Any], parameters: list[Any]) -> None:
         for variable in tirx.analysis.undefined_vars(statement, parameters):
             if not is_buffer(variable):
                 raise KernelError(
+                    "K013",
                     f"{variable.name} is the size of no tensor, so nothing gives it a value",
                     hint="use it in the shape of a tensor, or make it an argument of the factory",
                     span=span_of(statement),
@@ -213,6 +217,7 @@ def _check_depth(body: list[Any]) -> None:
         statement, depth = waiting.pop()
         if depth > _LARGEST_DEPTH:
             raise Unsupported(
+                "L016",
                 f"more than {_LARGEST_DEPTH} loops and branches inside one another",
                 hint="write several loops as one: for n in T.serial(rows * columns), with n // columns and n % columns",
                 span=span_of(statement),
@@ -290,7 +295,9 @@ def _not_run(name: str) -> StandIn:
     if loading_file.get():
         return StandIn(f"{name}()")
     raise UsageError(
-        f"{name} cannot be called with data here", hint=f"run it with ttexplore.explore({name}, ...).run([a, b])"
+        "U003",
+        f"{name} cannot be called with data here",
+        hint=f"run it with ttexplore.explore({name}, ...).run([a, b])",
     )
 
 
@@ -341,6 +348,7 @@ def prim_func(function: Any = None, **options: Any) -> Any:
             if not isinstance(annotation, TensorSpec | _Scalar):
                 how = f"annotated with {shown(annotation)}" if annotation is not None else "not annotated"
                 raise KernelError(
+                    "K007",
                     f"parameter {name} is {how}, which makes it no tensor",
                     hint=f"write {name}: T.Tensor((M, N), T.bfloat16)",
                     span=node_span(file, places[name]),
@@ -477,7 +485,9 @@ class JitKernel:
     def _named(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
         names = list(self.signature.parameters)
         if len(args) > len(names):
-            raise UsageError(f"{self.__name__} takes {len(names)} arguments, not {len(args)}", hint=", ".join(names))
+            raise UsageError(
+                "U003", f"{self.__name__} takes {len(names)} arguments, not {len(args)}", hint=", ".join(names)
+            )
         return {**dict(zip(names, args, strict=False)), **options}
 
     def get_tir(self, *args: Any, **options: Any) -> TracedKernel:
@@ -568,12 +578,15 @@ def _factory_result(made: Any, reference: str) -> TracedKernel:
             return made.traced
         case JitKernel() | Tuned():
             raise UsageError(
+                "U002",
                 f"{reference} returns the kernel {made.__name__}, which takes arguments of its own",
                 hint=f"explore that: ttexplore.explore({made.__name__}, ...)",
             )
         case _:
             raise UsageError(
-                f"{reference} returns {type(made).__name__}, not a kernel", hint="a factory returns its T.prim_func"
+                "U002",
+                f"{reference} returns {type(made).__name__}, not a kernel",
+                hint="a factory returns its T.prim_func",
             )
 
 
@@ -585,7 +598,9 @@ def _output_indices(out_idx: Any, traced: TracedKernel) -> tuple[int, ...]:
     indices = tuple(out_idx) if isinstance(out_idx, list | tuple) else (out_idx,)
     for index in indices:
         if not isinstance(index, int) or not -count <= index < count:
-            raise KernelError(f"out_idx={out_idx!r}, and {traced.name} has {count} parameters", hint="count from 0")
+            raise KernelError(
+                "K007", f"out_idx={out_idx!r}, and {traced.name} has {count} parameters", hint="count from 0"
+            )
     return tuple(index % count for index in indices)
 
 
@@ -603,25 +618,29 @@ def _check_missing(missing: list[str], given: Mapping[str, Any], reference: str)
         words = [*(f"{name}={shown(value)}" for name, value in given.items())]
         words += [f"{name}={_example(name)}" for name in missing]
         quoted = f'"{reference}"' if "::" in reference else reference
-        raise UsageError(f"{reference} needs {', '.join(missing)}", hint=f"explore({quoted}, {', '.join(words)})")
+        raise UsageError(
+            "U003", f"{reference} needs {', '.join(missing)}", hint=f"explore({quoted}, {', '.join(words)})"
+        )
 
 
 def _check_known(given: Iterable[str], known: list[str], reference: str, tensors: Iterable[str] = ()) -> None:
     for name in given:
         if name in tensors:
             raise UsageError(
+                "U003",
                 f"{reference}: {name} is a tensor, whose data is no argument of the kernel",
                 hint=f"pass it when the kernel runs: explore(...).run([{name}, ...])",
             )
         if name in OPTIONS and name not in known:
             raise UsageError(
+                "U003",
                 f"{reference} takes no argument {name}",
                 hint=f'it is an option of a pass: explore(..., options={{"{name}": ...}}), or --option {name}=...',
             )
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(known) or 'no arguments'}"
-            raise UsageError(f"{reference} takes no argument {name}", hint=hint)
+            raise UsageError("U003", f"{reference} takes no argument {name}", hint=hint)
 
 
 def jit(function: Any = None, **options: Any) -> Any:
@@ -705,7 +724,7 @@ def const(names: str, _dtype: Any = "int32") -> Any:
     values: list[Any] = []
     for name in _split(names):
         if name not in builder.constants:
-            raise KernelError(f"T.const {name} has no value", hint=f"pass it: explore(kernel, {name}=1024)")
+            raise KernelError("K007", f"T.const {name} has no value", hint=f"pass it: explore(kernel, {name}=1024)")
         values.append(builder.constants[name])
     return values[0] if len(values) == 1 else tuple(values)
 
@@ -738,11 +757,13 @@ def trace_named(kernel: Any, arguments: dict[str, Any], reference: str) -> Trace
             return traced
         case _ if type(kernel).__module__.partition(".")[0] in ("tilelang", "tvm", "tirx"):
             raise UsageError(
+                "U002",
                 f"{reference or type(kernel).__name__} is a kernel of the TileLang or TVM that is installed",
                 hint="write `import ttexplore.language as T` above it, or explore its file: 'file.py::name'",
             )
         case _:
             raise UsageError(
+                "U002",
                 f"{reference or shown(kernel)} is no kernel but {type(kernel).__name__}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )
@@ -754,6 +775,7 @@ def _in_module(module: ir.IRModule) -> TracedKernel:
     found = [one.attrs[_KERNEL_ATTRIBUTE] for one in functions if one.attrs and _KERNEL_ATTRIBUTE in one.attrs]
     if len(found) != 1 or len(functions) != 1:
         raise UsageError(
+            "U002",
             f"the module holds {len(functions)} functions, of which {len(found)} are kernels of this language",
             hint="make it of one kernel: tvm.IRModule.from_expr(kernel)",
         )

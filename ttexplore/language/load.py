@@ -31,11 +31,11 @@ def load_module(file: str | Path) -> types.ModuleType:
         file.encode()
     except UnicodeEncodeError:
         raise UsageError(
-            f"{shown(file)} cannot be read: its name is no UTF-8", hint="give the file another name"
+            "U002", f"{shown(file)} cannot be read: its name is no UTF-8", hint="give the file another name"
         ) from None
     # Unlike Path.is_file this takes names that no file system takes.
     if not os.path.isfile(file):
-        raise UsageError(f"there is no file {shown(file)[1:-1]}", hint="give a path as file.py::kernel_name")
+        raise UsageError("U002", f"there is no file {shown(file)[1:-1]}", hint="give a path as file.py::kernel_name")
     try:
         text = path.read_text(encoding="utf-8-sig")
         # The code keeps the path as it was given, and the text as it is now, for spans and listings.
@@ -43,9 +43,9 @@ def load_module(file: str | Path) -> types.ModuleType:
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         span = Span(file, line, column, error.end_lineno or line, max(error.end_offset or 0, column))
-        raise UsageError(f"{error.msg}", hint="the file is no valid Python", span=span) from error
+        raise UsageError("U004", f"{error.msg}", hint="the file is no valid Python", span=span) from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read: {error}", hint="give a Python file in UTF-8") from error
+        raise UsageError("U002", f"{file} cannot be read: {error}", hint="give a Python file in UTF-8") from error
     linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
     module = types.ModuleType(f"ttexplore_file_{path.stem}")
     module.__file__ = str(path.absolute())
@@ -56,6 +56,7 @@ def load_module(file: str | Path) -> types.ModuleType:
         raise error.at(error_span(error, {file: file})) from error.__cause__
     except (Exception, SystemExit) as error:
         raise UsageError(
+            "U004",
             f"{type(error).__name__}: {error}",
             hint=_hint(error),
             span=error_span(error, {file: file}),
@@ -150,7 +151,9 @@ def load_kernel(path_and_name: str, /, **arguments: Any) -> TracedKernel:
         close = difflib.get_close_matches(name, kernels, 1) if name else []
         listed = ", ".join(kernels) or "no kernels"
         hint = f"did you mean {file}::{close[0]}?" if close else f"the file has {listed}"
-        raise UsageError(f"{file} has no kernel {name}" if name else f"{file}: which kernel is meant?", hint=hint)
+        raise UsageError(
+            "U002", f"{file} has no kernel {name}" if name else f"{file}: which kernel is meant?", hint=hint
+        )
     with tilelang_alias(Path(file).absolute().parent):
         return trace_named(kernel, arguments, f"{file}::{name}")
 

@@ -45,14 +45,14 @@ def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
 def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, **hints: Any) -> Loop:
     """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
     if num_stages < 0:
-        raise KernelError(f"T.Pipelined: num_stages is {shown(num_stages)}", hint="give 0 or more stages")
+        raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="give 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
 def _nest(what: str, kind: Any, extents: tuple[Any, ...], hints: dict[str, Any]) -> Loop:
     note_hints(what, hints)
     if not extents:
-        raise KernelError(f"{what} needs at least one extent", hint=f"{what}(block_M, block_N)")
+        raise KernelError("K004", f"{what} needs at least one extent", hint=f"{what}(block_M, block_N)")
     return Loop(tuple(_extent(what, extent) for extent in extents), kind)
 
 
@@ -61,10 +61,10 @@ def _extent(what: str, extent: Any) -> Any:
     refuse_unknown(extent, f"an extent of {what}")
     if not is_integer(extent):
         raise KernelError(
-            f"{what}: {shown(extent)} is no extent", hint="extents are integers; use // for integer division"
+            "K004", f"{what}: {shown(extent)} is no extent", hint="extents are integers; use // for integer division"
         )
     if isinstance(extent, int) and extent < 1:
-        raise KernelError(f"{what}: the extent {extent} leaves nothing to do", hint="extents are 1 or more")
+        raise KernelError("K004", f"{what}: the extent {extent} leaves nothing to do", hint="extents are 1 or more")
     return extent
 
 
@@ -88,10 +88,12 @@ def Kernel(
         while named[-1] is None:
             named.pop()
         if blocks or None in named:
-            raise KernelError("T.Kernel: an axis is given twice or left out", hint="T.Kernel(grid_x=Nt, grid_y=Mt)")
+            raise KernelError(
+                "K004", "T.Kernel: an axis is given twice or left out", hint="T.Kernel(grid_x=Nt, grid_y=Mt)"
+            )
         blocks = tuple(named)
     if not 1 <= len(blocks) <= 3:
-        raise KernelError(f"T.Kernel has {len(blocks)} axes", hint="give one to three block counts")
+        raise KernelError("K004", f"T.Kernel has {len(blocks)} axes", hint="give one to three block counts")
     return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
 
 
@@ -104,5 +106,7 @@ def get_block_bindings() -> tuple[Any, ...]:
     """The block indices of T.Kernel."""
     builder = current("T.get_block_bindings")
     if not builder.blocks:
-        raise KernelError("there are no block indices outside of T.Kernel", hint="use it inside `with T.Kernel(...)`")
+        raise KernelError(
+            "K005", "there are no block indices outside of T.Kernel", hint="use it inside `with T.Kernel(...)`"
+        )
     return builder.blocks

@@ -42,6 +42,7 @@ class DeviceProperties:
         if name.startswith("__"):
             raise AttributeError(name)
         raise KernelError(
+            "K011",
             f"{self.name} has no {name}",
             hint="a Tensix core has no threads and registers of a GPU; write the value into the kernel's arguments",
         )

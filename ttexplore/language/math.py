@@ -44,7 +44,7 @@ def _function(
     def function(*args: Any) -> Any:
         args = tuple(plain(arg) for arg in args)
         if len(args) != count:
-            raise KernelError(f"T.{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
+            raise KernelError("K008", f"T.{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
         if all(isinstance(arg, int | float) for arg in args):
             if of_integers is not None and all(isinstance(arg, int) for arg in args):
                 return _of_integers(name, of_integers, args)
@@ -52,7 +52,9 @@ def _function(
         values = _matched([element(arg, f"T.{name}") for arg in args], args)
         if name in _TRUNCATED and any(is_float(str(value.ty.dtype)) for value in values):
             raise KernelError(
-                "an operation on integers is applied to floating-point numbers", hint=f"write {_TRUNCATED[name]}"
+                "K009",
+                "an operation on integers is applied to floating-point numbers",
+                hint=f"write {_TRUNCATED[name]}",
             )
         if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
             values = [tirx.Cast(ir.PrimType("float32"), value) for value in values]
@@ -77,7 +79,7 @@ def _of_integers(name: str, meaning: Callable[..., Any], args: tuple[Any, ...]) 
     try:
         return meaning(*args)
     except (ArithmeticError, ValueError) as error:
-        raise KernelError(f"T.{name}{args}: {error}", hint="give it other numbers") from None
+        raise KernelError("K011", f"T.{name}{args}: {error}", hint="give it other numbers") from None
 
 
 def _operation(name: str, kind: str, of_integers: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
@@ -218,7 +220,9 @@ def if_then_else(test: Any, then: Any, otherwise: Any, *, what: str = "T.if_then
 def cast(value: Any, dtype_: Any) -> Any:
     """`value` as another dtype. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
-        raise KernelError(f"{shown(dtype_)} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)")
+        raise KernelError(
+            "K009", f"{shown(dtype_)} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)"
+        )
     return dtype(dtype_)(plain(value))
 
 
@@ -226,7 +230,9 @@ def Cast(dtype_: Any, value: Any) -> Any:
     """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
     ``T.cast(x, "float32")``. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
-        raise KernelError(f"{shown(dtype_)} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)")
+        raise KernelError(
+            "K009", f"{shown(dtype_)} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)"
+        )
     return cast(value, dtype_)
 
 
@@ -234,7 +240,7 @@ def infinity(dtype_: Any) -> Any:
     """Plus infinity of a floating-point dtype. Raises KernelError for an integer one."""
     name = dtype_name(dtype_)
     if "float" not in name:
-        raise KernelError(f"{name} has no infinity", hint="use T.max_value")
+        raise KernelError("K008", f"{name} has no infinity", hint="use T.max_value")
     return tirx.const(math.inf, name)
 
 
@@ -275,5 +281,5 @@ def disjunction(*conditions: Any) -> Any:
 
 def _joined(what: str, conditions: tuple[Any, ...], join: Callable[[Any, Any], Any]) -> Any:
     if not conditions:
-        raise KernelError(f"{what} works on numbers, and this is None", hint=f"write {what}(i > 0, j > 0)")
+        raise KernelError("K008", f"{what} works on numbers, and this is None", hint=f"write {what}(i > 0, j > 0)")
     return functools.reduce(join, conditions)

@@ -43,10 +43,10 @@ def dynamic(names: str, _dtype: Any = "int32") -> Any:
     made: list[Any] = []
     for name in names.replace(",", " ").split():
         if not name.isidentifier():
-            raise KernelError(f"T.dynamic: {shown(name)} is no name", hint='write T.dynamic("m")')
+            raise KernelError("K008", f"T.dynamic: {shown(name)} is no name", hint='write T.dynamic("m")')
         made.append(tirx.Var(name, "int32"))
     if not made:
-        raise KernelError("T.dynamic wants a name", hint='write T.dynamic("m")')
+        raise KernelError("K013", "T.dynamic wants a name", hint='write T.dynamic("m")')
     return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -62,11 +62,11 @@ def empty(shape: Any, *more: Any, dtype: Any = None, **_options: Any) -> TensorS
 def _allocate(what: str, shape: Any, dtype: Any, scope: Any) -> Allocation:
     builder = current(what)
     if not builder.blocks:
-        raise KernelError(f"{what} is outside of T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+        raise KernelError("K005", f"{what} is outside of T.Kernel", hint="allocate inside `with T.Kernel(...)`")
     if scope == "shared":
         scope = "shared.dyn"
     if scope not in ("shared.dyn", "local.fragment", "local"):
-        raise KernelError(f"{what}: unknown scope {shown(scope)}", hint="leave scope= out")
+        raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="leave scope= out")
     return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
 
 

@@ -195,7 +195,7 @@ class NotLowered:
     def refuse(self) -> None:
         """Raises Unsupported where a kernel is being traced."""
         if CURRENT.get() is not None:
-            raise Unsupported(f"T.{self.name} is not lowered", hint=self.hint)
+            raise Unsupported("L001", f"T.{self.name} is not lowered", hint=self.hint)
 
 
 def _operator(self: NotLowered, *_operands: Any) -> NotLowered:

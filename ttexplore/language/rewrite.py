@@ -555,6 +555,7 @@ def _compiled(
     except (SyntaxError, RecursionError) as error:
         deep = error.lineno if isinstance(error, SyntaxError) and error.lineno else node.lineno
         raise Unsupported(
+            "L016",
             f"loops and branches of {name} stand too deep inside one another",
             hint="give some of them to a function of their own, decorated with @T.macro; an elif stands inside of the "
             "if before it",

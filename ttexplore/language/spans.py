@@ -22,6 +22,7 @@ def display_file(function: types.FunctionType) -> str:
     """
     if not isinstance(cast(object, function), types.FunctionType):
         raise KernelError(
+            "K008",
             f"a kernel is made of {function!r}, which is no function of Python's",
             hint="write @T.prim_func, @T.macro or @tilelang.jit above a def",
         )
@@ -91,6 +92,7 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
     node = _definitions(code.co_filename, text).get((code.co_name, code.co_firstlineno)) if text else None
     if node is None:
         raise KernelError(
+            "K011",
             f"the source of {code.co_name} cannot be found",
             hint="define the kernel in a file or a notebook cell (not in exec or a bare shell), and load the file "
             "again if it changed since it was imported",

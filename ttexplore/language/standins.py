@@ -75,6 +75,7 @@ class StandIn:
     def refuse(self, what: str) -> KernelError:
         """The error for a value that nothing is known about."""
         return KernelError(
+            "K012",
             f"{what} is {self!r}, of a module that is not installed",
             hint="install it, or write the value into the kernel's arguments",
         )

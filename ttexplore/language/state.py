@@ -56,7 +56,7 @@ class Lost:
     error: KernelError
 
     def refuse(self) -> KernelError:
-        return KernelError(self.error.message, hint=self.error.hint)
+        return KernelError(self.error.code, self.error.message, hint=self.error.hint)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -78,7 +78,7 @@ for _name in [
 
 
 def unbound(name: str) -> Lost:
-    return Lost(KernelError(f"{name} is read before it has a value", hint="bind it first"))
+    return Lost(KernelError("K014", f"{name} is read before it has a value", hint="bind it first"))
 
 
 def held(value: Any) -> Any:
@@ -438,6 +438,7 @@ class Turn:
 def carried(name: str, span: Span, read: Span | None) -> KernelError:
     where = f", and line {read.line} reads it" if read is not None else ", and a function reads it"
     return KernelError(
+        "K014",
         f"{name} changes in Python from turn to turn of a kernel loop{where}: its body is traced once, for all turns",
         hint="compute it from the loop's variable, keep it in T.alloc_var or a buffer, or run the loop in Python: "
         "`for k in [*range(n)]` writes its turns out",
@@ -449,6 +450,7 @@ def changed(name: str, span: Span, where: str) -> KernelError:
     is_loop = where == "loop"
     why = "its body is traced once, for all turns" if is_loop else "it is decided when the kernel runs"
     return KernelError(
+        "K014",
         f"what {name} stands for is changed in Python inside a {'kernel loop' if is_loop else 'branch'}: {why}",
         hint="change it outside, keep it in T.alloc_var or a buffer, or let Python run the loop: "
         "`for k in [*range(n)]` writes its turns out; what a helper has computed is kept by @functools.cache",
@@ -458,6 +460,7 @@ def changed(name: str, span: Span, where: str) -> KernelError:
 
 def asked(what: str, span: Span | None) -> KernelError:
     return KernelError(
+        "K014",
         f"{what} gives another answer each time, and is asked inside a kernel loop: its body is traced once, for all "
         "turns",
         hint="ask before the loop, or let Python run the loop: `for k in [*range(n)]` writes its turns out",
@@ -468,6 +471,7 @@ def asked(what: str, span: Span | None) -> KernelError:
 def after_loop(name: str) -> Lost:
     return Lost(
         KernelError(
+            "K014",
             f"{name} is read after the loop that binds it: what it is in the last turn is not known here",
             hint="keep it in T.alloc_var or a buffer, or compute it from the loop's bounds",
         )
@@ -477,6 +481,7 @@ def after_loop(name: str) -> Lost:
 def after_branch(name: str) -> Lost:
     return Lost(
         KernelError(
+            "K014",
             f"{name} is bound in a branch that is decided when the kernel runs: which value it has is not known here",
             hint=f"write `{name} = a if condition else b`, or keep it in T.alloc_var",
         )

@@ -31,6 +31,7 @@ def no_answer(span: Span | None = None, instead: str | None = None) -> KernelErr
     """The error for Python that decides by a value that is known only when the kernel runs; `instead` is what to write
     in its place."""
     return KernelError(
+        "K010",
         "plain Python works on a value that is known only when the kernel runs",
         hint=instead
         or "decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's, "
@@ -90,6 +91,7 @@ def _hash(self: Any) -> int:
             return hash(self.value)
         if is_symbolic(self):
             raise KernelError(
+                "K010",
                 "plain Python looks up a value that is known only when the kernel runs",
                 hint="a dict or a set would find it by what it is called, not by its number: choose with "
                 "T.if_then_else(x == 0, a, b), or look up by a number that is known now",
@@ -119,6 +121,7 @@ def _texting(of: Callable[[Any], str]) -> Callable[[Any], str]:
 def no_text(value: str, span: Span | None = None) -> KernelError:
     """The error for a text that is made of a value that is known only when the kernel runs."""
     return KernelError(
+        "K010",
         f"{value} becomes a text, and its number is known only when the kernel runs",
         hint="a text is made while the kernel is traced: leave the value out, or print it in the kernel itself",
         span=span,
@@ -128,6 +131,7 @@ def no_text(value: str, span: Span | None = None) -> KernelError:
 def of_compiler(name: str) -> KernelError:
     """The error for an attribute that TVM's object has and the value that it stands for has not."""
     return KernelError(
+        "K010",
         f".{name} asks how the compiler holds a value that is known only when the kernel runs",
         hint="a value has .dtype, .astype(dtype) and the operators; decide by a number that is known now, or "
         "compare the value itself: T.if_then_else(x == 0, a, b)",

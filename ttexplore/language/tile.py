@@ -42,6 +42,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     shape = extents_of(buffer)
     if len(parts) > len(shape):
         raise KernelError(
+            "K003",
             f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
             hint="give one index or slice for each dimension",
         )
@@ -61,6 +62,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
             first = int(start.value)
             if first < 0 or (isinstance(extent, int) and first + length > extent) or length < 1:
                 raise KernelError(
+                    "K001",
                     f"{buffer.name}[{first}:{first + length}] along dimension {axis} is outside of its extent {extent}"
                     if length > 0
                     else f"{buffer.name}[{first}:{first + length}] along dimension {axis} is empty",
@@ -77,12 +79,13 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
     is no element, an unknown access, and more sizes than the tensor has dimensions.
     """
     if access not in ("r", "w", "rw", 1, 2, 3):
-        raise KernelError(f"T.region: {shown(access)} is no access", hint='write "r", "w" or "rw"')
+        raise KernelError("K008", f"T.region: {shown(access)} is no access", hint='write "r", "w" or "rw"')
     if not isinstance(start, ir.TensorLoad):
-        raise KernelError("T.region wants an element", hint='T.region(A[i, k], "r", 32, 32)')
+        raise KernelError("K008", "T.region wants an element", hint='T.region(A[i, k], "r", 32, 32)')
     name, indices = start.source.name, list(start.indices)
     if not sizes or len(sizes) > len(indices) or min(sizes) < 1:
         raise KernelError(
+            "K008",
             f"T.region: the sizes {shown(sizes)} of {name}, which has {len(indices)} dimensions",
             hint="give a positive size for each of the last dimensions",
         )
@@ -143,6 +146,7 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
             block.pop(0)
         if len(block) > len(value.indices):
             raise KernelError(
+                "K002",
                 f"{what}: {value.source.name} has {len(value.indices)} dimensions, the other side is {tuple(block)}",
                 hint="index as many dimensions as the block has",
             )
@@ -153,6 +157,7 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
         ]
         return tirx.BufferRegion(cast(Any, value.source), ranges)
     raise KernelError(
+        "K008",
         f"{what} wants a tensor, a buffer or a region of one, not {described(value)}",
         hint="pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
     )
@@ -185,7 +190,9 @@ def copy(src: Any, dst: Any, **hints: Any) -> Any:
         target = _as_region(dst, "T.copy", extents(source))
     if not _same_block(extents(source), extents(target)):
         raise KernelError(
-            f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}", hint="copy blocks of the same shape"
+            "K002",
+            f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}",
+            hint="copy blocks of the same shape",
         )
     return call("tl.copy", [source, target])
 
@@ -215,7 +222,7 @@ def _matrix(value: Any, what: str) -> tuple[Any, int, int]:
     block = _as_region(value, what)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
-        raise KernelError(f"{what}: {_shown(block)} is no matrix", hint="index the leading dimensions")
+        raise KernelError("K002", f"{what}: {_shown(block)} is no matrix", hint="index the leading dimensions")
     return block, shape[-2], shape[-1]
 
 
@@ -242,6 +249,7 @@ def gemm(
     if k != k_of_b or (rows, columns) != (m, n):
         how = "".join(f", {name}" for name, on in (("transpose_A", transpose_A), ("transpose_B", transpose_B)) if on)
         raise KernelError(
+            "K002",
             f"T.gemm: {_shown(a)} times {_shown(b)}{how} does not fit {_shown(c)}",
             hint="check the block shapes, transpose_A and transpose_B",
         )
@@ -269,12 +277,13 @@ def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = Tr
     source, target = _as_region(src, what), _as_region(dst, what)
     shape, kept = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
-        raise KernelError(f"{what}: dim={shown(dim)}, and {_shown(source)} has {len(shape)} dimensions")
+        raise KernelError("K002", f"{what}: dim={shown(dim)}, and {_shown(source)} has {len(shape)} dimensions")
     dim %= len(shape)
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])
     if kept not in fitting:
         raise KernelError(
+            "K002",
             f"{what}: {_shown(source)} along dim={dim} does not fit {_shown(target)}",
             hint="the result has the source's shape without that dimension",
         )

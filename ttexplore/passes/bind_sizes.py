@@ -36,9 +36,11 @@ def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Siz
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
             known = f"it has {', '.join(names)}" if names else "give its tensors T.dynamic sizes"
-            raise UsageError(f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known)
+            raise UsageError(
+                "U015", f"the kernel has no size {name}", hint=f"did you mean {close[0]}?" if close else known
+            )
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < MAX_SIZE:
-            raise UsageError(f"the size {name} is {shown(value)}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
+            raise UsageError("U010", f"the size {name} is {shown(value)}", hint=f"sizes are 1 to {MAX_SIZE - 1:,}")
     return tuple(
         Size(name, given.get(name, max(_FIRST_SIZE - index * _LESS_EACH, _SMALLEST)))
         for index, name in enumerate(names)

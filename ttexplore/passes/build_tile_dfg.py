@@ -47,6 +47,7 @@ def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple
         index = next((number for number in order if number not in taken), None)
         if index is None:
             raise ResourceError(
+                "R002",
                 f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
                 hint="use fewer staging buffers"
                 if buffer.producer != "compute" or buffer.consumer != "compute"

@@ -25,23 +25,27 @@ def core_ranges(
         if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
             at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
             raise ResourceError(
+                "R005",
                 f"{columns}x{rows} cores{at} are asked for; {target.name} has {width}x{height}",
                 hint="ask for fewer cores or another target",
             )
         return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
     if cores is not None or tuple(offset) != (0, 0):
-        raise UsageError("core_ranges and cores are both given", hint="core_ranges says everything about the cores")
+        raise UsageError(
+            "U007", "core_ranges and cores are both given", hint="core_ranges says everything about the cores"
+        )
     made = tuple(CoreRange((left, top), (right, bottom)) for (left, top), (right, bottom) in ranges)
     if not made:
-        raise UsageError("core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
+        raise UsageError("U007", "core_ranges is empty", hint="give at least one rectangle: [((0, 0), (3, 1))]")
     taken: set[Core] = set()
     for one in made:
         if not (0 <= one.first[0] <= one.last[0] < width and 0 <= one.first[1] <= one.last[1] < height):
             raise ResourceError(
+                "R005",
                 f"the cores {one.first} to {one.last} are asked for; {target.name} has {width}x{height}",
                 hint=f"the first corner is the upper left one, the last one at most ({width - 1}, {height - 1})",
             )
         if twice := sorted(taken & set(one.cores)):
-            raise UsageError(f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
+            raise UsageError("U007", f"core {twice[0]} is in two of the core ranges", hint="make the ranges disjoint")
         taken |= set(one.cores)
     return made

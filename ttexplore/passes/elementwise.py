@@ -122,7 +122,7 @@ class _Nest:
             case _:
                 pass
         if not self.storage.is_wide and self.graph.has_int32():
-            raise Unsupported("integers in 16-bit DST", hint="leave accumulate_dtype out")
+            raise Unsupported("L002", "integers in 16-bit DST", hint="leave accumulate_dtype out")
         # A later load sees the value as the buffer holds it.
         reader.store(buffer, value)
         if self._is_rounded_later(buffer):

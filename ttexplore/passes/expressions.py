@@ -183,12 +183,14 @@ class Reader:
             if name in _FUNCTIONS:
                 values = [self.value(one) for one in e.args]
                 if _FUNCTIONS[name] not in INT32_FORMS and any(map(self.graph.is_int32, values)):
-                    raise Unsupported(f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")')
+                    raise Unsupported(
+                        "L002", f"{name} of integers", hint='cast them to float32 first: T.cast(x, "float32")'
+                    )
                 return make(_FUNCTIONS[name], *values)
-            raise Unsupported(f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
+            raise Unsupported("L002", f"no rule lowers {name} inside T.Parallel", hint=_HINT_FUNCTIONS)
         if kind is tirx.Mod:
             raise _truncated("T.truncmod")
-        raise Unsupported(f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
+        raise Unsupported("L002", f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
 
     def choice(self, test: Any, then: Any, otherwise: Any) -> int:
         values = [self.value(one) for one in (test, then, otherwise)]
@@ -219,6 +221,7 @@ class Reader:
         if target in ("uint32", "uint64") and source == "bool":
             return inner
         raise Unsupported(
+            "L002",
             f"a cast from {source} to {target} inside T.Parallel",
             hint="cast to float32, bfloat16, int32, uint8 or bool",
         )
@@ -261,10 +264,11 @@ class Reader:
         divisor, make, dtype = constant(e.b), self.graph.make, str(e.ty.dtype)
         dividend = self.value(e.a)
         if not self.graph.is_wide:
-            raise Unsupported("integers in 16-bit DST", hint="leave accumulate_dtype out")
+            raise Unsupported("L002", "integers in 16-bit DST", hint="leave accumulate_dtype out")
         is_small = dtype in SMALL_INTEGERS or max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
         if divisor is None or divisor < 1 or (divisor & (divisor - 1) and not is_small):
             raise Unsupported(
+                "L002",
                 f"a division of elements by {e.b}",
                 hint="// and % of int32 take powers of two; else divide numbers and T.floor them",
             )
@@ -306,7 +310,9 @@ class Reader:
         if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             divisor = constant(e.b)
             if divisor is None or divisor < 1:
-                raise Unsupported(f"a division of loop variables by {e.b}", hint="divide by a positive constant")
+                raise Unsupported(
+                    "L002", f"a division of loop variables by {e.b}", hint="divide by a positive constant"
+                )
             dividend = self.whole(e.a)
             if self.graph.is_int32(dividend):
                 return self.divided(e)
@@ -328,6 +334,7 @@ class Reader:
             return self.choice(*e.args)
         what = str(e.op.name).rpartition(".")[2] if isinstance(e, ir.Call) else kind.__name__
         raise Unsupported(
+            "L002",
             f"no rule lowers {what} of loop variables inside T.Parallel",
             hint="lowered are + - *, // and % by positive constants, T.min, T.max and T.if_then_else",
         )
@@ -396,17 +403,18 @@ class Reader:
 
 def _truncated(function: str) -> Unsupported:
     return Unsupported(
+        "L001",
         f"no rule lowers {function} of elements",
         hint="write a // b and a % b, which round down, or T.trunc(a / b) of float32",
     )
 
 
 def _not_int32(dtype: str) -> Unsupported:
-    return Unsupported(f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+    return Unsupported("L002", f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
 
 
 def _in_16_bits(what: str) -> Unsupported:
-    return Unsupported(f"{what} of numbers made of indices in 16-bit DST", hint="leave accumulate_dtype out")
+    return Unsupported("L002", f"{what} of numbers made of indices in 16-bit DST", hint="leave accumulate_dtype out")
 
 
 def _has_text(e: Any) -> bool:
@@ -497,9 +505,12 @@ class _Indices:
     def _check_division(self, e: Any) -> None:
         known = self.bounds.proofs.const_int_bound(e.a)
         if self.bounds.proofs.const_int_bound(e.b).min_value < 1:
-            raise Unsupported(f"{e} divides by {e.b}, which can be 0 or less", hint="divide by a positive number")
+            raise Unsupported(
+                "L002", f"{e} divides by {e.b}, which can be 0 or less", hint="divide by a positive number"
+            )
         if known.min_value < 0 or known.max_value >= LARGEST_INDEX // 4:
             raise Unsupported(
+                "L002",
                 f"{e} divides a number between {known.min_value} and {known.max_value}",
                 hint=f"divide numbers from 0 to {LARGEST_INDEX // 4}",
             )
@@ -539,6 +550,7 @@ def _check_size(e: Any, bounds: Bounds) -> None:
     low, high = _range(e, bounds)
     if low < -LARGEST_INDEX or high > LARGEST_INDEX:
         raise Unsupported(
+            "L002",
             f"{e} is between {low} and {high}",
             hint=f"keep numbers made of indices within {LARGEST_INDEX}, which float32 holds exactly",
         )

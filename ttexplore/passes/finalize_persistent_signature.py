@@ -51,6 +51,7 @@ def _signature(program: Program, role: KernelRole, target: Target) -> KernelSign
     words = len(common) + sum(listed if one.source == "core_list" else 1 for one in runtime)
     if words > target.max_kernel_arguments:
         raise ResourceError(
+            "R004",
             f"the {role} has {words} words of runtime arguments; {target.name} takes {target.max_kernel_arguments}",
             hint=f"{listed} of them list work items: use more cores, or a policy whose items count up"
             if listed

@@ -155,18 +155,22 @@ def _check_outputs(function: Any, roles: dict[str, Any]) -> None:
     for output in (function.params[int(index)] for index in outputs):
         if roles[str(output.name)] == "input":
             raise KernelError(
+                "K007",
                 f"{output.name} is an output, and nothing is written to it",
                 hint="write it, or leave it out of out_idx= and of what the kernel returns",
                 span=span_of(output),
             )
     if "output" not in roles.values() and "inout" not in roles.values():
-        raise KernelError("the kernel writes no tensor", hint="T.copy its result to a tensor", span=span_of(function))
+        raise KernelError(
+            "K007", "the kernel writes no tensor", hint="T.copy its result to a tensor", span=span_of(function)
+        )
 
 
 def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int]) -> TensorLayout:
     span = span_of(parameter)
     if not is_buffer(parameter):
         raise Unsupported(
+            "L010",
             f"the scalar parameter {parameter.name}",
             hint="make it a constant of the kernel, or a tensor of one element",
             span=span,
@@ -175,14 +179,16 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping
     shape = bound_shape(parameter, sizes)
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(
+            "L009",
             f"{name} is {dtype}, which no tile format holds",
             hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
             span=span,
         )
     if len(shape) > MAX_RANK:
-        raise Unsupported(f"{name} has {len(shape)} dimensions", hint=f"use at most {MAX_RANK}", span=span)
+        raise Unsupported("L010", f"{name} has {len(shape)} dimensions", hint=f"use at most {MAX_RANK}", span=span)
     if roles[name] == "inout":
         raise Unsupported(
+            "L010",
             f"{name} is read and written by the kernel",
             hint="write to a separate output tensor",
             span=span,

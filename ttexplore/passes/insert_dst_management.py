@@ -394,6 +394,7 @@ class _Management:
         if best is None:
             line = lines[0][0]
             raise ResourceError(
+                "R003",
                 f"{line.slots_needed} values of {asked[0]}x{asked[1]} tiles are needed at once; DST holds "
                 f"{self.capacity} tiles"
                 if asked
@@ -443,12 +444,14 @@ class _Management:
             fitting = ", ".join(f"({s.rows}, {s.columns})" for s in sub_blocks(step.grid, self.capacity))
             if step.grid[0] % rows or step.grid[1] % columns:
                 raise UsageError(
+                    "U010",
                     f"sub-blocks of {rows}x{columns} tiles do not divide the block of {step.grid[0]}x{step.grid[1]}",
                     hint=f"use one of {fitting}",
                     span=span_of(step.statement),
                 )
             if rows * columns > self.capacity:
                 raise ResourceError(
+                    "R003",
                     f"a sub-block of {rows}x{columns} tiles is {rows * columns} tiles; DST holds {self.capacity}",
                     hint=f"use one of {fitting}",
                     span=span_of(step.statement),

@@ -242,6 +242,7 @@ def _in_dtype(e: Any, dtype: str, known: Range | None, statement: Any) -> None:
     elif dtype in _UNSIGNED:
         dtype = "int32"
     raise Unsupported(
+        "L015",
         f"{format_expression(e)} is between {known[0]} and {known[1]}, which {dtype} does not hold",
         hint=hint,
         span=span_of(statement),

@@ -90,9 +90,10 @@ def layout_aware_work_partition(
     policy, order, edge = _policy_and_order(policy, order, work_lists)
     for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
         if value is not None and policy != (owner := OPTIONS[option].policy):
-            raise UsageError(f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
+            raise UsageError("U010", f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
     if program.plan.sizes and (policy == "match_shard" or mode == "local_shard"):
         raise Unsupported(
+            "L014",
             f"{policy if policy == 'match_shard' else mode} of a kernel with sizes that are known when it runs",
             hint="give the kernel constant sizes, or use another policy and mode='global'",
         )
@@ -105,6 +106,7 @@ def layout_aware_work_partition(
             assert work_lists is not None, "the policy follows from it"
             if sizes:
                 raise UsageError(
+                    "U008",
                     f"work lists are for one grid, and this kernel's depends on {', '.join(one.name for one in sizes)}",
                     hint="use a policy",
                 )
@@ -142,6 +144,7 @@ def grid_loops(function: Any) -> list[Any]:
         body = statements(body[0].body)
     if not loops:
         raise KernelError(
+            "K005",
             "the kernel has no launch grid, or statements outside of it",
             hint="put everything into one `with T.Kernel(...) as (bx, by):`",
             span=span_of(function),
@@ -159,6 +162,7 @@ def grid_extents(function: Any, sizes: Mapping[str, int] | None = None) -> tuple
             extent = 0
         if extent < 1:
             raise KernelError(
+                "K004",
                 f"the launch grid has {loop.extent} blocks along {loop.loop_var.name}",
                 hint="give block counts of at least 1, made of numbers and T.dynamic sizes",
                 span=span_of(loop),
@@ -175,13 +179,14 @@ def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tup
     name = policy.replace("-", "_").partition("(")[0]
     if work_lists is not None:
         if name not in ("contiguous", "explicit") or order is not None:
-            raise UsageError("work lists and another policy or order are given", hint="give one or the other")
+            raise UsageError("U008", "work lists and another policy or order are given", hint="give one or the other")
         return "explicit", "row_major", None
     if name == "explicit":
-        raise UsageError("the policy explicit has no lists", hint="give work_lists={(x, y): [item, ...], ...}")
+        raise UsageError("U008", "the policy explicit has no lists", hint="give work_lists={(x, y): [item, ...], ...}")
     if name in ("block_linear", "z_order"):
         if order is not None and parse_order(order)[0] != name:
             raise UsageError(
+                "U009",
                 f"the policy {name} is an order of its own, and the order {order} is given",
                 hint=f"leave the order out, or use policy='contiguous', order={order!r}",
             )
@@ -195,11 +200,14 @@ def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], targe
     for x, y in work:
         if not (0 <= x < width and 0 <= y < height):
             raise ResourceError(
+                "R005",
                 f"core ({x}, {y}) gets work; {target.name} has {width}x{height}",
                 hint=f"cores end at ({width - 1}, {height - 1})",
             )
         if (x, y) not in allowed:
-            raise UsageError(f"core ({x}, {y}) gets work and is not among the cores", hint="give it in core_ranges")
+            raise UsageError(
+                "U008", f"core ({x}, {y}) gets work and is not among the cores", hint="give it in core_ranges"
+            )
 
 
 def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[Any]]) -> dict[Core, list[int]]:
@@ -217,6 +225,7 @@ def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[Any]]) -> dic
     if any(faults.values()):
         told = "; ".join(f"{what}: {_items_text(grid, items)}" for what, items in faults.items() if items)
         raise UsageError(
+            "U008",
             f"the work lists do not hold each of the {total} work items once; {told}",
             hint="give each item to exactly one core",
         )
@@ -234,6 +243,7 @@ def _item(grid: tuple[int, ...], given: Any) -> int:
     ):
         return item_number(grid, *given)
     raise UsageError(
+        "U008",
         f"{shown(given)} is no work item of the grid {' x '.join(map(str, grid))}",
         hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
     )
@@ -273,6 +283,7 @@ def _runs(
     total = prod(grid)
     if stride is not None and not 1 <= stride <= len(cores):
         raise ResourceError(
+            "R005",
             f"a stride of {stride} deals items out to {stride} cores; there are {len(cores)}",
             hint=f"use a stride of 1 to {len(cores)}",
         )
@@ -304,6 +315,7 @@ def _rectangular(
 ) -> _Work:
     if len(ranges) != 1:
         raise UsageError(
+            "U007",
             f"the policy rectangular wants one rectangle of cores, {len(ranges)} are given",
             hint="give one core range, or use another policy",
         )
@@ -335,6 +347,7 @@ def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool
         return _even(blocks, cores if any_size else min(cores, blocks))
     if size < 1 or -(-blocks // size) > cores:
         raise ResourceError(
+            "R005",
             f"rectangles of {size} {what} of blocks divide {blocks} among {cores} cores, which they do not cover",
             hint=f"use at least {-(-blocks // cores)} {what}, or more cores",
         )
@@ -350,7 +363,7 @@ def _by_shard(
     names = [layout.name for layout in held]
     if match is None:
         if len(held) != 1:
-            raise UsageError(
+            raise UsageError("U016", 
                 f"the policy match_shard wants one tensor; {', '.join(names) or 'none'} "
                 f"{'are' if len(held) > 1 else 'is'} sharded in L1",
                 hint="choose one: match='" + (names or ["A"])[0] + "'"
@@ -359,6 +372,7 @@ def _by_shard(
         match = names[0]
     if match not in names:
         raise UsageError(
+            "U016",
             f"the policy match_shard wants {match} sharded in L1; {', '.join(names) or 'no tensor'} is",
             hint=f"layouts={{{match!r}: {{'shard': 'height'}}}}",
         )
@@ -369,6 +383,7 @@ def _by_shard(
     copies = [one for one in tensor_copies(loops) if one.tensor == match]
     if not copies:
         raise Unsupported(
+            "L014",
             f"the blocks of {match} cannot be followed: their places depend on run-time values",
             hint="match another tensor",
             span=span_of(loops[-1]),
@@ -435,6 +450,7 @@ def with_local_shards(program: Program) -> Program:
         )
     if not any(buffer.shard_of for buffer in buffers.values()):
         raise UsageError(
+            "U016",
             "no shard is a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
             hint="shard a tensor in L1 by the blocks that a core moves, and use policy='match_shard'; or mode='global'",
         )

@@ -118,7 +118,7 @@ class _Lowering:
             case "tl.gemm":
                 return self.gemm(statement)
             case name:
-                raise Unsupported(f"no rule lowers {name or type(statement).__name__}")
+                raise Unsupported("L001", f"no rule lowers {name or type(statement).__name__}")
 
     def copy(self, statement: Any) -> list[Any]:
         source, target = arguments(statement)
@@ -159,7 +159,7 @@ class _Lowering:
         (region, _) = arguments(statement)
         # In DST bytes are float32, and bytes still.
         if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(region.source)):
-            raise Unsupported(f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
+            raise Unsupported("L009", f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":
             if scope_of(source) == "tt.dst" and not converted:
@@ -185,6 +185,7 @@ class _Lowering:
         region, value = arguments(statement)
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
             raise Unsupported(
+                "L001",
                 "T.fill with a value that is computed when the kernel runs",
                 hint="write `for i, j in T.Parallel(M, N): c[i, j] = value`",
             )
@@ -206,6 +207,7 @@ class _Lowering:
         integers = next((one for one in (a, b, c) if dtype_of(one) == "int32"), None)
         if integers is not None:
             raise Unsupported(
+                "L009",
                 f"T.gemm with {integers.name}, which is int32",
                 hint="the matrix unit multiplies numbers: cast to bfloat16",
             )

@@ -73,11 +73,15 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
         return _by_rows(layout, request)
     if request.through is not None:
         raise UsageError(
-            f"{layout.name} is to go through {request.through!r}, and its pages are tiles", hint='add page="row"'
+            "U015",
+            f"{layout.name} is to go through {request.through!r}, and its pages are tiles",
+            hint='add page="row"',
         )
     if not request.sharded:
         if request.grid is not None or request.shard_shape is not None:
-            raise UsageError(f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"')
+            raise UsageError(
+                "U010", f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"'
+            )
         return dataclasses.replace(layout, memory=memory)
     kind, grid, shard_tiles = _shards(layout, request, _shard_holders(memory, request, target, ranges))
     _check_projection(layout.name, request, grid, shard_tiles)
@@ -92,11 +96,13 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
 def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
     if request.sharded or request.memory == "l1":
         raise Unsupported(
+            "L014",
             f"{layout.name} row by row {'in shards' if request.sharded else 'in L1'}",
             hint='leave it in DRAM, interleaved, or in tiles: page="tile"',
         )
     if layout.data_format == BLOCK_FLOAT:
         raise Unsupported(
+            "L014",
             f"{layout.name} row by row as {BLOCK_FLOAT}, which is a format of whole tiles",
             hint='leave out page="row" or the dtype',
         )
@@ -104,6 +110,7 @@ def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
     narrow = layout.element_bytes == 2
     if request.through == "tilize" and not narrow:
         raise Unsupported(
+            "L014",
             f"{layout.name} through tilize: it holds {layout.data_format}, "
             + ("which tilize cuts to TF32" if layout.data_format == "Float32" else "which is unpacked past it"),
             hint='leave out through, or use through="runs": every element stays what it is',
@@ -124,6 +131,7 @@ def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
         raise unknown("tile format for", dtype, (*FORMAT_OF_DTYPE, *BLOCK_FLOAT_NAMES))
     if FORMAT_OF_DTYPE[name] != layout.data_format:
         raise Unsupported(
+            "L010",
             f"{layout.name} is held as {layout.data_format}, and {dtype} is asked for",
             hint="give the kernel's tensor that dtype",
         )
@@ -133,11 +141,13 @@ def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
 def _in_block_float(layout: TensorLayout) -> TensorLayout:
     if layout.dtype not in ("bfloat16", "float16", "float32"):
         raise Unsupported(
+            "L010",
             f"{layout.name} is {layout.dtype}, and {BLOCK_FLOAT} holds numbers of which 16 share an exponent",
             hint="leave its dtype out: integers and masks would not stay what they are",
         )
     if layout.role != "input" and layout.shape[-1] % FACE:
         raise Unsupported(
+            "L010",
             f"{layout.name} has {layout.shape[-1]} columns, and {BLOCK_FLOAT} packs {FACE} at once: what lies behind "
             "the last ones would change them",
             hint=f"make it a multiple of {FACE}, or leave the dtype of this output out",
@@ -196,6 +206,7 @@ def _shards(
     for what, tiles, wanted, unit in (("rows", rows, row_parts, units), ("columns", columns, column_parts, 1)):
         if not 1 <= wanted <= tiles // unit:
             raise UsageError(
+                "U016",
                 f"{name} cannot be divided into {wanted} parts: it has {tiles // unit} "
                 + (f"{what} of tiles" if unit == 1 else f"times {unit} {what} of tiles"),
                 hint=f"divide it into 1 to {tiles // unit} parts",
@@ -205,6 +216,7 @@ def _shards(
     (grid_rows, shard_rows), (grid_columns, shard_columns) = made
     if parts and (grid_rows, grid_columns) != (row_parts, column_parts):
         raise UsageError(
+            "U016",
             f"{name} has {rows} x {columns} tiles, which {row_parts} x {column_parts} shards of {shard_rows} x "
             f"{shard_columns} tiles leave some without work",
             hint=f"use {grid_rows} x {grid_columns} shards",
@@ -219,10 +231,10 @@ def _axes(layout: TensorLayout, request: LayoutRequest) -> tuple[int, ...] | Non
     rank, shift = len(layout.shape), len(layout.padded_shape) - len(layout.shape)
     for axis in request.axes:
         if not -rank <= axis < rank:
-            raise UsageError(f"{layout.name} has no dimension {axis}", hint=f"it has {rank}, the first is 0")
+            raise UsageError("U016", f"{layout.name} has no dimension {axis}", hint=f"it has {rank}, the first is 0")
     made = tuple(axis % rank + shift for axis in request.axes)
     if len(set(made)) != len(made):
-        raise UsageError(f"{layout.name} is divided twice along one dimension", hint="name each dimension once")
+        raise UsageError("U016", f"{layout.name} is divided twice along one dimension", hint="name each dimension once")
     return made
 
 
@@ -258,7 +270,9 @@ def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[in
         wanted = 2 if kind == "block" else 1
         if grid is not None and len(grid) != wanted:
             raise UsageError(
-                f"the grid {grid} of {layout.name} has {len(grid)} numbers", hint=f"shard={kind!r} takes {wanted}"
+                "U016",
+                f"the grid {grid} of {layout.name} has {len(grid)} numbers",
+                hint=f"shard={kind!r} takes {wanted}",
             )
         return grid or ()
     sizes = layout.padded_shape
@@ -267,7 +281,9 @@ def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[in
     shapes = request.shard_shape
     if shapes is not None and len(shapes) not in (len(axes), len(layout.shape)):
         raise UsageError(
-            f"the shards of {layout.name} are {shapes}", hint=f"give one size for each of the axes {request.axes}"
+            "U016",
+            f"the shards of {layout.name} are {shapes}",
+            hint=f"give one size for each of the axes {request.axes}",
         )
     if shapes is not None and len(shapes) != len(axes):
         shapes = tuple(shapes[axis - (len(sizes) - len(layout.shape))] for axis in axes)
@@ -287,6 +303,7 @@ def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, re
     tile = (TILE_ROWS, TILE_COLUMNS)[axis - len(layout.padded_shape)] if axis >= layout_rows(layout) else 1
     if size % tile and not request.aligned:
         raise UsageError(
+            "U016",
             f"shards of {size} along axis {axis} of {layout.name} are no whole tiles of {tile}",
             hint="use a multiple, or align_tiles=True, which rounds up",
         )
@@ -294,6 +311,7 @@ def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, re
     if -(-length // rounded) != parts:
         whole = -(-length // (parts * tile)) * tile
         raise UsageError(
+            "U016",
             f"{parts} shards of {size} are not what the {length} of axis {axis} of {layout.name} are divided into",
             hint=f"{parts} shards are of {whole} each",
         )
@@ -309,6 +327,7 @@ def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
     for axis in range(innermost):
         if sizes[axis] != 1 and parts.get(axis, 1) != sizes[axis]:
             raise Unsupported(
+                "L014",
                 f"shards of {layout.name} along axis {innermost} would be no runs of rows: axis {axis} has "
                 f"{sizes[axis]} and is divided into {parts.get(axis, 1)}",
                 hint=f"divide axis {axis} into {sizes[axis]} as well",
@@ -317,6 +336,7 @@ def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
     length = sizes[innermost] // (TILE_ROWS if innermost == layout_rows(layout) else 1)
     if outer > 1 and length % parts[innermost]:
         raise Unsupported(
+            "L014",
             f"the {length} of axis {innermost} of {layout.name} are not divided evenly by {parts[innermost]}",
             hint="use a divisor, or divide only the first dimension",
         )
@@ -330,7 +350,9 @@ def _check_projection(name: str, request: LayoutRequest, grid: tuple[int, int], 
         ("projected_shard_tiles", request.projected_shard_tiles, shard_tiles),
     ):
         if asked is not None and asked != made:
-            raise UsageError(f"{what} of {name} is {asked}; the shards give {made}", hint="leave it out, or correct it")
+            raise UsageError(
+                "U010", f"{what} of {name} is {asked}; the shards give {made}", hint="leave it out, or correct it"
+            )
 
 
 def _cores(
@@ -340,9 +362,12 @@ def _cores(
     rows, columns = grid
     if memory == "dram":
         if kind == "block":
-            raise Unsupported(f"{name} in blocks over DRAM banks", hint="banks are a row: divide rows or columns")
+            raise Unsupported(
+                "L014", f"{name} in blocks over DRAM banks", hint="banks are a row: divide rows or columns"
+            )
         if rows * columns > target.dram_banks:
             raise ResourceError(
+                "R006",
                 f"{name} has {rows * columns} shards; {target.name} has {target.dram_banks} banks of DRAM",
                 hint="use fewer shards",
             )
@@ -351,18 +376,23 @@ def _cores(
         cores = [core for one in ranges for core in _in_order(one, order)]
         if rows * columns > len(cores):
             raise ResourceError(
-                f"{name} has {rows * columns} shards for {len(cores)} cores", hint="use fewer shards, or more cores"
+                "R006",
+                f"{name} has {rows * columns} shards for {len(cores)} cores",
+                hint="use fewer shards, or more cores",
             )
         return tuple(cores[: rows * columns])
     if len(ranges) != 1:
         raise UsageError(
-            f"{name} in blocks wants one rectangle of cores, {len(ranges)} are given", hint="give one core range"
+            "U016",
+            f"{name} in blocks wants one rectangle of cores, {len(ranges)} are given",
+            hint="give one core range",
         )
     (left, top), last = ranges[0].first, ranges[0].last
     across = order == "column_major"
     made = tuple((left + (r if across else c), top + (c if across else r)) for r in range(rows) for c in range(columns))
     if outside := [core for core in made if core[0] > last[0] or core[1] > last[1]]:
         raise ResourceError(
+            "R006",
             f"{name} has {rows} x {columns} shards, which the cores {ranges[0].first} to {last} do not hold: "
             f"{outside[0]} is outside",
             hint="use fewer shards, or more cores",

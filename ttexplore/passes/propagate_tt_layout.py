@@ -125,12 +125,13 @@ def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
             if written.same_as(buffer) and staging.buffers[name].producer == "reader":
                 if tiles < block or tiles % block:
                     raise UsageError(
+                        "U010",
                         f"chunk_k_tiles is {tiles}; the block of {name} is {block} tiles along the summed dimension",
                         hint=f"use a multiple of {block}",
                     )
                 depths[name] = tiles // block
     if not depths:
-        raise UsageError("chunk_k_tiles is given and no product has an operand in DRAM", hint="leave it out")
+        raise UsageError("U010", "chunk_k_tiles is given and no product has an operand in DRAM", hint="leave it out")
     return depths
 
 
@@ -180,6 +181,7 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple
         )
         others = " and move a tensor to DRAM" if tensors else ""
         raise ResourceError(
+            "R001",
             f"the circular buffers {'and tensors ' if tensors else ''}need {used:,} B of L1; a core of {target.name} "
             f"has {target.l1_usable_bytes:,} B:\n{table}",
             hint=f"make the block of {largest.name} smaller, or use fewer stages{others}",
@@ -187,6 +189,7 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple
         )
     if len(buffers) > target.circular_buffers:
         raise ResourceError(
+            "R002",
             f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
             hint="use fewer staging buffers",
             # The first one that no number is left for.
@@ -245,6 +248,7 @@ def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -
 
 def _tensor_operand(name: str, region: Any) -> TTExploreError:
     return Unsupported(
+        "L008",
         f"T.{name[3:]} works on the tensor {region.source.name} directly",
         hint="T.copy the block to an on-chip buffer first",
     )
@@ -259,6 +263,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
         held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
     if "int32" in held and asked == "bfloat16":
         raise UsageError(
+            "U010",
             f"accumulate_dtype is {asked!r}, and {', '.join(held['int32'])} hold int32",
             hint="leave accumulate_dtype out: integers need 32-bit DST",
         )

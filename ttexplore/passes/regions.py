@@ -89,9 +89,10 @@ def block_region(
     for number, (part, length) in enumerate(zip(region.region, extents_of(tensor), strict=True)):
         extent = constant(part.extent)
         if extent is None:
-            raise Unsupported(f"{tensor.name}: a region of variable size", hint="use constant block sizes")
+            raise Unsupported("L006", f"{tensor.name}: a region of variable size", hint="use constant block sizes")
         if not bounds.proves(part.min >= 0):
             raise Unsupported(
+                "L006",
                 f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
                 hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros. "
                 "T.max(start, 0) says that a start is never negative",
@@ -121,6 +122,7 @@ def block_region(
     if problem and (write or not on_tiles):
         where = ", ".join(f"{axis.low}:{_plus(axis.low, axis.extent)}" for axis in axes)
         raise Unsupported(
+            "L006",
             f"{tensor.name}[{where}] {'cannot be stored' if write else 'cannot be loaded'}: {problem[0]}",
             hint=problem[1],
         )
@@ -164,6 +166,7 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
     if of_columns not in (None, column) or of_rows is column:
         turned = of_rows is column
         raise Unsupported(
+            "L006",
             f"{name}: axis {(column if turned else of_columns or column).number} would become the "
             f"{'rows' if turned else 'columns'} of a block {block}",
             hint="the last axis of a tensor is the last of its blocks: give the block that shape",
@@ -272,6 +275,7 @@ def _strips(
     matrix_stride = 0 if matrix is None else strides[matrix.number]
     if matrix is not None and not isinstance(matrix_stride, int):
         raise Unsupported(
+            "L006",
             f"the rows of a block along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
             hint="give the last two axes of the tensor constant sizes, or take one index along the leading axes",
         )
@@ -332,6 +336,7 @@ def check_on_chip(region: Any) -> None:
     extents = tuple(constant(part.extent) for part in region.region)
     if extents != shape_of(region.source):
         raise Unsupported(
+            "L007",
             f"{region.source.name} is {shape_of(region.source)}; the operation takes {extents} of it",
             hint="use whole on-chip buffers: allocate one for each block",
         )

@@ -32,6 +32,7 @@ def with_annotations(
             layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
         elif taken and made.setdefault(one.option, one.value) != one.value:
             raise UsageError(
+                "U010",
                 f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
                 hint="ask once",
                 span=one.span,

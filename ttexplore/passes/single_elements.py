@@ -78,6 +78,7 @@ class _Finder:
             self._hold(statement.buffer, name, span)
         elif not is_on_chip(statement.buffer):
             raise Unsupported(
+                "L003",
                 f"a store of single elements to {statement.buffer.name} outside T.Parallel",
                 hint=f"store to an on-chip buffer inside T.Parallel, and T.copy that to {statement.buffer.name}",
                 span=span,
@@ -101,6 +102,7 @@ class _Finder:
         for value in values:
             if name := self._element(value):
                 raise Unsupported(
+                    "L013",
                     f"{what} depends on an element of {name}, which is not known before the kernel runs",
                     hint=hint.format(name),
                     span=span,
@@ -135,6 +137,7 @@ def _on_chip_element(value: Any) -> str:
 
 def _place(name: str, span: Span | None) -> Unsupported:
     return Unsupported(
+        "L013",
         f"where to read or write depends on an element of {name}: index tensors are not supported yet",
         hint="place blocks by block and loop indices; gather the rows on the host, before the kernel runs",
         span=span,
@@ -142,4 +145,6 @@ def _place(name: str, span: Span | None) -> Unsupported:
 
 
 def _value(name: str, span: Span | None) -> Unsupported:
-    return Unsupported(f"an element of {name} is taken as a single value", hint=_AS_A_BLOCK.format(name), span=span)
+    return Unsupported(
+        "L013", f"an element of {name} is taken as a single value", hint=_AS_A_BLOCK.format(name), span=span
+    )

@@ -44,7 +44,7 @@ def role_of(statement: Any) -> KernelRole:
     """The kernel that runs an operation."""
     name = op_name(statement)
     if name not in FORMS:
-        raise Unsupported(f"no kernel runs {name or type(statement).__name__}", span=span_of(statement))
+        raise Unsupported("L001", f"no kernel runs {name or type(statement).__name__}", span=span_of(statement))
     return FORMS[name].op.role
 
 
@@ -119,7 +119,7 @@ def pruned(body: list[Any], used: set[Any]) -> list[Any]:
                 for value in arguments(statement):
                     _collect(value, used)
             case _:
-                raise Unsupported(f"no kernel runs {type(statement).__name__}", span=span_of(statement))
+                raise Unsupported("L001", f"no kernel runs {type(statement).__name__}", span=span_of(statement))
         made.append(statement)
     return made[::-1]
 
@@ -143,6 +143,7 @@ def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:
     after = sorted(name for function in functions.values() for name in operations(function))
     if before != after:
         raise VerifyError(
+            "V051",
             f"the split changed the operations from {len(before)} to {len(after)}",
             hint="this is a fault of the compiler: please report the kernel",
         )

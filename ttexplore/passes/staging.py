@@ -185,12 +185,14 @@ def check_block(buffer: Any) -> None:
     shape, span = shape_of(buffer), span_of(buffer)
     if dtype_of(buffer) not in FORMAT_OF_DTYPE:
         raise Unsupported(
+            "L009",
             f"{buffer.name} is {dtype_of(buffer)}, which no tile format holds",
             hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
             span=span,
         )
     if len(shape) not in (1, 2):
         raise Unsupported(
+            "L010",
             f"{buffer.name} has {len(shape)} dimensions",
             hint="use blocks of 1 or 2 dimensions, and a loop or the grid for the others",
             span=span,

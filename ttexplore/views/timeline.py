@@ -98,7 +98,7 @@ class Timeline:
             if name == buffer:
                 return number
         raise UsageError(
-            f"there is no circular buffer {buffer!r}", hint=f"there are {', '.join(self.buffers.values())}"
+            "U001", f"there is no circular buffer {buffer!r}", hint=f"there are {', '.join(self.buffers.values())}"
         )
 
     def waiting_share(self, kernel: str) -> float:
@@ -183,7 +183,9 @@ def timeline(
     """
     cores = [(one.x, one.y) for one in plan.partition.cores] if plan.partition else []
     if core not in cores:
-        raise UsageError(f"core {core} does no work", hint=f"{cores[0]} to {cores[-1]} do" if cores else "none does")
+        raise UsageError(
+            "U010", f"core {core} does no work", hint=f"{cores[0]} to {cores[-1]} do" if cores else "none does"
+        )
     own = events.records[events.records["core"] == cores.index(core)]
     # What the record's own limit left out may be of any core.
     cut = max(0, len(own) - largest_count) + (events.total - len(events.records))

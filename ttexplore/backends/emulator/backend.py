@@ -125,7 +125,9 @@ class Emulator:
         """The compiler and cache that are used. Raises BackendError where there is no compiler."""
         compiler = find_compiler()
         if compiler is None:
-            raise BackendError("the emulator needs a C++ compiler, and none was found", hint=HOW_TO_GET_A_COMPILER)
+            raise BackendError(
+                "B001", "the emulator needs a C++ compiler, and none was found", hint=HOW_TO_GET_A_COMPILER
+            )
         return Toolchain(compiler, (self.cache_folder or default_cache_folder()).absolute())
 
     def _execute(
@@ -186,21 +188,23 @@ def run_child(
     match result.split(SEPARATOR):
         case ["ok", seconds, event_count, unwritten]:
             return seconds, event_count, unwritten
-        case ["fault", message, _, _, _] if message.startswith("the emulator's job is broken: cannot write"):
+        case ["fault", _, message, _, _, _] if message.startswith("the emulator's job is broken: cannot write"):
             raise unusable_workspace(os.strerror(errno.ENOSPC) if is_full(folder) else message)
-        case ["fault", message, hint, kernel, line]:
+        case ["fault", code, message, hint, kernel, line]:
             role = _role(kernel)
-            raise KernelFault(message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
+            raise KernelFault(code, message, hint=hint, kernel=role, cpp_line=int(line) if role else None)
         case ["deadlock", message, hint, core, event_count, waits]:
             found = tuple(map(_wait, waits.splitlines()))
             raise Deadlock(message, hint=hint, core=int(core), waits=found, event_count=int(event_count))
         case ["timeout", where, _]:
             raise BackendError(
+                "B003",
                 f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
                 hint="look for a loop that does not end after that line, or raise the time limit",
             )
         case ["crash", where, signal]:
             raise KernelFault(
+                "B004",
                 f"the program crashed ({signal}): {where}",
                 hint="look for stores through a pointer or deep recursion after that line",
             )
@@ -209,6 +213,7 @@ def run_child(
         case _:
             detail = complaint.decode(errors="replace").strip()[:500]
             raise BackendError(
+                "B004",
                 f"the emulator's process ended without a result (exit status {child.returncode}) {detail}".rstrip(),
                 hint="if it was killed for memory, use fewer cores or smaller tensors",
             )

@@ -155,6 +155,7 @@ class Toolchain:
         for source, outcome in zip(wanted, outcomes, strict=True):
             if outcome is not None:
                 raise BackendError(
+                    "B002",
                     f"{source.role}.cpp does not compile against the emulator's headers:\n{_first_error(outcome)}",
                     hint="the headers have the signatures of ttnn 0.81.1; a header that is not found is not emulated",
                 )
@@ -254,6 +255,7 @@ def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | No
 
 def _runner_error(messages: str) -> BackendError:
     return BackendError(
+        "B001",
         f"the emulator's runner cannot be built:\n{_first_error(messages)}",
         hint="a compiler with C++17 is needed: " + HOW_TO_GET_A_COMPILER,
     )

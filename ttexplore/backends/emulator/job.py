@@ -67,6 +67,7 @@ class Arguments:
             case "core_value":
                 if argument.of not in core_values:
                     raise BackendError(
+                        "B005",
                         f"argument {argument.name} wants the core value {argument.of!r}, which the partition lacks",
                         hint=f"the partition gives {', '.join(core_values) or 'none'}",
                     )
@@ -75,10 +76,10 @@ class Arguments:
                 return list(listed)
             case "constant":
                 if argument.value is None:
-                    raise BackendError(f"argument {argument.name} is a constant without a value")
+                    raise BackendError("B005", f"argument {argument.name} is a constant without a value")
                 return [argument.value & 0xFFFF_FFFF]
             case _:  # a plan from a file can hold anything
-                raise BackendError(f"argument {argument.name} has the unknown source {argument.source!r}")
+                raise BackendError("B005", f"argument {argument.name} has the unknown source {argument.source!r}")
 
 
 def tensor_address(plan: Plan, name: str) -> int:
@@ -91,6 +92,7 @@ def complete(plan: Plan) -> tuple[Partition, ComputeConfig]:
     """The parts of the plan that may be absent in early steps. Raises BackendError where they are."""
     if plan.partition is None or plan.compute is None or not plan.signature:
         raise BackendError(
+            "B005",
             "the plan is not complete: partition, compute configuration or signature is missing",
             hint="run all passes before running the program",
         )
@@ -103,7 +105,9 @@ def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
     sources: list[KernelSource] = []
     for role in KERNEL_ROLES:
         if role not in texts:
-            raise BackendError(f"the program has no {role} kernel", hint="texts needs reader, compute and writer")
+            raise BackendError(
+                "B005", f"the program has no {role} kernel", hint="texts needs reader, compute and writer"
+            )
         arguments = plan.kernel_signature(role).compile_time
         values = Arguments(plan)
         words = ",".join(f"{word}u" for word in values.words(arguments, {}))
@@ -150,9 +154,10 @@ def write_job(
         )
     for buffer in plan.buffers:
         if buffer.index is None:
-            raise BackendError(f"circular buffer {buffer.name} has no index", hint="run all passes first")
+            raise BackendError("B005", f"circular buffer {buffer.name} has no index", hint="run all passes first")
         if buffer.data_format not in FORMATS:
             raise BackendError(
+                "B005",
                 f"circular buffer {buffer.name} has the format {buffer.data_format}, which the emulator does not model",
                 hint=f"it models {', '.join(FORMATS)}",
             )
@@ -209,6 +214,7 @@ def _check_pages(
 ) -> None:
     if (pages, page_bytes) != (planned_pages, planned_page_bytes):
         raise BackendError(
+            "B005",
             f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, its accessor says "
             f"{planned_pages} of {planned_page_bytes}",
             hint="the accessor's pages are the 32x32 tiles of the padded tensor, or its rows",

@@ -123,7 +123,9 @@ class Ttnn:
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
-            raise UsageError(f"there is no device {shown(self.device)}", hint=f"use one of {', '.join(DEVICES)}")
+            raise UsageError(
+                "U001", f"there is no device {shown(self.device)}", hint=f"use one of {', '.join(DEVICES)}"
+            )
 
     def missing(self) -> str | None:
         """What is not there and how to get it, in one line; None if a Wormhole or Blackhole program can run."""
@@ -204,7 +206,7 @@ class Ttnn:
                 lines = lines_of(program.texts[role])
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)
                 if number is not None:
-                    raise KernelFault(what, hint=mend, kernel=role, cpp_line=number)
+                    raise KernelFault("B025", what, hint=mend, kernel=role, cpp_line=number)
 
     def _refuse_formats(self, plan: Plan) -> None:
         refused = REFUSED_FORMATS.get(self.device, {})
@@ -212,7 +214,7 @@ class Ttnn:
             if buffer.data_format in refused:
                 what, mend = refused[buffer.data_format]
                 raise BackendError(
-                    f"{what}, the format of circular buffer {buffer.name}", hint=mend, span=buffer.origin
+                    "B025", f"{what}, the format of circular buffer {buffer.name}", hint=mend, span=buffer.origin
                 )
 
     def _session(self, plan: Plan) -> Session:
@@ -249,7 +251,9 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
             folder = environment.wolfpine_folders.get(architecture)
             if folder is None:
                 raise BackendError(
-                    f"the simulator wolfpine is not installed for {environment.python}", hint="ttexplore setup device"
+                    "B020",
+                    f"the simulator wolfpine is not installed for {environment.python}",
+                    hint="ttexplore setup device",
                 )
             return {
                 "TT_METAL_SIMULATOR": str(folder),
@@ -270,6 +274,7 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
         case "card":
             if not CARD_DEVICES.exists():
                 raise BackendError(
+                    "B020",
                     f"there is no Tenstorrent card: {CARD_DEVICES} does not exist",
                     hint="install the card's driver (tt-kmd), or use device='wolfpine', a simulated chip",
                 )
@@ -288,6 +293,7 @@ def ttsim_library(architecture: Architecture, environment: DeviceEnvironment) ->
     source = environment.ttsim_folder / library if environment.ttsim_folder else None
     if source is None or not source.exists():
         raise BackendError(
+            "B020",
             f"ttsim is not set up: {source} does not exist" if source else "ttsim is not set up",
             hint=f"ttexplore setup device --ttsim FOLDER, with {library} in it",
         )
@@ -323,6 +329,7 @@ def check_fit(ready: dict[str, object], plan: Plan) -> None:
     architecture = architecture_of(plan)
     if not str(ready["architecture"]).startswith(architecture):
         raise BackendError(
+            "B022",
             f"the device is a {ready['architecture']}, the program is for {plan.target}",
             hint=f"explore the kernel with a target of the {ready['architecture']}",
         )
@@ -330,10 +337,11 @@ def check_fit(ready: dict[str, object], plan: Plan) -> None:
         case [int(columns), int(rows)]:
             pass
         case grid:
-            raise BackendError(f"the device told {grid!r} as its grid of cores", hint="ttexplore doctor")
+            raise BackendError("B022", f"the device told {grid!r} as its grid of cores", hint="ttexplore doctor")
     for core in plan.partition.cores if plan.partition else ():
         if core.x >= columns or core.y >= rows:
             raise BackendError(
+                "B022",
                 f"the program uses core ({core.x}, {core.y}), the device has {columns}x{rows} cores",
                 hint=f"lower with cores=({columns}, {rows}) or fewer",
             )
@@ -379,10 +387,11 @@ def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
             continue
         file = folder / f"{layout.name}.npy"
         if not file.exists():
-            raise BackendError(f"the device gave no tensor {layout.name}", hint="ttexplore doctor")
+            raise BackendError("B023", f"the device gave no tensor {layout.name}", hint="ttexplore doctor")
         array = np.load(file)
         if array.shape != layout.shape:
             raise BackendError(
+                "B023",
                 f"the device gave {layout.name} with shape {array.shape}, the tensor is {layout.shape}",
                 hint="the SDK may be of another version: ttexplore doctor",
             )
@@ -394,7 +403,7 @@ def not_modelled(device: str, end: DeviceEnded) -> BackendError:
     """The end of a device's process, told as a limit of the simulator where its last words are those of one."""
     for words, (what, mend) in NOT_MODELLED.get(device, {}).items():
         if words in end.message:
-            return BackendError(f"{what} ({end.message})", hint=mend)
+            return BackendError("B025", f"{what} ({end.message})", hint=mend)
     return end
 
 
@@ -406,15 +415,15 @@ def sdk_error(error: ProgramError, program: Program, session: Session) -> Backen
     found = ERROR_LINE.search(error.text)
     log = f"the full log is {session.log_file}"
     if found is None:
-        return BackendError(f"the SDK raised {error.kind}: {gist(error.text)}", hint=log)
+        return BackendError("B023", f"the SDK raised {error.kind}: {gist(error.text)}", hint=log)
     role: KernelRole | None = next((role for role in KERNEL_ROLES if role == Path(found["file"]).name), None)
     line = int(found["line"])
     if role is None:
         return BackendError(
-            f"the device's compiler refuses {found['file']}.cpp line {line}: {found['message']}", hint=log
+            "B002", f"the device's compiler refuses {found['file']}.cpp line {line}: {found['message']}", hint=log
         )
     text = lines_of(program.texts[role])[line - 1].strip()
-    return KernelFault(
+    return KernelFault("B002", 
         f"the device's compiler refuses {role}.cpp line {line}: {found['message']}: {text}",
         hint=log, kernel=role, cpp_line=line,
     )  # fmt: skip
@@ -428,6 +437,7 @@ def program_too_large(text: str) -> BackendError | None:
     sizes = {one["processor"]: int(one["size"]) for one in CODE_SIZE.finditer(text)}
     told = ", ".join(f"{KERNEL_OF_PROCESSOR[name]} {size:,} B" for name, size in sizes.items())
     return BackendError(
+        "B026",
         f"the program takes {int(found['size']):,} B of a core, which keeps {int(found['room']):,} B: {told}",
         hint="use fewer different functions in one kernel, or divide it into two that pass a tensor on",
     )

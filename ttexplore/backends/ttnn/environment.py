@@ -66,7 +66,9 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
     if fault:
         own = "" if environment.managed else f" --sdk-python {environment.python}"
         raise BackendError(
-            f"the device environment in {environment.folder} is broken: {fault}", hint=f"{_set_up_command(folder)}{own}"
+            "B020",
+            f"the device environment in {environment.folder} is broken: {fault}",
+            hint=f"{_set_up_command(folder)}{own}",
         )
     return environment
 
@@ -92,10 +94,10 @@ def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
         unfinished = place.exists() and any(place.iterdir())
         what = "its set-up was not finished" if unfinished else "it is not set up"
         raise BackendError(
-            f"there is no device environment in {place}: {what}", hint=_set_up_command(folder)
+            "B020", f"there is no device environment in {place}: {what}", hint=_set_up_command(folder)
         ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BackendError(f"{place / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
+        raise BackendError("B020", f"{place / RECORD} cannot be read: {error}", hint=_set_up_command(folder)) from error
 
 
 def _set_up_command(folder: Path | None) -> str:

@@ -46,7 +46,9 @@ def describe_hang(hang: DeviceHang, watch: Callable[[], DeviceHang | None]) -> K
     if not states and (again := watch()):
         states = watcher_states(again.watcher) or simulator_states(again.log)
     told = "; ".join(f"{PROCESSORS[processor]} {state}" for processor, state in states.items())
-    return KernelFault(hang.message + (f": {told}" if told else ", and nothing tells where it waits"), hint=HINT)
+    return KernelFault(
+        "B024", hang.message + (f": {told}" if told else ", and nothing tells where it waits"), hint=HINT
+    )
 
 
 def simulator_states(log: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ class ProgramError(BackendError):
     """The SDK raised an exception: `kind` is its Python type, `text` all that it said."""
 
     def __init__(self, kind: str, text: str) -> None:
-        super().__init__(f"{kind}: {text}")
+        super().__init__("B023", f"{kind}: {text}")
         self.kind = kind
         self.text = text
 
@@ -56,7 +56,7 @@ class DeviceHang(BackendError):
     """A program did not end. `log` is what simulator and SDK wrote while it ran; `seconds` how long it was given."""
 
     def __init__(self, seconds: float, log: str, watcher: str) -> None:
-        super().__init__(f"the program did not end within {seconds:.0f} seconds")
+        super().__init__("B024", f"the program did not end within {seconds:.0f} seconds")
         self.seconds = seconds
         self.log = log
         self.watcher = watcher
@@ -180,7 +180,9 @@ class Session:
                     return
                 case None:
                     raise BackendError(
-                        f"the device did not open within {OPEN_LIMIT_SECONDS:.0f} seconds", hint=self._log_hint()
+                        "B023",
+                        f"the device did not open within {OPEN_LIMIT_SECONDS:.0f} seconds",
+                        hint=self._log_hint(),
                     )
                 case answer:
                     raise self._unexpected(answer)
@@ -208,7 +210,7 @@ class Session:
                 )  # fmt: skip
             except OSError as error:
                 raise BackendError(
-                    f"{opening.python} does not start: {error.strerror}", hint="ttexplore setup device"
+                    "B021", f"{opening.python} does not start: {error.strerror}", hint="ttexplore setup device"
                 ) from error
         # The simulator of the process before is gone, and that of this one is not there yet: nobody misses it.
         self.ready = {}
@@ -260,7 +262,7 @@ class Session:
                     raise hang()
                 case None:
                     raise BackendError(
-                        f"{stage} did not end within {COMPILE_LIMIT_SECONDS:.0f} seconds", hint=self._log_hint()
+                        "B003", f"{stage} did not end within {COMPILE_LIMIT_SECONDS:.0f} seconds", hint=self._log_hint()
                     )
                 case answer:
                     raise self._unexpected(answer)
@@ -296,12 +298,13 @@ class Session:
                 status = f" by signal {signal.Signals(-code).name}" if code < 0 else f" with exit status {code}"
         said = last_words(self._log_since(self._log_start))
         return DeviceEnded(
+            "B023",
             f"{who} ended{status} while {stage}" + (f": {said}" if said else ""),
             hint=f"run again, which starts it anew; {self._log_hint()}",
         )
 
     def _unexpected(self, answer: Any) -> BackendError:
-        return BackendError(f"the device's process answered {answer!r}", hint=self._log_hint())
+        return BackendError("B023", f"the device's process answered {answer!r}", hint=self._log_hint())
 
     def _log_hint(self) -> str:
         return f"the full log is {self._log_file}"

@@ -68,6 +68,7 @@ def set_up(
     """
     if python is not None and sdk_python is not None:
         raise UsageError(
+            "U013",
             "python and sdk_python exclude each other",
             hint="--python is to install the SDK on, --sdk-python has the SDK already",
         )
@@ -98,7 +99,9 @@ def _set_up(
         made = _managed(place, python, ttsim_folder, report)
     fault = environment_fault(made)
     if fault:
-        raise BackendError(f"the environment is not complete: {fault}", hint=f"{SET_UP} --remove, then {SET_UP}")
+        raise BackendError(
+            "B021", f"the environment is not complete: {fault}", hint=f"{SET_UP} --remove, then {SET_UP}"
+        )
     if made != before:
         _unverify(place)
         write_environment(made)
@@ -120,7 +123,7 @@ def remove(folder: Path | None = None) -> bool:
     if not place.exists():
         return False
     if not (place / MARKER).is_file():
-        raise UsageError(f"{place} holds no device environment", hint="remove it yourself, if it is not needed")
+        raise UsageError("U012", f"{place} holds no device environment", hint="remove it yourself, if it is not needed")
     with _told_as_backend_error(f"removing {place}"), _sole_use(place):
         # The marker goes last, so that a removal that was interrupted can be repeated.
         for entry in place.iterdir():
@@ -145,7 +148,7 @@ def _told_as_backend_error(what: str) -> Generator[None]:
         yield
     except OSError as error:
         raise BackendError(
-            f"{what} failed: {error}", hint="mend that, then run it again: it goes on from here"
+            "B021", f"{what} failed: {error}", hint="mend that, then run it again: it goes on from here"
         ) from error
 
 
@@ -153,11 +156,15 @@ def _mark(place: Path) -> None:
     """Marks the folder as one that set-up makes. Raises UsageError where it holds something else already."""
     try:
         if place.exists() and any(place.iterdir()) and not (place / MARKER).is_file():
-            raise UsageError(f"{place} is not empty, and no device environment", hint="name another with --folder")
+            raise UsageError(
+                "U012", f"{place} is not empty, and no device environment", hint="name another with --folder"
+            )
         place.mkdir(parents=True, exist_ok=True)
         (place / MARKER).touch()
     except OSError as error:
-        raise BackendError(f"{place} cannot be written: {error.strerror}", hint="name another with --folder") from error
+        raise BackendError(
+            "B021", f"{place} cannot be written: {error.strerror}", hint="name another with --folder"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -167,7 +174,9 @@ def _sole_use(place: Path) -> Generator[None]:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise BackendError(f"another set-up is at work in {place}", hint="wait until it has ended") from error
+            raise BackendError(
+                "B021", f"another set-up is at work in {place}", hint="wait until it has ended"
+            ) from error
         yield
 
 
@@ -178,7 +187,9 @@ def _unverify(place: Path) -> None:
 
 def _check_ttsim(folder: Path) -> None:
     if not any(folder.glob("libttsim_*.so")):
-        raise UsageError(f"there is no libttsim_wh.so or libttsim_bh.so in {folder}", hint="name the folder with them")
+        raise UsageError(
+            "U012", f"there is no libttsim_wh.so or libttsim_bh.so in {folder}", hint="name the folder with them"
+        )
 
 
 # An SDK that the user has installed
@@ -200,15 +211,18 @@ def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEn
     done = _run([str(python), "-c", LOOK], place, "sdk", 120.0)
     name_it = "name the Python that your SDK is installed for"
     if done.returncode != 0:
-        raise BackendError(f"{python} does not import ttnn: {_last_words(done)}", hint=name_it)
+        raise BackendError("B021", f"{python} does not import ttnn: {_last_words(done)}", hint=name_it)
     try:
         folder, version, wolfpine = json.loads(done.stdout.splitlines()[-1])
     except (LookupError, ValueError, TypeError):
-        raise BackendError(f"{python} does not import ttnn: it answers as no Python does", hint=name_it) from None
+        raise BackendError(
+            "B021", f"{python} does not import ttnn: it answers as no Python does", hint=name_it
+        ) from None
     sdk = Path(folder)
     compiler = next((f for f in _compiler_folders(sdk) if compiler_file(f).exists()), None)
     if compiler is None:
         raise BackendError(
+            "B021",
             f"the SDK of {python} has no device compiler in {sdk / 'runtime' / 'sfpi'} or /opt/tenstorrent/sfpi",
             hint="install sfpi as the SDK's documentation says",
         )
@@ -222,7 +236,7 @@ def _executable(python: Path) -> Path:
     found = shutil.which(python.expanduser()) or shutil.which(_absolute(python))
     if found is None:
         raise UsageError(
-            f"there is no program {python}", hint="name a Python interpreter, for example /usr/bin/python3.12"
+            "U001", f"there is no program {python}", hint="name a Python interpreter, for example /usr/bin/python3.12"
         )
     return _absolute(Path(found))
 
@@ -254,6 +268,7 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
         if shutil.disk_usage(place).free < NEEDED_BYTES:
             free = shutil.disk_usage(place).free / 2**30
             raise BackendError(
+                "B021",
                 f"{place} has {free:.1f} GiB free, {NEEDED_BYTES >> 30} GiB are needed",
                 hint="make room, or name another folder with --folder",
             )
@@ -283,6 +298,7 @@ def find_python() -> Path:
         else "none was found on the PATH, nor where pyenv, uv and conda keep theirs"
     )
     raise BackendError(
+        "B021",
         f"ttnn needs Python {wanted}, and no such Python with venv was found ({looked})",
         hint="install one (Debian, Ubuntu: apt install python3.12-venv; or: pyenv install 3.12; or: uv python install "
         "3.12) or name it: ttexplore setup device --python /path/to/python3.12",
@@ -312,6 +328,7 @@ def _suitable(python: Path) -> Path:
     if found not in PYTHON_VERSIONS:
         what = f"is Python {found}" if re.fullmatch(r"\d+\.\d+", found) else found
         raise BackendError(
+            "B021",
             f"{python} {what}; ttnn needs Python {' or '.join(PYTHON_VERSIONS)} with venv",
             hint="name another one, or install its venv (Debian, Ubuntu: apt install python3.12-venv)",
         )
@@ -341,7 +358,9 @@ def _is_whole(python: Path) -> bool:
 def _site_packages(python: Path) -> Path:
     found = sorted((python.parents[1] / "lib").glob("python3*/site-packages"))
     if not found:
-        raise BackendError(f"{python.parents[1]} is no Python environment", hint=f"{SET_UP} --remove, then {SET_UP}")
+        raise BackendError(
+            "B021", f"{python.parents[1]} is no Python environment", hint=f"{SET_UP} --remove, then {SET_UP}"
+        )
     return found[0]
 
 
@@ -390,7 +409,7 @@ def _compiles(sfpi: Path, place: Path) -> bool:
 
 def _usable(sfpi: Path, place: Path) -> Path:
     if not _compiles(sfpi, place):
-        raise BackendError("the compiler does not run on this machine", hint=_logs(place))
+        raise BackendError("B021", "the compiler does not run on this machine", hint=_logs(place))
     return sfpi
 
 
@@ -436,7 +455,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
         release, repository = facts["sfpi_version"], facts["sfpi_repo"]
         kind, wanted = facts["sfpi_hashtype"], facts[f"sfpi_{system}_txz_hash"]
     except KeyError as error:
-        raise BackendError(f"{version_file} names no {error.args[0]}", hint="") from error
+        raise BackendError("B021", f"{version_file} names no {error.args[0]}", hint="") from error
     url = f"{repository}/releases/download/{release}/sfpi_{release}_{system}.txz"
     archive = staging / "sfpi.txz"
     with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_SECONDS) as answer, archive.open("wb") as file:
@@ -444,7 +463,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, kind).hexdigest()
     if digest != wanted:
-        raise BackendError("the downloaded archive has another hash than the SDK names", hint="try again")
+        raise BackendError("B021", "the downloaded archive has another hash than the SDK names", hint="try again")
     with tarfile.open(archive, "r:xz") as content:
         content.extractall(staging, filter="data")
     archive.unlink()
@@ -463,7 +482,7 @@ def _distribution() -> str:
 def _unpacked(staging: Path, pattern: str) -> Path:
     found = next(iter(sorted(staging.glob(pattern))), None)
     if found is None:
-        raise BackendError("there is no riscv-tt-elf-g++ in the archive", hint="")
+        raise BackendError("B021", "there is no riscv-tt-elf-g++ in the archive", hint="")
     return found.parents[2]
 
 
@@ -522,7 +541,9 @@ def _pip(python: Path, place: Path, command: str, *words: str) -> None:
         broken = re.findall(r"connection broken by '(.*)': /", done.stderr)
         if broken:
             why = re.sub(r"<[^<>]*>: ", "", broken[-1])
-            raise BackendError(f"pip does not reach its index: {why}", hint=f"check the network or proxy, {again}")
+            raise BackendError(
+                "B021", f"pip does not reach its index: {why}", hint=f"check the network or proxy, {again}"
+            )
     _check(done, f"pip {command}", place, hint=f"check pip's settings and index, {again}")
 
 
@@ -540,10 +561,10 @@ def _run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise BackendError(
-                f"{Path(command[0]).name} has not ended within {limit_seconds:.0f} seconds", hint=_logs(place)
+                "B021", f"{Path(command[0]).name} has not ended within {limit_seconds:.0f} seconds", hint=_logs(place)
             ) from error
         except OSError as error:
-            raise BackendError(f"{command[0]} does not run: {error.strerror}", hint=_logs(place)) from error
+            raise BackendError("B021", f"{command[0]} does not run: {error.strerror}", hint=_logs(place)) from error
         complaints.seek(start)
         done.stderr = complaints.read()
         complaints.write(done.stdout)
@@ -557,7 +578,7 @@ def _logs(place: Path) -> str:
 def _check(done: subprocess.CompletedProcess[str], what: str, place: Path, hint: str = "") -> None:
     if done.returncode != 0:
         raise BackendError(
-            f"{what} failed (exit status {done.returncode}): {_last_words(done)}", hint=hint or _logs(place)
+            "B021", f"{what} failed (exit status {done.returncode}): {_last_words(done)}", hint=hint or _logs(place)
         )
 
 

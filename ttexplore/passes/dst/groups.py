@@ -138,6 +138,7 @@ def tile_grids(body: list[Any]) -> dict[Any, Grid]:
 def _meet(shape: dict[Any, Grid], value: Any, grid: Grid, step: Step) -> None:
     if shape.setdefault(value, grid) != grid:
         raise Unsupported(
+            "L007",
             f"{value.name} is {shape[value]} tiles in one matrix product and {grid} in another",
             hint="T.copy it to a buffer of the other shape",
             span=span_of(step.statement),

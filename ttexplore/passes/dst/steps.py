@@ -172,6 +172,7 @@ def refuse_conditions(body: list[Any]) -> None:
         for inner in walk(statement):
             if isinstance(inner, tirx.IfThenElse | tirx.While) and has_values(inner):
                 raise Unsupported(
+                    "L005",
                     "operations on tiles under a condition that is only known when the kernel runs",
                     hint="use T.if_then_else on elements, or decide it in Python",
                     span=span_of(inner),

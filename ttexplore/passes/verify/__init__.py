@@ -125,6 +125,7 @@ def _check_spans(function: Any) -> None:
 
 def _no_line(role: str, statement: object) -> VerifyError:
     return VerifyError(
+        "V050",
         f"a statement of {kernel_name(role)} has no kernel line: {statement}",
         hint="stamp new statements with the span of what they replace",
     )

@@ -30,6 +30,7 @@ def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
         if given != taken:
             more = "pop what is pushed" if _number(given) > _number(taken) else "push what is popped"
             raise VerifyError(
+                "V001",
                 f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
                 f"{kernel_name(buffer.consumer)} pops {_shown(taken)}",
                 hint=f"{more}: the same number on every path",
@@ -138,6 +139,8 @@ def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Frac
     for test in tests:
         found = value_range(test, known)
         if found is None:
-            raise VerifyError(f"the condition {show(test)} cannot be decided", hint="use loop variables and constants")
+            raise VerifyError(
+                "V016", f"the condition {show(test)} cannot be decided", hint="use loop variables and constants"
+            )
         holds &= found[0] != 0
     return Fraction(int(holds.sum()), max(holds.size, 1))

@@ -54,6 +54,7 @@ def check_dst(kernel: Kernel, compute: ComputeConfig, plan: Plan) -> None:
     walker.body(kernel.body)
     if walker.section != "released":
         raise VerifyError(
+            "V020",
             f"the compute kernel ends while DST is {walker.section}",
             hint=f"{_NEXT[walker.section]} is missing",
             span=walker.begun,
@@ -93,6 +94,7 @@ class _Dst(Walk):
             self.body(loop.body)
             if self.section != before:
                 raise VerifyError(
+                    "V020",
                     f"a turn of the loop starts while DST is {before} and ends while it is {self.section}",
                     hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
                     span=next(iter(one.span for one in calls(loop.body)), None),
@@ -109,6 +111,7 @@ class _Dst(Walk):
         if loop.variable in self.indexed:
             if loop.turns > _MOST_SLOTS:
                 raise VerifyError(
+                    "V022",
                     f"a loop of {loop.turns} turns counts slots of DST, which holds {self.capacity}",
                     hint="use smaller sub-blocks",
                     span=next(iter(one.span for one in calls(loop.body)), None),
@@ -135,6 +138,7 @@ class _Dst(Walk):
         self.body(branch.otherwise)
         if self.section != after[0]:
             raise VerifyError(
+                "V020",
                 f"where {show(branch.condition)} holds DST is {after[0]}, else {self.section}",
                 hint="acquire and release in both arms, or in none",
                 span=next(iter(one.span for one in calls([*branch.then, *branch.otherwise])), None),
@@ -147,6 +151,7 @@ class _Dst(Walk):
             wanted, after = _STEPS[call.name]
             if self.section != wanted:
                 raise VerifyError(
+                    "V020",
                     f"{call.name[3:]} comes while DST is {self.section}; {_NEXT[self.section]} should come first",
                     hint="the order is tile_regs_acquire, tile_regs_commit, tile_regs_wait, tile_regs_release",
                     span=call.span,
@@ -167,6 +172,7 @@ class _Dst(Walk):
         """What has DST sections of its own."""
         if self.section != "released":
             raise VerifyError(
+                "V021",
                 f"{call.op.name} runs while DST is {self.section}, it should be released",
                 hint="it acquires and releases DST itself: put it before tile_regs_acquire, or after tile_regs_release",
                 span=call.span,
@@ -176,6 +182,7 @@ class _Dst(Walk):
         tiles = call.values["tiles"]
         if not isinstance(tiles, int) or tiles > self.untilized:
             raise VerifyError(
+                "V022",
                 f"{call.op.name} takes {show(tiles)} tiles at once; half of DST holds {self.untilized} in this mode",
                 hint="make rows of fewer tiles at once",
                 span=call.span,
@@ -191,7 +198,7 @@ class _Dst(Walk):
                 else "put it between tile_regs_acquire and tile_regs_commit"
             )
             raise VerifyError(
-                f"{op.name} runs while DST is {self.section}, it should be {wanted}", hint=hint, span=call.span
+                "V021", f"{op.name} runs while DST is {self.section}, it should be {wanted}", hint=hint, span=call.span
             )
         reach = op.reach(call.values) if op.reach is not None else {}
         made = frozenset[int]()
@@ -202,12 +209,14 @@ class _Dst(Walk):
             reads = operand.access in ("read", "update") and not (op.accumulates and operand.access == "update")
             if reads and (missing := slots - self.written):
                 raise VerifyError(
+                    "V023",
                     f"{op.name} reads slot {min(missing)} of DST, which nothing has written in this section",
                     hint="copy a tile there or compute it first, or correct the slot",
                     span=call.span,
                 )
             if op.accumulates and operand.access == "write" and (used := slots & self.touched):
                 raise VerifyError(
+                    "V023",
                     f"{op.name} adds to slot {min(used)} of DST, which already holds another value",
                     hint="give it a slot that nothing has used in this section",
                     span=call.span,
@@ -221,6 +230,7 @@ class _Dst(Walk):
         found = value_range(index, self.known)
         if found is None or (found[0] is not found[1] and not np.array_equal(*found)):
             raise VerifyError(
+                "V022",
                 f"{call.op.name} uses slot {show(index)} of DST, whose number is not known",
                 hint="number slots with the variables of constant loops",
                 span=call.span,
@@ -228,6 +238,7 @@ class _Dst(Walk):
         low, high = int(found[0]), int(found[0]) + count - 1
         if low < 0 or high >= self.capacity:
             raise VerifyError(
+                "V022",
                 f"{call.op.name} uses slot {low if low < 0 else high} of DST, which holds {self.capacity} tiles in "
                 "this mode",
                 hint="use smaller sub-blocks",

@@ -99,8 +99,8 @@ class Ends(Walk):
         alike = counts.pop() if len(counts) == 1 else None
         return 0, alike if isinstance(alike, int) and alike > 0 and buffer.pages % alike == 0 else buffer.pages
 
-    def fault(self, message: str, hint: str, at: Call | Span | None) -> VerifyError:
-        return VerifyError(message, hint=hint, span=at.span if isinstance(at, Call) else at)
+    def fault(self, code: str, message: str, hint: str, at: Call | Span | None) -> VerifyError:
+        return VerifyError(code, message, hint=hint, span=at.span if isinstance(at, Call) else at)
 
     def bind(self, bind: Bind) -> None:
         found = value_range(bind.value, self.known)
@@ -139,6 +139,7 @@ class Ends(Walk):
         count = call.values["count"]
         if not isinstance(count, int) or count < 1:
             raise self.fault(
+                "V007",
                 f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.buffer('cb')}",
                 "give a constant of at least 1",
                 call,
@@ -149,6 +150,7 @@ class Ends(Walk):
         name, pages = end.buffer.name, end.buffer.pages
         if count > pages:
             raise self.fault(
+                "V007",
                 f"{self.who}: {call.name[3:]} of {count} tiles of {name}, which holds {pages}",
                 f"give {name} more pages (stages), or move smaller blocks",
                 call,
@@ -157,6 +159,7 @@ class Ends(Walk):
         highest = pages - modulus + value if modulus else value
         if highest + count > pages:
             raise self.fault(
+                "V008",
                 f"{self.who}: {count} tiles from position {highest} of {name} straddle its end: it holds {pages} pages",
                 f"make the size of {name} a multiple of every block that is pushed and popped",
                 call,
@@ -166,6 +169,7 @@ class Ends(Walk):
         self.fits(call, end, end.back, count)
         if end.own and end.filled + count > end.buffer.pages:
             raise self.fault(
+                "V009",
                 f"{self.who} waits for room for {count} tiles in {end.buffer.name}, which holds "
                 f"{end.buffer.pages} and has {end.filled}: it waits for itself",
                 "pop before reserving again, or give it more pages",
@@ -182,12 +186,14 @@ class Ends(Walk):
         name = end.buffer.name
         if count > end.reserved:
             raise self.fault(
+                "V003",
                 f"{self.who} pushes {count} tiles of {name}, {end.reserved} are reserved",
                 f"put cb_reserve_back({name}, {count}) before what writes them",
                 call,
             )
         if end.unread:
             raise self.fault(
+                "V011",
                 f"{self.who} pushes {name} before the reads into it have arrived",
                 "put noc_read_barrier before the push",
                 call,
@@ -196,6 +202,7 @@ class Ends(Walk):
             missing = next((tile for tile in range(count) if tile not in end.written), None)
             if missing is not None:
                 raise self.fault(
+                    "V006",
                     f"{self.who} pushes {count} tiles of {name}; nothing is written to tile {missing} of them",
                     "write every tile of a block before it is pushed",
                     call,
@@ -210,6 +217,7 @@ class Ends(Walk):
         self.fits(call, end, end.front, count)
         if end.own and end.filled < count:
             raise self.fault(
+                "V009",
                 f"{self.who} waits for {count} tiles of {end.buffer.name}, which has {end.filled}, and which only "
                 f"itself fills: it waits for ever",
                 f"push {count} tiles before",
@@ -221,12 +229,14 @@ class Ends(Walk):
         name = end.buffer.name
         if count > end.waited:
             raise self.fault(
+                "V004",
                 f"{self.who} pops {count} tiles of {name}, {end.waited} were waited for",
                 f"put cb_wait_front({name}, {count}) before what reads them",
                 call,
             )
         if end.unsent:
             raise self.fault(
+                "V012",
                 f"{self.who} pops {name} while it is still written from",
                 "put noc_writes_flushed before the pop",
                 call,
@@ -247,6 +257,7 @@ class Ends(Walk):
             if end is None:
                 buffer = self.plan.buffer(name)
                 raise self.fault(
+                    "V010",
                     f"{self.who}: {op.name} touches {name}, which goes from {kernel_name(buffer.producer)} to "
                     f"{kernel_name(buffer.consumer)}",
                     "name a buffer that this kernel fills or empties",
@@ -275,6 +286,7 @@ class Ends(Walk):
         for operand, held in rows.items():
             if held != wanted[operand]:
                 raise self.fault(
+                    "V035",
                     f"{self.who}: {op.name} takes {call.buffer(operand)} for {_held(wanted[operand])}; "
                     f"it holds {_held(held)}",
                     "make tiles of rows with tilize_block and rows of tiles with pack_untilize_block, as wide as the "
@@ -312,6 +324,7 @@ class Ends(Walk):
         found = value_range(index, self.known)
         if found is None:
             raise self.fault(
+                "V005",
                 f"{self.who}: {call.op.name} at tile {show(index)} of {name}: no bound is known",
                 "index with loop variables of constant range",
                 call,
@@ -319,7 +332,7 @@ class Ends(Walk):
         low, high = int(found[0]), int(found[1]) + count - 1
         room, what = (end.waited, "waited for") if reads else (end.reserved, "reserved")
         if low < 0 or high >= room:
-            raise self.fault(
+            raise self.fault("V005", 
                 f"{self.who}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
                 f"{name}, {room} are {what}",
                 (f"put cb_wait_front({name}, ...) before it, of enough tiles"

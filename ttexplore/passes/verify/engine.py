@@ -23,24 +23,28 @@ def check_engine(kernel: Kernel, plan: Plan) -> None:
     starts = [call for call in found if call.name in _STARTUPS]
     if found and not starts:
         raise VerifyError(
+            "V030",
             "the compute kernel never starts the engine",
             hint="put compute_startup first (compute_startup_matmul where a matrix product comes first)",
             span=found[0].span,
         )
     if len(starts) > 1:
         raise VerifyError(
+            "V030",
             "the compute kernel starts the engine twice",
             hint="start it once, first in the kernel; change formats with reconfig operations",
             span=starts[1].span,
         )
     if starts and not any(statement is starts[0] for statement in kernel.body):
         raise VerifyError(
+            "V030",
             "the compute kernel starts the engine in a loop or a branch",
             hint="start it once, first in the kernel",
             span=starts[0].span,
         )
     if starts and starts[0] is not found[0]:
         raise VerifyError(
+            "V030",
             f"{found[0].name[3:]} comes before the start-up of the engine",
             hint=f"put {starts[0].name[3:]} first in the kernel",
             span=found[0].span,
@@ -96,6 +100,7 @@ class _Engine(Walk):
             raise self.undone(self.pending, "the kernel ends")
         if self.adds_in_l1 is not None:
             raise VerifyError(
+                "V033",
                 "the kernel ends while the packer still adds to what is in L1",
                 hint="put pack_l1_accumulate(0) after the last pack that adds",
                 span=self.adds_in_l1.span,
@@ -129,6 +134,7 @@ class _Engine(Walk):
         old, new = call.buffer("old"), call.buffer("new")
         if self.state.get(part) != self.formats[old]:
             raise VerifyError(
+                "V032",
                 f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
                 f"{self.told(part)}",
                 hint=f"name the buffer that is in force, or use set_{call.name[len('tt.reconfig_') :]}",
@@ -154,6 +160,7 @@ class _Engine(Walk):
     def uninitialise(self, call: Call) -> None:
         if self.pending is None or self.pending.op is not call.op:
             raise VerifyError(
+                "V033",
                 f"{call.name[3:]} comes where no {call.op.name} is to be undone",
                 hint=f"put it once after {call.op.name}",
                 span=call.span,
@@ -177,6 +184,7 @@ class _Engine(Walk):
             if self.state.get(part) != self.formats[cb]:
                 change = "pack" if part == "pack" else f"source_{part}"
                 raise VerifyError(
+                    "V032",
                     f"{op.name} takes {cb} ({_named(self.formats[cb])}); the {_PARTS[part]} is {self.told(part)}",
                     hint=f"put reconfig_{change}(..., {cb}) before it, and its init again",
                     span=call.span,
@@ -198,12 +206,14 @@ class _Engine(Walk):
             if part == "fpu" and (self.state.get(part) or ("",))[0] == op.name:
                 _, numbers, formats = self.state[part]
                 raise VerifyError(
+                    "V031",
                     f"{op.name} is called with ({', '.join(key[1])}) on {', '.join(map(_named, key[2]))}; its "
                     f"init was given ({', '.join(numbers)}) and {', '.join(map(_named, formats))}",
                     hint=f"give {op.name} and {op.name}_init the same arguments",
                     span=call.span,
                 )
             raise VerifyError(
+                "V031",
                 f"{op.name} runs under {self.init_told(part)}",
                 hint=f"put {op.name}_init before it, after every other init of the {part.upper()}",
                 span=call.span,
@@ -225,6 +235,7 @@ class _Engine(Walk):
 
     def undone(self, call: Call, what: str) -> VerifyError:
         return VerifyError(
+            "V033",
             f"{what} before {call.op.name} is undone",
             hint=f"put {call.op.name}_uninit after the last {call.op.name}",
             span=call.span,
@@ -232,6 +243,7 @@ class _Engine(Walk):
 
     def wrong(self, call: Call, what: str) -> VerifyError:
         return VerifyError(
+            "V034",
             f"{what} with {self.bits}-bit DST is silently wrong on the chip",
             hint=call.op.note or "use another operation, or the other width of DST",
             span=call.span,

@@ -192,4 +192,6 @@ def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mappi
     first = full or next(iter(stuck.values()))
     name = first.buffer("cb")
     hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} before"
-    return VerifyError("the kernels of a core wait for each other:\n" + "\n".join(lines), hint=hint, span=first.span)
+    return VerifyError(
+        "V009", "the kernels of a core wait for each other:\n" + "\n".join(lines), hint=hint, span=first.span
+    )

@@ -143,6 +143,7 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
     low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
     if low < 0 or high >= accessor.pages:
         raise VerifyError(
+            "V013",
             f"{kernel_name(role)} {'writes' if transfer.writes else 'reads'} page {low if low < 0 else high} of "
             f"{transfer.tensor}, which has {accessor.pages}",
             hint="correct the page index, or leave out what lies outside of the tensor",
@@ -160,6 +161,7 @@ def _claim(
     for place, core in found:
         places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[place]], partition.cores[core])]
         raise VerifyError(
+            "V014",
             f"page {place // pieces} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
             hint="let one core do all work items that write a page: which one comes last is not defined",
             span=transfer.call.span,
@@ -192,6 +194,7 @@ def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapp
             for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
                 one, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
                 raise VerifyError(
+                    "V014",
                     f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
                     f"core ({two.x}, {two.y}) writes",
                     hint="write to another tensor, or let one core do both work items",
@@ -208,6 +211,7 @@ def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> 
     missing, strange = np.flatnonzero(wanted & ~given), np.flatnonzero(given & ~wanted)
     if missing.size:
         raise VerifyError(
+            "V015",
             f"page {missing[0]} of {tensor} is never written: of the {np.count_nonzero(wanted)} pages that the kernel "
             f"stores to {missing.size} are left out",
             hint="let the cores do every work item, and each write its whole block",
@@ -215,6 +219,7 @@ def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> 
         )
     if strange.size:
         raise VerifyError(
+            "V015",
             f"page {strange[0]} of {tensor} is written, where the kernel stores nothing",
             hint="correct the page index",
             span=span,
@@ -268,6 +273,7 @@ class _Walk:
         found = value_range(page, self.known)
         if found is None:
             raise VerifyError(
+                "V016",
                 f"{self.who}: page {show(page)} of {tensor} has no bound",
                 hint="index with loop variables, and with values that the cores know",
                 span=call.span,
@@ -277,6 +283,7 @@ class _Walk:
         exact = found[0] is found[1] and (offset is None or (within is not None and within[0] is within[1]))
         if tensor in self.follow and not exact:
             raise VerifyError(
+                "V016",
                 f"{self.who}: which pages of {tensor} are touched is not known: {show(page)}",
                 hint="use smaller blocks, or simpler indices",
                 span=call.span,
@@ -304,6 +311,7 @@ class _Walk:
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         if low is None or extent is None:
             raise VerifyError(
+                "V016",
                 f"{self.who}: a loop of {show(loop.extent)} turns moves pages, and its length has no bound",
                 hint="use a constant, or a value that the cores know",
                 span=None,

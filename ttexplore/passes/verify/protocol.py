@@ -34,23 +34,33 @@ class _Protocol(Ends):
         span = last.span if last else None
         if self.unwritten is not None:
             raise VerifyError(
+                "V012",
                 f"{self.who} ends before its writes have arrived",
                 hint="end it with noc_write_barrier",
                 span=self.unwritten.span,
             )
         for name, end in self.ends.items():
             if end.unread:
-                raise self.fault(f"{self.who} ends with reads into {name} under way", "put a noc_read_barrier", span)
+                raise self.fault(
+                    "V011", f"{self.who} ends with reads into {name} under way", "put a noc_read_barrier", span
+                )
             if end.reserved:
                 raise self.fault(
-                    f"{self.who} ends with {end.reserved} tiles of {name} reserved", "push what is reserved", span
+                    "V002",
+                    f"{self.who} ends with {end.reserved} tiles of {name} reserved",
+                    "push what is reserved",
+                    span,
                 )
             if end.waited:
                 raise self.fault(
-                    f"{self.who} ends with {end.waited} tiles of {name} waited for", "pop what is waited for", span
+                    "V002",
+                    f"{self.who} ends with {end.waited} tiles of {name} waited for",
+                    "pop what is waited for",
+                    span,
                 )
             if end.own and end.filled:
                 raise self.fault(
+                    "V001",
                     f"{self.who} ends with {end.filled} tiles left in {name}, which it fills and empties itself",
                     "pop as many tiles as are pushed",
                     span,
@@ -99,6 +109,7 @@ class _Protocol(Ends):
             for what, turned, still in _held_by(end, other[name]):
                 if turned != still:
                     raise self.fault(
+                        "V002",
                         f"{self.who}: after a turn of a loop that may make none, {turned} tiles of {name} are {what}, "
                         f"before it {still}",
                         "reserve, push, wait and pop as many in each turn",
@@ -154,6 +165,7 @@ class _Protocol(Ends):
         for name, change in growth.items():
             if change and count is None:
                 raise self.fault(
+                    "V001",
                     f"each turn of a loop of unknown length leaves {change:+d} tiles in {name}",
                     "pop in each turn what it pushes",
                     self.line(loop),
@@ -191,6 +203,7 @@ class _Protocol(Ends):
                 )
                 end_with = "cb_push_back" if what == "reserved" else "cb_pop_front"
                 raise self.fault(
+                    "V002",
                     f"{self.who}: a turn of the loop starts with {was} tiles of {name} {what} and ends with {now}",
                     f"put {end_with}({name}, {now - was}) at the end of what uses them, in the same turn"
                     if now > was
@@ -224,6 +237,7 @@ class _Protocol(Ends):
             for what, one, two in _held_by(other, end):
                 if one != two:
                     raise self.fault(
+                        "V002",
                         f"{self.who}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
                         f"else {two}",
                         "reserve, push, wait and pop the same in both arms",

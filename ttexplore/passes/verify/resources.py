@@ -23,6 +23,7 @@ def check_plan(program: Program, target: Target) -> None:
         tiles = target.dst_tiles(compute.fp32_dest_acc_en, compute.dst_full_sync_en)
         if compute.dst_tiles != tiles:
             raise VerifyError(
+                "V044",
                 f"the plan says that DST holds {compute.dst_tiles} tiles; {target.name} holds {tiles} in this mode",
                 hint="take the number from the target",
             )
@@ -36,6 +37,7 @@ def _buffers(plan: Plan, target: Target) -> None:
             continue
         if not 0 <= buffer.index < target.circular_buffers:
             raise VerifyError(
+                "V044",
                 f"{buffer.name} has the number {buffer.index}; {target.name} has {target.circular_buffers} circular "
                 "buffers",
                 hint=f"number it from 0 to {target.circular_buffers - 1}",
@@ -43,6 +45,7 @@ def _buffers(plan: Plan, target: Target) -> None:
             )
         if buffer.index in indices:
             raise VerifyError(
+                "V044",
                 f"{indices[buffer.index]} and {buffer.name} both have the number {buffer.index}",
                 hint="give each circular buffer a number of its own",
                 span=buffer.origin,
@@ -58,6 +61,7 @@ def _accessors(plan: Plan) -> None:
             wanted = layout.shape[-1] * layout.element_bytes
         if accessor.page_bytes != wanted:
             raise VerifyError(
+                "V044",
                 f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a {layout.page} of "
                 f"{layout.data_format} is {wanted}",
                 hint="take the page size from the format",
@@ -66,6 +70,7 @@ def _accessors(plan: Plan) -> None:
         for extent, given in zip(reversed(accessor.tile_grid), reversed(accessor.page_strides), strict=True):
             if given != stride:
                 raise VerifyError(
+                    "V044",
                     f"the tiles of {accessor.tensor} are {accessor.tile_grid}, the plan steps {accessor.page_strides} "
                     "pages along the axes",
                     hint=f"step {stride} pages along the axis of {extent}",
@@ -73,6 +78,7 @@ def _accessors(plan: Plan) -> None:
             stride *= extent
         if accessor.pages != stride:
             raise VerifyError(
+                "V044",
                 f"{accessor.tensor} has {accessor.pages} pages in the plan; {accessor.tile_grid} tiles are {stride}",
                 hint="one page is one tile",
             )
@@ -85,17 +91,21 @@ def check_partition(partition: Partition, target: Target) -> None:
     for core in partition.cores:
         if not (0 <= core.x < columns and 0 <= core.y < rows):
             raise VerifyError(
+                "V041",
                 f"core ({core.x}, {core.y}) is given work; {target.name} has {columns}x{rows} cores",
                 hint="use cores of the grid",
             )
         if (core.x, core.y) in places:
             raise VerifyError(
-                f"core ({core.x}, {core.y}) is given work twice", hint="one entry for each core, with all its items"
+                "V040",
+                f"core ({core.x}, {core.y}) is given work twice",
+                hint="one entry for each core, with all its items",
             )
         places.add((core.x, core.y))
         given = {*core.values, *(("work_items",) if partition.form == "list" else ())}
         if missing := [name for name in partition.arguments if name not in given]:
             raise VerifyError(
+                "V042",
                 f"core ({core.x}, {core.y}) has no {missing[0]}, which the kernels read",
                 hint=f"give every core {', '.join(partition.arguments)}",
             )
@@ -105,6 +115,7 @@ def check_partition(partition: Partition, target: Target) -> None:
             if item in done:
                 x, y = done[item]
                 raise VerifyError(
+                    "V040",
                     f"work item {item} is done by core ({x}, {y}) and by core ({core.x}, {core.y})",
                     hint="give each item to one core",
                 )
@@ -113,6 +124,7 @@ def check_partition(partition: Partition, target: Target) -> None:
         wrong = next((item for item in range(partition.work_items) if item not in done), max(done, default=0))
         what = "is done by no core" if wrong not in done else "does not exist"
         raise VerifyError(
+            "V040",
             f"work item {wrong} {what}: the cores do {len(done)} items of {partition.work_items}",
             hint="let the starts and counts of the cores cover all items, each once",
         )
@@ -126,6 +138,7 @@ def check_formats(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             # A block float is seen as the dtype that holds its numbers.
             if name in formats and not _holds(formats[name].data_format, buffer.dtype):
                 raise VerifyError(
+                    "V032",
                     f"{kernel_name(role)} holds {buffer.dtype} in {name}; the plan says {formats[name].data_format}",
                     hint="let both say the same format: the page size follows from it",
                     span=buffer.place.span or formats[name].origin,
@@ -146,6 +159,7 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                 for core in plan.partition.cores:
                     if name not in core.values and not (name == "work_items" and len(core.listed) == core.items):
                         raise VerifyError(
+                            "V042",
                             f"{kernel_name(role)} reads the core value {name}, "
                             f"which core ({core.x}, {core.y}) does not have",
                             hint="give it to every core in the partition",
@@ -154,7 +168,7 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             continue
         signature = next((one for one in plan.signature if one.kernel == role), None)
         if signature is None:
-            raise VerifyError(f"{kernel_name(role)} has no signature", hint="give every kernel one")
+            raise VerifyError("V042", f"{kernel_name(role)} has no signature", hint="give every kernel one")
         # A shard that is a circular buffer is reached without an address.
         in_place = {buffer.shard_of for buffer in plan.buffers}
         tensors = tuple(name for name in kernel.tensors if name not in in_place)
@@ -167,26 +181,31 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
         ):  # fmt: skip
             if missing := [name for name in read if name not in given]:
                 raise VerifyError(
+                    "V042",
                     f"{kernel_name(role)} reads {missing[0]}, "
                     f"which is not among {what} of its signature ({', '.join(given)})",
                     hint="add it to the signature",
                 )
             if strange := [name for name in given if name not in read]:
                 raise VerifyError(
-                    f"{what} of {kernel_name(role)} have {strange[0]}, which it does not read", hint="leave it out"
+                    "V042",
+                    f"{what} of {kernel_name(role)} have {strange[0]}, which it does not read",
+                    hint="leave it out",
                 )
             if len(set(given)) != len(given):
                 raise VerifyError(
-                    f"{what} of {kernel_name(role)} name one twice: {', '.join(given)}", hint="name each once"
+                    "V042", f"{what} of {kernel_name(role)} name one twice: {', '.join(given)}", hint="name each once"
                 )
         if words != addresses:
             raise VerifyError(
+                "V042",
                 f"{kernel_name(role)} gets the accessors of {', '.join(words)} and the addresses of "
                 f"{', '.join(addresses)}",
                 hint="keep both in one order",
             )
         if any(argument.source == "core_list" for argument in signature.runtime[:-1]):
             raise VerifyError(
+                "V042",
                 f"{kernel_name(role)} has arguments after its list of work items, whose length differs by core",
                 hint="put the list last",
             )

@@ -20,6 +20,7 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                 used.add(name)
                 if name not in known:
                     raise VerifyError(
+                        "V010",
                         f"{kernel_name(role)} uses the circular buffer {name}, which the plan does not have",
                         hint="add it to the plan where it is allocated",
                         span=call.span,
@@ -33,6 +34,7 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                 what = {"tt.cb_reserve_back": "reserves room in", "tt.cb_push_back": "pushes",
                         "tt.cb_wait_front": "waits for", "tt.cb_pop_front": "pops"}[call.name]  # fmt: skip
                 raise VerifyError(
+                    "V010",
                     f"{kernel_name(role)} {what} {buffer.name}, which {kernel_name(wanted)} should",
                     hint="a circular buffer has one producer and one consumer: move it there, or name another buffer",
                     span=call.span,
@@ -42,6 +44,7 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     for buffer in plan.buffers:
         if buffer.name not in used:
             raise VerifyError(
+                "V010",
                 f"no kernel uses the circular buffer {buffer.name} of the plan",
                 hint="leave it out of the plan: it takes L1 for nothing",
                 span=buffer.origin,

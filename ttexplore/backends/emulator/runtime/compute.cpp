@@ -36,7 +36,7 @@ static uint32_t pack_key(uint32_t buffer) {
 
 static ComputeState& compute_state() {
     if (running->role != COMPUTE) {
-        kernel_fault("a compute operation in a data movement kernel", "move it to the compute kernel");
+        kernel_fault("B014", "a compute operation in a data movement kernel", "move it to the compute kernel");
     }
     return running->core->compute;
 }
@@ -45,7 +45,8 @@ static ComputeState& started_state(uint32_t line) {
     at_line(line);
     ComputeState& state = compute_state();
     if (!state.started_up) {
-        kernel_fault("a compute operation before compute_kernel_hw_startup()",
+        kernel_fault("B014",
+                     "a compute operation before compute_kernel_hw_startup()",
                      "call compute_kernel_hw_startup(in0, in1, out) first in kernel_main()");
     }
     return state;
@@ -55,7 +56,8 @@ void emulator_startup(uint32_t source_a, uint32_t source_b, uint32_t out, uint32
     at_line(line);
     ComputeState& state = compute_state();
     if (state.started_up) {
-        kernel_fault("a second compute_kernel_hw_startup()", "call it once; later changes are reconfig_data_format calls");
+        kernel_fault("B014",
+                     "a second compute_kernel_hw_startup()", "call it once; later changes are reconfig_data_format calls");
     }
     state.started_up = true;
     state.source_a = source_key(source_a);
@@ -93,7 +95,8 @@ static constexpr const char* SECTION_NAMES[] = {"released", "acquired", "committ
 static void change_section(ComputeState& state, ComputeState::Section from, ComputeState::Section to, const char* call,
                            const char* hint) {
     if (state.section != from) {
-        kernel_fault(format_text("%s while DST is %s (since line %u)", call, SECTION_NAMES[state.section], state.section_line),
+        kernel_fault("B013",
+                     format_text("%s while DST is %s (since line %u)", call, SECTION_NAMES[state.section], state.section_line),
                      hint);
     }
     state.section = to;
@@ -128,11 +131,13 @@ void emulator_registers_release(uint32_t line) {
 // for the tile's content, or makes it.
 float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const char* call, bool integers) {
     if (state.section != ComputeState::Acquired) {
-        kernel_fault(format_text("%s while DST is %s", call, SECTION_NAMES[state.section]),
+        kernel_fault("B013",
+                     format_text("%s while DST is %s", call, SECTION_NAMES[state.section]),
                      "math belongs between tile_regs_acquire() and tile_regs_commit()");
     }
     if (slot >= machine.dst_tiles) {
-        kernel_fault(format_text("%s uses DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call, slot,
+        kernel_fault("B013",
+                     format_text("%s uses DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call, slot,
                                  machine.dst_tiles, machine.wide_dst ? 32u : 16u),
                      "use a smaller sub-block; the chip would silently use the other half of DST");
     }
@@ -141,7 +146,8 @@ float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const 
     if (overwritten) {
         state.dst_integers = integers ? state.dst_integers | mask : state.dst_integers & ~mask;
     } else if ((state.dst_touched & mask) && integers != ((state.dst_integers & mask) != 0)) {
-        kernel_fault(format_text("%s takes DST tile %u for %s, but it holds %s", call, slot,
+        kernel_fault("B019",
+                     format_text("%s takes DST tile %u for %s, but it holds %s", call, slot,
                                  integers ? "32-bit integers" : "numbers", integers ? "numbers" : "32-bit integers"),
                      "call typecast_tile before");
     }
@@ -204,7 +210,8 @@ static const char* rows_uninit(FpuOperation operation) {
 static void check_rows_undone(const ComputeState& state, FpuOperation operation, const std::string& call) {
     if (state.rows_pending != Fpu_none && state.rows_pending != operation) {
         const std::string last = operation_name(state.rows_pending, 0, false), undo = rows_uninit(state.rows_pending);
-        kernel_fault(call + " after " + last + " without " + undo,
+        kernel_fault("B014",
+                     call + " after " + last + " without " + undo,
                      "call " + undo + " after the last " + last + ": it sets the unpacker or the packer up its own way");
     }
 }
@@ -212,7 +219,8 @@ static void check_rows_undone(const ComputeState& state, FpuOperation operation,
 static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line) {
     ComputeState& state = started_state(line);
     if (state.bcast_pending && operation != Fpu_unary_bcast) {
-        kernel_fault(operation_name(operation, variant, true) + " after unary_bcast without unary_bcast_uninit",
+        kernel_fault("B014",
+                     operation_name(operation, variant, true) + " after unary_bcast without unary_bcast_uninit",
                      "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
     }
     check_rows_undone(state, operation, operation_name(operation, variant, true));
@@ -258,15 +266,17 @@ static void check_init(ComputeState& state, FpuOperation operation, uint32_t var
     }
     const std::string call = operation_name(operation, variant, false), init = operation_name(operation, variant, true);
     if (state.fpu == Fpu_none) {
-        kernel_fault(call + " without " + init, "call " + init + " before it");
+        kernel_fault("B014", call + " without " + init, "call " + init + " before it");
     }
     if (same_operation) {
-        kernel_fault(format_text("%s on %s and %s, but its init (line %u) was for other data formats", call.c_str(),
+        kernel_fault("B014",
+                     format_text("%s on %s and %s, but its init (line %u) was for other data formats", call.c_str(),
                                  buffer_name(in0).c_str(), buffer_name(in1).c_str(), state.fpu_line),
                      "call reconfig_data_format and " + init + " again for these circular buffers");
     }
     const std::string last = operation_name(state.fpu, state.fpu_variant, true);
-    kernel_fault(format_text("%s, but the last FPU init is %s (line %u)%s", call.c_str(), last.c_str(), state.fpu_line,
+    kernel_fault("B014",
+                 format_text("%s, but the last FPU init is %s (line %u)%s", call.c_str(), last.c_str(), state.fpu_line,
                              last == init ? " with other template arguments" : ""),
                  "inits overwrite each other: call " + init + " again before it");
 }
@@ -275,7 +285,8 @@ static void check_format(uint32_t current, uint32_t buffer, const char* source, 
                          const char* call) {
     const uint32_t wanted = source_key(buffer);
     if (current != wanted) {
-        kernel_fault(format_text("%s reads %s (%s) through %s, which is set to %s", call, buffer_name(buffer).c_str(),
+        kernel_fault("B014",
+                     format_text("%s reads %s (%s) through %s, which is set to %s", call, buffer_name(buffer).c_str(),
                                  KEY_NAMES[wanted], source, KEY_NAMES[current]),
                      format_text("call %s(%u) before the operation's init", reconfigure, buffer));
     }
@@ -290,11 +301,13 @@ static void check_source_b(const ComputeState& state, uint32_t buffer, const cha
 
 static void check_fpu_operand(uint32_t buffer, const char* call) {
     if (source_key(buffer) == KEY_INT32) {
-        kernel_fault(format_text("%s reads %s, which holds integers, through the FPU", call, buffer_name(buffer).c_str()),
+        kernel_fault("B019",
+                     format_text("%s reads %s, which holds integers, through the FPU", call, buffer_name(buffer).c_str()),
                      "copy it to DST and call typecast_tile");
     }
     if (source_key(buffer) == KEY_FLOAT32_TO_DST) {
-        kernel_fault(format_text("%s reads %s, which is unpacked to DST, through the FPU", call,
+        kernel_fault("B014",
+                     format_text("%s reads %s, which is unpacked to DST, through the FPU", call,
                                  buffer_name(buffer).c_str()),
                      "such a buffer can only be copied to DST; the FPU would see it with bfloat16 precision");
     }
@@ -350,13 +363,15 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
     const Buffer& buffer = core->buffers[id];
     const BufferConfig& config = machine.buffers[id];
     if (tile >= buffer.waited) {
-        kernel_fault(format_text("%s reads tile %u of %s, but %u tiles were waited for", call, tile, buffer_name(id).c_str(),
+        kernel_fault("B010",
+                     format_text("%s reads tile %u of %s, but %u tiles were waited for", call, tile, buffer_name(id).c_str(),
                                  buffer.waited),
                      format_text("call wait_front(%u) before", tile + 1));
     }
     const uint32_t position = buffer.read + tile;
     if (position >= config.pages) {
-        kernel_fault(format_text("%s reads tile %u of %s past its end (position %u of %u)", call, tile,
+        kernel_fault("B010",
+                     format_text("%s reads tile %u of %s past its end (position %u of %u)", call, tile,
                                  buffer_name(id).c_str(), position, config.pages),
                      "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
     }
@@ -385,7 +400,8 @@ static bool goes_to_dst(uint32_t buffer) {
 
 static void check_width(uint32_t in, const char* call) {
     if (goes_to_dst(in) && !machine.wide_dst) {
-        kernel_fault(format_text("%s of %s, which is unpacked to DST, into a 16-bit DST", call, buffer_name(in).c_str()),
+        kernel_fault("B014",
+                     format_text("%s of %s, which is unpacked to DST, into a 16-bit DST", call, buffer_name(in).c_str()),
                      "32-bit formats in DST need fp32_dest_acc_en; the chip gives wrong values without any error");
     }
 }
@@ -446,7 +462,8 @@ void emulator_unary_bcast(uint32_t variant, uint32_t in, uint32_t tile, uint32_t
     check_init(state, Fpu_unary_bcast, variant, 0xFF, in, in);
     check_width(in, "unary_bcast");
     if (variant == 2 && machine.wide_dst && (source_key(in) == KEY_BFLOAT16 || source_key(in) == KEY_BFP8)) {
-        kernel_fault(format_text("unary_bcast<BroadcastType::ROW> of %s (%s) into a 32-bit DST: the chip gives wrong "
+        kernel_fault("B014",
+                     format_text("unary_bcast<BroadcastType::ROW> of %s (%s) into a 32-bit DST: the chip gives wrong "
                                  "values without any error",
                                  buffer_name(in).c_str(), KEY_NAMES[source_key(in)]),
                      "use add_tiles_bcast_rows with a tile of zeros, or a Float32 circular buffer");
@@ -591,7 +608,8 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
     const char* call = block ? "matmul_block" : "matmul_tiles";
     check_init(state, block ? Fpu_matmul_block : Fpu_matmul, 0, 0, in0, in1);
     if (block && (columns != state.matmul_columns || rows != state.matmul_rows || inner != state.matmul_inner)) {
-        kernel_fault(format_text("matmul_block of %u x %u tiles (kt_dim %u), but its init (line %u) was for %u x %u (kt_dim %u)",
+        kernel_fault("B014",
+                     format_text("matmul_block of %u x %u tiles (kt_dim %u), but its init (line %u) was for %u x %u (kt_dim %u)",
                                  rows, columns, inner, state.fpu_line, state.matmul_rows, state.matmul_columns,
                                  state.matmul_inner),
                      "give matmul_block_init the ct_dim, rt_dim and kt_dim of the calls, again when they change");
@@ -601,7 +619,8 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
     check_fpu_operand(in0, call);
     check_fpu_operand(in1, call);
     if (rows * columns > machine.dst_tiles || dst + rows * columns > machine.dst_tiles) {
-        kernel_fault(format_text("%s of %u x %u tiles from DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call,
+        kernel_fault("B013",
+                     format_text("%s of %u x %u tiles from DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call,
                                  rows, columns, dst, machine.dst_tiles, machine.wide_dst ? 32u : 16u),
                      "use a smaller sub-block; the chip would silently use the other half of DST");
     }
@@ -652,7 +671,8 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
     enum : uint32_t { Row, Column, Scalar };
     const uint32_t pool = variant & 0xFF, dimension = variant >> 8;
     if (pool > Maximum) {
-        kernel_fault("reduce_tile<PoolType::MIN>: the FPU has no minimum", "reduce the negated values with MAX");
+        kernel_fault("B014",
+                     "reduce_tile<PoolType::MIN>: the FPU has no minimum", "reduce the negated values with MAX");
     }
     const bool swapped = dimension == Row && pool != Maximum;  // an MVMUL with the scaler in SrcA
     check_source_a(state, swapped ? scaler : in, "reduce_tile");
@@ -664,14 +684,16 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
     for (uint32_t face = 0; face < 4; ++face) {
         for (uint32_t column = 0; column < 16; ++column) {
             if (factors[face * FACE_ELEMENTS + column] != factor) {
-                kernel_fault(format_text("the scaler tile in %s is not the same value in row 0 of each of its four faces",
+                kernel_fault("B014",
+                             format_text("the scaler tile in %s is not the same value in row 0 of each of its four faces",
                                          buffer_name(scaler).c_str()),
                              "fill row 0 of every face with the factor (or the whole tile)");
             }
         }
     }
     if (pool == Maximum && factor != 1.0f) {
-        kernel_fault(format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
+        kernel_fault("B014",
+                     format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
                      "MAX needs a scaler of exactly 1");
     }
     const bool fresh = !(state.dst_touched >> dst & 1);
@@ -723,38 +745,45 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     Buffer& buffer = checked_buffer(out);
     const BufferConfig& config = machine.buffers[out];
     if (state.section != ComputeState::Packing) {
-        kernel_fault(format_text("pack_tile while DST is %s", SECTION_NAMES[state.section]),
+        kernel_fault("B013",
+                     format_text("pack_tile while DST is %s", SECTION_NAMES[state.section]),
                      "pack between tile_regs_wait() and tile_regs_release()");
     }
     if (dst >= machine.dst_tiles) {
-        kernel_fault(format_text("pack_tile of DST tile %u, but DST holds %u tiles in this mode", dst, machine.dst_tiles),
+        kernel_fault("B013",
+                     format_text("pack_tile of DST tile %u, but DST holds %u tiles in this mode", dst, machine.dst_tiles),
                      "use a smaller sub-block");
     }
     if (state.pack != pack_key(out)) {
-        kernel_fault(format_text("pack_tile to %s (%s) while the packer is set to %s", buffer_name(out).c_str(),
+        kernel_fault("B014",
+                     format_text("pack_tile to %s (%s) while the packer is set to %s", buffer_name(out).c_str(),
                                  KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
                      format_text("call pack_reconfig_data_format(%u) before", out));
     }
     check_rows_undone(state, Fpu_none, "pack_tile");
     if (state.reduce_mask && state.fpu != Fpu_reduce) {
-        kernel_fault("pack_tile after a reduction without reduce_uninit()",
+        kernel_fault("B014",
+                     "pack_tile after a reduction without reduce_uninit()",
                      "call reduce_uninit() after the reduction: the packer would zero all but its row or column");
     }
     const uint32_t index = out_of_order ? tile : buffer.packed;
     if (index >= buffer.reserved) {
-        kernel_fault(format_text("pack_tile writes tile %u of %s, but %u tiles are reserved", index, buffer_name(out).c_str(),
+        kernel_fault("B010",
+                     format_text("pack_tile writes tile %u of %s, but %u tiles are reserved", index, buffer_name(out).c_str(),
                                  buffer.reserved),
                      format_text("call reserve_back(%u) before", index + 1));
     }
     const uint32_t position = buffer.write + index;
     if (position >= config.pages) {
-        kernel_fault(format_text("pack_tile writes tile %u of %s past its end (position %u of %u)", index,
+        kernel_fault("B010",
+                     format_text("pack_tile writes tile %u of %s past its end (position %u of %u)", index,
                                  buffer_name(out).c_str(), position, config.pages),
                      "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
     }
     uint8_t& written = core->memory->written[config.first_page + position];
     if (state.pack_accumulate && !written) {
-        kernel_fault(format_text("pack_tile adds to tile %u of %s, where nothing was packed yet", index,
+        kernel_fault("B013",
+                     format_text("pack_tile adds to tile %u of %s, where nothing was packed yet", index,
                                  buffer_name(out).c_str()),
                      "call pack_reconfig_l1_acc(0) for the first block and 1 from the second on");
     }
@@ -764,15 +793,17 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
     }
     const bool integers = config.format == Format::Int32;
     if ((state.dst_touched >> dst & 1) && integers != (state.dst_integers >> dst & 1)) {
-        kernel_fault(format_text("pack_tile of DST tile %u, which holds %s, to %s (%s)", dst,
+        kernel_fault("B023",
+                     format_text("pack_tile of DST tile %u, which holds %s, to %s (%s)", dst,
                                  integers ? "numbers" : "32-bit integers", buffer_name(out).c_str(), KEY_NAMES[pack_key(out)]),
                      "call typecast_tile before");
     }
     if (integers && (state.relu_mode || state.pack_accumulate)) {
-        kernel_fault("pack_tile of integers with ReLU or L1 accumulation", "turn both off for integers");
+        kernel_fault("B019", "pack_tile of integers with ReLU or L1 accumulation", "turn both off for integers");
     }
     if (config.format == Format::Bfp8 && state.pack_accumulate) {
-        kernel_fault("pack_tile to Bfp8_b with L1 accumulation", "accumulate in a Float32 or Float16_b circular buffer");
+        kernel_fault("B019",
+                     "pack_tile to Bfp8_b with L1 accumulation", "accumulate in a Float32 or Float16_b circular buffer");
     }
     float changed[TILE_ELEMENTS];
     if (state.relu_mode) {
@@ -827,7 +858,8 @@ void emulator_rows_init(uint32_t operation, uint32_t in, uint32_t tiles, uint32_
 void emulator_rows_uninit(uint32_t operation, uint32_t line) {
     ComputeState& state = started_state(line);
     if (state.rows_pending != static_cast<FpuOperation>(operation)) {
-        kernel_fault(format_text("%s, which undoes nothing", rows_uninit(static_cast<FpuOperation>(operation))),
+        kernel_fault("B019",
+                     format_text("%s, which undoes nothing", rows_uninit(static_cast<FpuOperation>(operation))),
                      "call it once after the last block of rows");
     }
     state.rows_pending = Fpu_none;
@@ -848,41 +880,48 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
     const Buffer& source = checked_buffer(in);
     Buffer& target = checked_buffer(out);
     if (state.section != ComputeState::Free) {
-        kernel_fault(format_text("%s while DST is %s", call.c_str(), SECTION_NAMES[state.section]),
+        kernel_fault("B013",
+                     format_text("%s while DST is %s", call.c_str(), SECTION_NAMES[state.section]),
                      "it acquires and releases DST itself: call it outside of all sections");
     }
     check_init(state, kind, tiles, 0xFFFFFFFFu, in, in);
     check_source_a(state, in, call.c_str());
     if (state.pack != pack_key(out)) {
-        kernel_fault(format_text("%s to %s (%s) while the packer is set to %s", call.c_str(), buffer_name(out).c_str(),
+        kernel_fault("B019",
+                     format_text("%s to %s (%s) while the packer is set to %s", call.c_str(), buffer_name(out).c_str(),
                                  KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
                      format_text("call pack_reconfig_data_format(%u) before its init", out));
     }
     if (source_key(in) != KEY_BFLOAT16 || pack_key(out) != KEY_BFLOAT16) {
-        kernel_fault(format_text("%s from %s to %s, which are not both Float16_b", call.c_str(), buffer_name(in).c_str(),
+        kernel_fault("B019",
+                     format_text("%s from %s to %s, which are not both Float16_b", call.c_str(), buffer_name(in).c_str(),
                                  buffer_name(out).c_str()),
                      "the emulator has no model of it for other formats; tilize cuts Float32 to TF32");
     }
     const uint32_t most = kind == Fpu_tilize ? ~0u : machine.wide_dst ? 4 : 8;
     if (tiles == 0 || tiles > most) {
-        kernel_fault(format_text("%s of %u tiles at once, but half of DST holds %u (%u-bit)", call.c_str(), tiles, most,
+        kernel_fault("B023",
+                     format_text("%s of %u tiles at once, but half of DST holds %u (%u-bit)", call.c_str(), tiles, most,
                                  machine.wide_dst ? 32u : 16u),
                      "make rows of fewer tiles at once");
     }
     if (tiles > source.waited) {
-        kernel_fault(format_text("%s reads %u tiles of %s, but %u tiles were waited for", call.c_str(), tiles,
+        kernel_fault("B019",
+                     format_text("%s reads %u tiles of %s, but %u tiles were waited for", call.c_str(), tiles,
                                  buffer_name(in).c_str(), source.waited),
                      format_text("call wait_front(%u) before", tiles));
     }
     if (tiles > target.reserved) {
-        kernel_fault(format_text("%s writes %u tiles of %s, but %u tiles are reserved", call.c_str(), tiles,
+        kernel_fault("B019",
+                     format_text("%s writes %u tiles of %s, but %u tiles are reserved", call.c_str(), tiles,
                                  buffer_name(out).c_str(), target.reserved),
                      format_text("call reserve_back(%u) before", tiles));
     }
     for (uint32_t id : {in, out}) {
         const uint32_t position = id == in ? source.read : target.write;
         if (position + tiles > machine.buffers[id].pages) {
-            kernel_fault(format_text("%s of %u tiles of %s goes past its end (position %u of %u)", call.c_str(), tiles,
+            kernel_fault("B023",
+                         format_text("%s of %u tiles of %s goes past its end (position %u of %u)", call.c_str(), tiles,
                                      buffer_name(id).c_str(), position, machine.buffers[id].pages),
                          "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
         }

@@ -12,7 +12,8 @@ static uint32_t later(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static uint32_t argument_at(const std::vector<uint32_t>& values, uint32_t index, const char* call) {
     if (index >= values.size()) {
-        kernel_fault(format_text("%s(%u), but the kernel has %zu such arguments", call, index, values.size()),
+        kernel_fault("B015",
+                     format_text("%s(%u), but the kernel has %zu such arguments", call, index, values.size()),
                      "pass one more argument from the host, or correct the index");
     }
     return values[index];
@@ -37,7 +38,8 @@ static void check_role(int& role, uint32_t buffer, const char* action) {
     if (role < 0) {
         role = static_cast<int>(running->role);
     } else if (role != static_cast<int>(running->role)) {
-        kernel_fault(format_text("%s is %s by the %s kernel and now also by the %s kernel", buffer_name(buffer).c_str(),
+        kernel_fault("B010",
+                     format_text("%s is %s by the %s kernel and now also by the %s kernel", buffer_name(buffer).c_str(),
                                  action, KERNEL_NAMES[role], KERNEL_NAMES[running->role]),
                      "each kernel keeps its own position: a circular buffer has one producer and one consumer");
     }
@@ -45,7 +47,8 @@ static void check_role(int& role, uint32_t buffer, const char* action) {
 
 static void check_amount(uint32_t buffer, uint32_t pages, const char* call) {
     if (pages > machine.buffers[buffer].pages) {
-        kernel_fault(format_text("%s of %u tiles on %s, which holds %u", call, pages, buffer_name(buffer).c_str(),
+        kernel_fault("B010",
+                     format_text("%s of %u tiles on %s, which holds %u", call, pages, buffer_name(buffer).c_str(),
                                  machine.buffers[buffer].pages),
                      "it would wait for ever: enlarge the circular buffer or ask for fewer tiles at a time");
     }
@@ -54,7 +57,8 @@ static void check_amount(uint32_t buffer, uint32_t pages, const char* call) {
 static void check_straddle(uint32_t buffer, uint32_t position, uint32_t pages, const char* call) {
     const uint32_t capacity = machine.buffers[buffer].pages;
     if (position + pages > capacity) {
-        kernel_fault(format_text("%s of %u tiles at position %u of %s straddles its end: it holds %u tiles", call, pages,
+        kernel_fault("B010",
+                     format_text("%s of %u tiles at position %u of %s straddles its end: it holds %u tiles", call, pages,
                                  position, buffer_name(buffer).c_str(), capacity),
                      "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
     }
@@ -84,13 +88,15 @@ void emulator_push_back(uint32_t id, uint32_t pages, uint32_t line) {
     Buffer& buffer = checked_buffer(id);
     check_role(buffer.producer, id, "filled");
     if (pages > buffer.reserved) {
-        kernel_fault(format_text("push_back of %u tiles on %s, but %u are reserved", pages, buffer_name(id).c_str(),
+        kernel_fault("B010",
+                     format_text("push_back of %u tiles on %s, but %u are reserved", pages, buffer_name(id).c_str(),
                                  buffer.reserved),
                      format_text("call reserve_back(%u) before filling them", pages));
     }
     check_straddle(id, buffer.write, pages, "push_back");
     if (buffer.outstanding_reads) {
-        kernel_fault(format_text("push_back on %s while %u NoC reads into it are under way", buffer_name(id).c_str(),
+        kernel_fault("B010",
+                     format_text("push_back on %s while %u NoC reads into it are under way", buffer_name(id).c_str(),
                                  buffer.outstanding_reads),
                      "call noc.async_read_barrier() before push_back: the consumer would read stale memory");
     }
@@ -99,7 +105,8 @@ void emulator_push_back(uint32_t id, uint32_t pages, uint32_t line) {
     for (uint32_t page = 0; page < pages; ++page) {
         const uint32_t index = config.first_page + buffer.write + page;
         if (!memory->written[index] && !buffer.raw_write && !config.lies_there) {
-            kernel_fault(format_text("push_back of %u tiles on %s, but nothing was written to tile %u of them", pages,
+            kernel_fault("B010",
+                         format_text("push_back of %u tiles on %s, but nothing was written to tile %u of them", pages,
                                      buffer_name(id).c_str(), page),
                          "read, pack or store to every tile before it is pushed");
         }
@@ -136,13 +143,15 @@ void emulator_pop_front(uint32_t id, uint32_t pages, uint32_t line) {
     Buffer& buffer = checked_buffer(id);
     check_role(buffer.consumer, id, "emptied");
     if (pages > buffer.waited) {
-        kernel_fault(format_text("pop_front of %u tiles on %s, but %u were waited for (%u are there)", pages,
+        kernel_fault("B010",
+                     format_text("pop_front of %u tiles on %s, but %u were waited for (%u are there)", pages,
                                  buffer_name(id).c_str(), buffer.waited, buffer.available),
                      format_text("call wait_front(%u) before", pages));
     }
     check_straddle(id, buffer.read, pages, "pop_front");
     if (buffer.unflushed_writes) {
-        kernel_fault(format_text("pop_front on %s while %u NoC writes from it are under way", buffer_name(id).c_str(),
+        kernel_fault("B010",
+                     format_text("pop_front on %s while %u NoC writes from it are under way", buffer_name(id).c_str(),
                                  buffer.unflushed_writes),
                      "call noc.async_writes_flushed() before pop_front: the producer would overwrite the tiles");
     }
@@ -200,19 +209,22 @@ static Tensor& tensor_at(uint32_t address) {
             return tensor;
         }
     }
-    kernel_fault(format_text("a tensor accessor has address 0x%x, where no tensor lies", address),
+    kernel_fault("B012",
+                 format_text("a tensor accessor has address 0x%x, where no tensor lies", address),
                  "pass the tensor's address as the accessor's second argument (check the argument order)");
 }
 
 static uint8_t* tensor_memory(const NocLocation& location, uint32_t bytes, Tensor*& tensor) {
     tensor = &tensor_at(location.address);
     if (location.page >= tensor->pages) {
-        kernel_fault(format_text("page %u of tensor %s, which has %u pages", location.page, tensor->name.c_str(),
+        kernel_fault("B012",
+                     format_text("page %u of tensor %s, which has %u pages", location.page, tensor->name.c_str(),
                                  tensor->pages),
                      "page ids count the tiles of the padded tensor row by row");
     }
     if (location.page_bytes != tensor->page_bytes || location.offset + bytes > tensor->page_bytes) {
-        kernel_fault(format_text("a transfer of %u bytes at offset %u of a page of tensor %s with an accessor for pages "
+        kernel_fault("B012",
+                     format_text("a transfer of %u bytes at offset %u of a page of tensor %s with an accessor for pages "
                                  "of %u bytes; its pages have %u bytes",
                                  bytes, location.offset, tensor->name.c_str(), location.page_bytes, tensor->page_bytes),
                      "transfer within one page, and give each tensor its own TensorAccessorArgs offset");
@@ -223,7 +235,8 @@ static uint8_t* tensor_memory(const NocLocation& location, uint32_t bytes, Tenso
 static uint8_t* l1_memory(Core* core, uint32_t address, uint32_t own_base, uint32_t bytes) {
     const uint32_t offset = address - own_base;
     if (address < own_base || offset + static_cast<uint64_t>(bytes) > machine.l1_bytes) {
-        kernel_fault(format_text("a transfer of %u bytes at L1 address 0x%x, outside the circular buffers", bytes, address),
+        kernel_fault("B012",
+                     format_text("a transfer of %u bytes at L1 address 0x%x, outside the circular buffers", bytes, address),
                      "take addresses from get_write_ptr() or get_read_ptr()");
     }
     return memory_of(core)->l1 + offset;
@@ -252,7 +265,8 @@ static uint8_t* buffer_source(const NocLocation& location, uint32_t bytes) {
     const BufferConfig& config = machine.buffers[location.address];
     const uint64_t end = static_cast<uint64_t>(location.offset) + bytes;
     if (end > static_cast<uint64_t>(buffer.waited) * config.page_bytes) {
-        kernel_fault(format_text("a transfer of bytes %u to %u of the front of %s, but %u tiles (%u bytes) were waited for",
+        kernel_fault("B012",
+                     format_text("a transfer of bytes %u to %u of the front of %s, but %u tiles (%u bytes) were waited for",
                                  location.offset, location.offset + bytes, buffer_name(location.address).c_str(),
                                  buffer.waited, buffer.waited * config.page_bytes),
                      "wait_front() for all tiles that are sent; to send what was just filled, use "
@@ -269,7 +283,8 @@ static uint8_t* buffer_target(const NocLocation& location, uint32_t bytes) {
     const BufferConfig& config = machine.buffers[location.address];
     const uint64_t end = static_cast<uint64_t>(location.offset) + bytes;
     if (end > static_cast<uint64_t>(buffer.reserved) * config.page_bytes) {
-        kernel_fault(format_text("a transfer to bytes %u to %u of the back of %s, but %u tiles (%u bytes) are reserved",
+        kernel_fault("B012",
+                     format_text("a transfer to bytes %u to %u of the back of %s, but %u tiles (%u bytes) are reserved",
                                  location.offset, location.offset + bytes, buffer_name(location.address).c_str(),
                                  buffer.reserved, buffer.reserved * config.page_bytes),
                      "reserve_back() all tiles that are read before one push_back()");
@@ -282,7 +297,8 @@ static uint8_t* buffer_target(const NocLocation& location, uint32_t bytes) {
 static void check_alignment(uint32_t page_offset, const uint8_t* l1, uint32_t alignment) {
     const uint32_t l1_offset = static_cast<uint32_t>(l1 - running->core->memory->l1);
     if (page_offset % alignment != l1_offset % alignment) {
-        kernel_fault(format_text("a transfer between byte %u of a page and byte %u of L1: they differ modulo %u", page_offset,
+        kernel_fault("B012",
+                     format_text("a transfer between byte %u of a page and byte %u of L1: they differ modulo %u", page_offset,
                                  l1_offset, alignment),
                      "DRAM and L1 addresses of a transfer must agree modulo the alignment");
     }
@@ -291,7 +307,8 @@ static void check_alignment(uint32_t page_offset, const uint8_t* l1, uint32_t al
 static Core* remote_core(uint32_t x, uint32_t y) {
     Core* core = core_at(x, y);
     if (!core) {
-        kernel_fault(format_text("a transfer to core (%u, %u), where no kernel of this program runs", x, y),
+        kernel_fault("B012",
+                     format_text("a transfer to core (%u, %u), where no kernel of this program runs", x, y),
                      "the emulator's NoC coordinates are the logical core coordinates");
     }
     return core;
@@ -364,14 +381,16 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
         Tensor* tensor = nullptr;
         uint8_t* to = tensor_memory(*target, bytes, tensor);
         if (!tensor->output) {
-            kernel_fault(format_text("a write to tensor %s, which is an input", tensor->name.c_str()),
+            kernel_fault("B012",
+                         format_text("a write to tensor %s, which is an input", tensor->name.c_str()),
                          "check the order of the address arguments, or declare the tensor an output");
         }
         check_alignment(target->offset, from, WRITE_ALIGNMENT_BYTES);
         uint16_t& owner = tensor->written[target->page];
         if (owner && owner != core->index + 1 && bytes == tensor->page_bytes) {
             const Core& other = machine.cores[owner - 1];
-            kernel_fault(format_text("page %u of tensor %s is written, which core (%u, %u) has written already",
+            kernel_fault("B012",
+                         format_text("page %u of tensor %s is written, which core (%u, %u) has written already",
                                      target->page, tensor->name.c_str(), other.x, other.y),
                          "let one core do all work that writes a page: which write comes last is not defined");
         }
@@ -403,7 +422,8 @@ static std::vector<Core*> rectangle_cores(const NocRectangle& rectangle, uint32_
     const uint32_t x0 = reverse ? rectangle.x_end : rectangle.x_start, x1 = reverse ? rectangle.x_start : rectangle.x_end;
     const uint32_t y0 = reverse ? rectangle.y_end : rectangle.y_start, y1 = reverse ? rectangle.y_start : rectangle.y_end;
     if (x0 > x1 || y0 > y1) {
-        kernel_fault(format_text("a multicast from corner (%u, %u) to (%u, %u) against the direction of NoC %u",
+        kernel_fault("B012",
+                     format_text("a multicast from corner (%u, %u) to (%u, %u) against the direction of NoC %u",
                                  rectangle.x_start, rectangle.y_start, rectangle.x_end, rectangle.y_end, reverse ? 1u : 0u),
                      "on NoC 0 (reader) start at the smallest coordinates, on NoC 1 (writer) at the largest");
     }
@@ -417,7 +437,8 @@ static std::vector<Core*> rectangle_cores(const NocRectangle& rectangle, uint32_
         }
     }
     if (cores.size() != destinations) {
-        kernel_fault(format_text("a multicast names %u destinations, but its rectangle has %zu", destinations, cores.size()),
+        kernel_fault("B012",
+                     format_text("a multicast names %u destinations, but its rectangle has %zu", destinations, cores.size()),
                      "count the receivers: without MCAST_INCL_SRC the sender is not one of them");
     }
     return cores;
@@ -489,7 +510,7 @@ void emulator_noc_atomic_barrier(uint32_t line) {
 
 static uint32_t& semaphore_of(Core* core, uint32_t semaphore) {
     if (semaphore >= SEMAPHORES) {
-        kernel_fault(format_text("semaphore %u; a core has %u", semaphore, SEMAPHORES), "use ids 0 to 15");
+        kernel_fault("B012", format_text("semaphore %u; a core has %u", semaphore, SEMAPHORES), "use ids 0 to 15");
     }
     return core->semaphores[semaphore];
 }

@@ -158,10 +158,10 @@ struct Machine {
 extern Machine machine;
 extern Kernel* running;
 
-// Ends the run. `hint` says what would make it work.
-[[noreturn]] void fault(const std::string& message, const std::string& hint);
+// Ends the run. `code` is the entry in the catalogue of diagnostics, `hint` says what would make it work.
+[[noreturn]] void fault(const char* code, const std::string& message, const std::string& hint);
 // Like fault(), naming the running kernel, its core and line.
-[[noreturn]] void kernel_fault(const std::string& message, const std::string& hint);
+[[noreturn]] void kernel_fault(const char* code, const std::string& message, const std::string& hint);
 
 std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

@@ -56,22 +56,24 @@ std::string format_text(const char* pattern, ...) {
     return text;
 }
 
-void fault(const std::string& message, const std::string& hint) {
+void fault(const char* code, const std::string& message, const std::string& hint) {
     const std::string where = running ? format_text("%s%c%u", KERNEL_NAMES[running->role], SEPARATOR, running->line)
                                       : format_text("%c", SEPARATOR);
-    const std::string text = "fault" + (SEPARATOR + message) + SEPARATOR + hint + SEPARATOR + where;
+    const std::string text = std::string("fault") + SEPARATOR + code + SEPARATOR + message + SEPARATOR + hint + SEPARATOR + where;
     write_result(text.data(), text.size());
     _exit(0);
 }
 
-void kernel_fault(const std::string& message, const std::string& hint) {
-    fault(format_text("%s kernel on core (%u, %u), %s.cpp line %u: ", KERNEL_NAMES[running->role], running->core->x,
+void kernel_fault(const char* code, const std::string& message, const std::string& hint) {
+    fault(code,
+          format_text("%s kernel on core (%u, %u), %s.cpp line %u: ", KERNEL_NAMES[running->role], running->core->x,
                       running->core->y, KERNEL_NAMES[running->role], running->line) +
               message,
           hint);
 }
 
-[[noreturn]] static void broken_job(const std::string& what) { fault("the emulator's job is broken: " + what, ""); }
+[[noreturn]] static void broken_job(const std::string& what) { fault("B019",
+                                                                     "the emulator's job is broken: " + what, ""); }
 
 static void save(const std::string& path, const void* data, size_t bytes) {
     std::ofstream file(path, std::ios::binary);
@@ -125,7 +127,8 @@ std::string buffer_name(uint32_t buffer) {
 
 Buffer& checked_buffer(uint32_t buffer) {
     if (buffer >= MAXIMUM_BUFFERS || !machine.buffers[buffer].used) {
-        kernel_fault(format_text("circular buffer %u does not exist in this program", buffer),
+        kernel_fault("B010",
+                     format_text("circular buffer %u does not exist in this program", buffer),
                      "declare it in the plan, or correct the id");
     }
     return running->core->buffers[buffer];
@@ -148,7 +151,8 @@ static void* map_memory(size_t bytes, bool low) {
 #endif
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory == MAP_FAILED) {
-        fault(format_text("no memory for %zu bytes of emulated L1", bytes), "use fewer cores or smaller circular buffers");
+        fault("B019",
+              format_text("no memory for %zu bytes of emulated L1", bytes), "use fewer cores or smaller circular buffers");
     }
     return memory;
 }
@@ -236,30 +240,36 @@ void block_until(Wait wait, uint32_t object, uint32_t amount) {
 
 static void check_finished(const Kernel& kernel) {
     if (kernel.outstanding_reads) {
-        kernel_fault(format_text("the kernel ends with %u NoC reads under way", kernel.outstanding_reads),
+        kernel_fault("B012",
+                     format_text("the kernel ends with %u NoC reads under way", kernel.outstanding_reads),
                      "call noc.async_read_barrier() after the last read");
     }
     if (kernel.unlanded_writes) {
-        kernel_fault(format_text("the kernel ends with %u NoC writes under way", kernel.unlanded_writes),
+        kernel_fault("B012",
+                     format_text("the kernel ends with %u NoC writes under way", kernel.unlanded_writes),
                      "call noc.async_write_barrier() at the end of the kernel");
     }
     if (kernel.outstanding_atomics) {
-        kernel_fault(format_text("the kernel ends with %u remote semaphore increments under way", kernel.outstanding_atomics),
+        kernel_fault("B012",
+                     format_text("the kernel ends with %u remote semaphore increments under way", kernel.outstanding_atomics),
                      "call noc.async_atomic_barrier() or async_full_barrier() at the end of the kernel");
     }
     const ComputeState& compute = kernel.core->compute;
     if (kernel.role == COMPUTE && compute.section != ComputeState::Free) {
-        kernel_fault(format_text("the kernel ends with DST in use (since line %u)", compute.section_line),
+        kernel_fault("B013",
+                     format_text("the kernel ends with DST in use (since line %u)", compute.section_line),
                      "end the section: commit, wait, pack, tile_regs_release()");
     }
     if (kernel.role == COMPUTE && compute.bcast_pending) {
-        kernel_fault("the kernel ends after unary_bcast without unary_bcast_uninit: the next program on the core would "
+        kernel_fault("B014",
+                     "the kernel ends after unary_bcast without unary_bcast_uninit: the next program on the core would "
                      "run with its settings",
                      "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
     }
     if (kernel.role == COMPUTE && compute.rows_pending != Fpu_none) {
         const bool tilizes = compute.rows_pending == Fpu_tilize;
-        kernel_fault(format_text("the kernel ends after %s without %s: the next program on the core would run with its "
+        kernel_fault("B014",
+                     format_text("the kernel ends after %s without %s: the next program on the core would run with its "
                                  "settings", tilizes ? "tilize_init" : "pack_untilize_init",
                                  tilizes ? "tilize_uninit" : "pack_untilize_uninit"),
                      "undo it after the last block of rows");
@@ -287,7 +297,8 @@ static void start_kernel(Kernel& kernel) {
 static void finish_core(Core& core) {
     for (uint32_t id = 0; id < MAXIMUM_BUFFERS; ++id) {
         if (core.buffers[id].available) {
-            fault(format_text("core (%u, %u) ends with %u tiles left in %s", core.x, core.y, core.buffers[id].available,
+            fault("B010",
+                  format_text("core (%u, %u) ends with %u tiles left in %s", core.x, core.y, core.buffers[id].available,
                               buffer_name(id).c_str()),
                   "pushes and pops must balance on every core: pop what was waited for, push what is used");
         }
@@ -429,7 +440,8 @@ static void load_kernel(uint32_t role, const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* entry = library ? dlsym(library, "_Z11kernel_mainv") : nullptr;
     if (!entry) {
-        fault(format_text("the %s kernel cannot be loaded: %s", KERNEL_NAMES[role], dlerror()),
+        fault("B019",
+              format_text("the %s kernel cannot be loaded: %s", KERNEL_NAMES[role], dlerror()),
               "its text must define void kernel_main()");
     }
     machine.entries[role] = reinterpret_cast<void (*)()>(entry);

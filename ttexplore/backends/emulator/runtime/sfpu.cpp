@@ -151,7 +151,7 @@ static uint32_t faces_of(uint32_t vector_mode) {
         case 1: return 0b0011;
         case 2: return 0b0101;
         case 4: return 0b1111;
-        default: kernel_fault(format_text("vector mode %u", vector_mode), "use VectorMode::RC, R or C");
+        default: kernel_fault("B014", format_text("vector mode %u", vector_mode), "use VectorMode::RC, R or C");
     }
 }
 
@@ -160,11 +160,12 @@ static uint32_t faces_of(uint32_t vector_mode) {
 static ComputeState& started_state(uint32_t line) {
     at_line(line);
     if (running->role != COMPUTE) {
-        kernel_fault("an SFPU operation in a data movement kernel", "move it to the compute kernel");
+        kernel_fault("B014", "an SFPU operation in a data movement kernel", "move it to the compute kernel");
     }
     ComputeState& state = running->core->compute;
     if (!state.started_up) {
-        kernel_fault("an SFPU operation before compute_kernel_hw_startup()",
+        kernel_fault("B014",
+                     "an SFPU operation before compute_kernel_hw_startup()",
                      "call compute_kernel_hw_startup(in, out) first in kernel_main()");
     }
     return state;
@@ -183,16 +184,19 @@ void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line) {
 static void check_init(const ComputeState& state, uint32_t operation, uint32_t variant) {
     const std::string name = NAMES[operation];
     if (!state.sfpu_seen[operation]) {
-        kernel_fault(format_text("an SFPU operation of %s without %s", name.c_str(), init_name(operation).c_str()),
+        kernel_fault("B014",
+                     format_text("an SFPU operation of %s without %s", name.c_str(), init_name(operation).c_str()),
                      "call " + init_name(operation) + "() before it");
     }
     if (USES_CONSTANTS[operation] && state.latest_sfpu != operation) {
-        kernel_fault(format_text("%s_tile after %s, which overwrites the constants of %s", name.c_str(),
+        kernel_fault("B014",
+                     format_text("%s_tile after %s, which overwrites the constants of %s", name.c_str(),
                                  init_name(state.latest_sfpu).c_str(), init_name(operation).c_str()),
                      "call " + init_name(operation) + "() again directly before it");
     }
     if (state.sfpu_variants[operation] != variant) {
-        kernel_fault(format_text("%s_tile with other template arguments than its %s", name.c_str(),
+        kernel_fault("B014",
+                     format_text("%s_tile with other template arguments than its %s", name.c_str(),
                                  init_name(operation).c_str()),
                      "give init and call the same template arguments");
     }
@@ -208,7 +212,7 @@ static void scalar_operation(float* tile, uint32_t faces, uint32_t operation, fl
         case ScalarMul:
         case ScalarDiv: return apply(tile, faces, [=](float x) { return product_of(x, scalar); });
         case ScalarRsub: return apply(tile, faces, rounding([=](float x) { return scalar - x; }));
-        default: kernel_fault("an unknown scalar operation", "use add, sub, mul, div or rsub_unary_tile");
+        default: kernel_fault("B019", "an unknown scalar operation", "use add, sub, mul, div or rsub_unary_tile");
     }
 }
 
@@ -219,10 +223,11 @@ static void rounding_operation(float* tile, uint32_t faces, uint32_t kind, int32
         case RoundingTrunc: return apply(tile, faces, [](float x) { return truncf(x); });
         case RoundingNearest:
             if (decimals != 0) {
-                kernel_fault(format_text("round_tile to %d decimals", decimals), "the emulator rounds to whole numbers");
+                kernel_fault("B019",
+                             format_text("round_tile to %d decimals", decimals), "the emulator rounds to whole numbers");
             }
             return apply(tile, faces, [](float x) { return rintf(x); });
-        default: kernel_fault("an unknown rounding", "use floor, ceil, trunc or round_tile");
+        default: kernel_fault("B019", "an unknown rounding", "use floor, ceil, trunc or round_tile");
     }
 }
 
@@ -236,7 +241,8 @@ static void typecast(float* tile, uint32_t faces, uint32_t from, uint32_t to) {
     constexpr uint32_t INT32 = static_cast<uint32_t>(DataFormat::Int32);
     constexpr uint32_t BFLOAT16 = static_cast<uint32_t>(DataFormat::Float16_b);
     if (!machine.wide_dst) {
-        kernel_fault("typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
+        kernel_fault("B014",
+                     "typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
                      "typecast needs fp32_dest_acc_en");
     }
     if (from == INT32 && to != INT32) {
@@ -322,7 +328,8 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_binop_with_scalar: scalar_operation(tile, faces, second, value); break;
         case Sfpu_unary_max: apply(tile, faces, [=](float x) { return larger_of(x, value); }); break;
         case Sfpu_unary_min: apply(tile, faces, [=](float x) { return smaller_of(x, value); }); break;
-        default: kernel_fault(format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
+        default: kernel_fault("B019",
+                              format_text("SFPU operation %u is not unary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, dst, operation);
 }
@@ -355,7 +362,8 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
         case Sfpu_le_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x <= y; })); break;
         case Sfpu_eq_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x == y; })); break;
         case Sfpu_ne_binary: apply_binary(a, b, target, faces, as_number([](float x, float y) { return x != y; })); break;
-        default: kernel_fault(format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
+        default: kernel_fault("B019",
+                              format_text("SFPU operation %u is not binary", operation), "use the API of the SDK's headers");
     }
     record(Event_sfpu, out, operation);
 }
@@ -379,7 +387,8 @@ static Bits integer_result(uint32_t operation, uint32_t kind, Bits a, Bits b) {
         case Sfpu_binary_shift: return b > 31 ? 0 : kind == ShiftLeft ? a << b : static_cast<Bits>(x >> b);
         case Sfpu_bitwise_not: return ~a;
         case Sfpu_abs: return x < 0 ? 0u - a : a;
-        default: kernel_fault(format_text("SFPU operation %u is not one of integers", operation), "use the API of the SDK's headers");
+        default: kernel_fault("B019",
+                              format_text("SFPU operation %u is not one of integers", operation), "use the API of the SDK's headers");
     }
 }
 
@@ -387,7 +396,8 @@ void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uin
     ComputeState& state = started_state(line);
     check_init(state, operation, 0);
     if (!machine.wide_dst) {
-        kernel_fault(format_text("%s_tile on a 16-bit DST, which holds no 32-bit integers", NAMES[operation]),
+        kernel_fault("B019",
+                     format_text("%s_tile on a 16-bit DST, which holds no 32-bit integers", NAMES[operation]),
                      "integers need fp32_dest_acc_en");
     }
     const float* a = dst_for_math(state, dst0, false, NAMES[operation], true);
@@ -407,7 +417,8 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
     ComputeState& state = started_state(line);
     check_init(state, operation, 0);
     if ((wide != 0) != machine.wide_dst) {
-        kernel_fault(format_text("%s_tile<DataFormat::%s> with a %u-bit DST: the chip gives wrong values without any error",
+        kernel_fault("B014",
+                     format_text("%s_tile<DataFormat::%s> with a %u-bit DST: the chip gives wrong values without any error",
                                  NAMES[operation], wide ? "Float32" : "Float16_b", machine.wide_dst ? 32u : 16u),
                      "name the width of DST: Float32 with fp32_dest_acc_en, else Float16_b");
     }
