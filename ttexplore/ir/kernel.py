@@ -162,7 +162,8 @@ Body = Sequence[Statement]
 class Kernel:
     """A kernel: its statements, the circular buffers that its operations name, its tensors, the core values it reads.
 
-    `sizes` are its parameters that are T.dynamic sizes; `blocks` tells of a block index how many there are.
+    `sizes` are its parameters that are T.dynamic sizes; `blocks` tells of a block index how many there are; `unplaced`
+    is a statement that knows no kernel line, if there is one: what passes allocate needs none.
     """
 
     role: str
@@ -173,6 +174,7 @@ class Kernel:
     core_values: tuple[str, ...]
     sizes: tuple[Variable, ...]
     blocks: Mapping[Variable, Expression]
+    unplaced: Place | None
 
 
 def kernel_name(role: str) -> str:
@@ -196,7 +198,7 @@ class Reader:
         self.bound: dict[Variable, Expression] = {}
         self.simplifier = tvm.sym.Analyzer()
         # What passes did not touch is not read again.
-        self.known: dict[tirx.Stmt, Call] = {}
+        self.known: dict[tirx.Stmt, Call | Allocation] = {}
         self.held: dict[ir.Var, Buffer | None] = {}
 
     def variable(self, one: ir.Var) -> Variable:
@@ -209,17 +211,29 @@ class Reader:
         """Raises VerifyError for an operand of the wrong kind, Unsupported for what is in no table."""
         self.role, self.who = role, kernel_name(role)
         self.buffers: dict[str, Buffer] = {}
-        for one in function.params:
-            if not is_buffer(one) and f"{SIZE_PREFIX}{one.name}" in self.sizes:
+        self.unplaced: Place | None = None
+        tensors: list[str] = []
+        numbers: list[ir.Var] = []
+        for one in function.params[:]:
+            if (tensor := self.buffer(one)) is not None:
+                tensors.append(tensor.name)
+                continue
+            numbers.append(one)
+            if f"{SIZE_PREFIX}{one.name}" in self.sizes:
                 self.fixed[self.variable(one)] = self.sizes[f"{SIZE_PREFIX}{one.name}"]
         body, names, _ = self.body(function.body)
-        tensors = tuple(str(one.name) for one in function.params if is_buffer(one))
-        sizes = tuple(map(self.variable, size_variables(function)))
+        sizes = tuple(map(self.variable, size_variables(function))) if numbers else ()
         blocks = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
         return Kernel(
-            role, body, frozenset(names), self.buffers, tensors, tuple(dict.fromkeys(_core_values(body))), sizes,
-            {self.variable(one): self.expression(count) for one, count in blocks.items()},
+            role, body, frozenset(names), self.buffers, tuple(tensors), tuple(dict.fromkeys(_core_values(body))), sizes,
+            {self.variable(one): self.expression(count) for one, count in blocks.items()}, self.unplaced,
         )  # fmt: skip
+
+    def place(self, statement: tirx.Stmt) -> Place:
+        made = Place(statement)
+        if not made.is_known:
+            self.unplaced = self.unplaced or made
+        return made
 
     def body(self, body: tirx.Stmt) -> tuple[tuple[Statement, ...], set[str], set[Variable]]:
         made: list[Statement] = []
@@ -227,9 +241,12 @@ class Reader:
         for statement in statements(body):
             kind = type(statement)
             if kind is tirx.Evaluate:
-                one = self.known.get(statement) or self.evaluated(statement)
+                one = self.known.get(statement)
+                if one is None:
+                    one = self.evaluated(statement)
+                    if isinstance(one, Call):
+                        self.known[statement] = one
                 if isinstance(one, Call):
-                    self.known[statement] = one
                     names.add(one.name)
                     for buffer in one.buffers.values():
                         if buffer.scope == "tt.cb":
@@ -244,21 +261,24 @@ class Reader:
             elif kind is tirx.IfThenElse:
                 condition, has_else = self.expression(statement.condition), statement.else_case is not None
                 arms = [self.body(arm) for arm in (statement.then_case, statement.else_case) if arm is not None]
-                made.append(Branch(Place(statement), condition, arms[0][0], arms[1][0] if has_else else (), has_else))
+                made.append(
+                    Branch(self.place(statement), condition, arms[0][0], arms[1][0] if has_else else (), has_else)
+                )
                 names = names.union(*(arm_names for _, arm_names, _ in arms))
                 tested = tested.union(variables(placed(condition, self.bound)), *(found for _, _, found in arms))
             elif kind is tirx.BufferStore and scope_of(statement.buffer) == "global":
-                made.append(Store(Place(statement), str(statement.buffer.name), None))
+                made.append(Store(self.place(statement), str(statement.buffer.name), None))
             elif kind is tirx.Bind:
-                bind = Bind(Place(statement), self.variable(statement.var), self.expression(statement.value))
+                bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
                 self.bound[bind.variable] = bind.value
                 if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
                     self.fixed[bind.variable] = self.sizes[bind.value.name]
                 made.append(bind)
             elif kind is tirx.AllocBuffer:
-                buffer = self.buffer(statement.buffer)
-                assert buffer is not None
-                made.append(Allocation(Place(statement), buffer, shape_of(statement.buffer)))
+                one = self.known.get(statement)
+                if one is None:
+                    one = self.known[statement] = self.allocation(statement)
+                made.append(one)
             elif self.role != "kernel":
                 raise _no_text(kind.__name__, statement)
         return tuple(made), names, tested
@@ -274,7 +294,13 @@ class Reader:
         if low != 0:
             end = self.expression(self.simplifier.simplify(tirx.Add(statement.min, statement.extent)))
         variable = self.variable(statement.loop_var)
-        return Loop(Place(statement), variable, low, extent, end, turns, body, names, tested)
+        return Loop(self.place(statement), variable, low, extent, end, turns, body, names, tested)
+
+    def allocation(self, statement: tirx.AllocBuffer) -> Allocation:
+        buffer = self.buffer(statement.buffer)
+        assert buffer is not None
+        place = Place(statement) if buffer.scope.startswith("tt.") else self.place(statement)
+        return Allocation(place, buffer, shape_of(statement.buffer))
 
     def expression(self, e: ir.Expr) -> Expression:
         made = convert(e, self.variable)
@@ -300,10 +326,10 @@ class Reader:
         if target is None or scope_of(target.source) != "global":
             return None
         region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)
-        return Store(Place(statement), str(target.source.name), region)
+        return Store(self.place(statement), str(target.source.name), region)
 
     def call(self, statement: tirx.Evaluate, form: Form) -> Call:
-        given, place = arguments(statement), Place(statement)
+        given, place = arguments(statement), self.place(statement)
         values: dict[str, Expression] = {}
         buffers: dict[str, Buffer] = {}
         if len(given) not in form.arities:

@@ -12,7 +12,7 @@ from tvm import tirx
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import scope_of
-from ttexplore.ir.kernel import Allocation, Kernel, Reader, kernel_name, walk
+from ttexplore.ir.kernel import Kernel, Reader, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk as walk_nodes
 from ttexplore.ops import OPS
@@ -60,8 +60,9 @@ class Verifier:
                 role: self.reader.read(role, function) if role in changed else self.kernels[role]
                 for role, function in program.functions.items()
             }
-            for role in changed:
-                _check_places(self.kernels[role])
+            for role, kernel in self.kernels.items():
+                if kernel.unplaced is not None:
+                    raise _no_line(role, kernel.unplaced)
         elif changed:
             _check_spans(program.kernel)
         check_plan(program, self.target)
@@ -105,17 +106,8 @@ def _has_sections(compute: Kernel) -> bool:
     return any(op.engine == "block" for op in known) and not any(o.kind == "dst" for op in known for o in op.operands)
 
 
-def _check_places(kernel: Kernel) -> None:
-    """Law 4: each statement knows a kernel line."""
-    for statement in walk(kernel.body):
-        if not statement.place.is_known and not (
-            isinstance(statement, Allocation) and statement.buffer.scope.startswith("tt.")
-        ):
-            raise _no_line(kernel.role, statement.place)
-
-
 def _check_spans(function: Any) -> None:
-    """The same for a kernel that is not split yet."""
+    """Law 4, for a kernel that is not split: each statement knows a kernel line. Others tell when they are read."""
     for statement in walk_nodes(function.body):
         if statement.span is None and not (
             isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
