@@ -200,6 +200,10 @@ class Reader:
         # What passes did not touch is not read again.
         self.known: dict[tirx.Stmt, Call | Allocation] = {}
         self.held: dict[ir.Var, Buffer | None] = {}
+        # Of the kernel that is read.
+        self.role, self.who = "kernel", kernel_name("kernel")
+        self.buffers: dict[str, Buffer] = {}
+        self.unplaced: Place | None = None
 
     def variable(self, one: ir.Var) -> Variable:
         found = self.numbers.get(one)
@@ -210,8 +214,7 @@ class Reader:
     def read(self, role: str, function: tirx.PrimFunc) -> Kernel:
         """Raises VerifyError for an operand of the wrong kind, Unsupported for what is in no table."""
         self.role, self.who = role, kernel_name(role)
-        self.buffers: dict[str, Buffer] = {}
-        self.unplaced: Place | None = None
+        self.buffers, self.unplaced = {}, None
         tensors: list[str] = []
         numbers: list[ir.Var] = []
         for one in function.params[:]:
