@@ -66,7 +66,12 @@ emulator, which computes bit for bit as the chips do, and of the reference. Resu
 have none left from 1e7 on. `T.hypot` squares its operands: they must lie between 1e-19 and 1e19.
 
 NaN does not always stay NaN on the chip: the smaller of NaN and a number, and NaN clamped, are the number; 1 / NaN is
-0; `T.sigmoid` and `T.erf` of NaN are 0 and 1. A run whose result depends on it fails, and says so.
+0, as is any constant from -1 to 1 but 0 over NaN; `T.sigmoid` and `T.erf` of NaN are 0 and 1; `T.pow(x, 0.5)` and
+`T.pow(x, -0.5)` of minus infinity are NaN. A run whose result depends on it fails, and says so.
+
+Constants keep the sign of zero: `x + 0.0` turns -0.0 into 0.0, `x - 0.0` does not. The chip does not always keep it: a
+product or quotient that is 0 may lose its sign, the larger and the smaller of two zeros may be either, and a bfloat16
+output of -0.0 is 0.0.
 
 Not promised: subnormal numbers, which chips take for 0 and give as 0. So `T.log` of one is an infinity and `T.rsqrt` of
 one is far off: a run whose outputs depend on it fails. `T.sin`, `T.cos` and `T.tan` of huge angles are any numbers: a

@@ -26,7 +26,7 @@ BYTES = [0, 1, 2, 5, 127, 128, 200, 255]
 HUGE = (1e30, -1e30)
 LEFT_OUT: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("sin", "cos", "tan"), HUGE), **dict.fromkeys(("sigmoid", "erf", "min", "max"), (NAN,)),
-    "hypot": (*HUGE, 1e-30, NAN, INF, -INF), "div": (NAN, *HUGE, 0.0, -0.0), 
+    "hypot": (*HUGE, 1e-30, NAN, INF, -INF), "div": (NAN,),
     "pow": (NAN, INF, -INF, *HUGE, 1e-30, -0.0, -0.5, -1.0, -1.5, -2.5),
 }  # fmt: skip
 # Functions whose results the chip rounds correctly, or that need no rounding.
@@ -198,3 +198,55 @@ def test_casts(target: str) -> None:
     numbers = [lambda _, one=one: cast(one) for one in values]
     constants = [lambda _, one=one: cast(T.float32(one)) for one in values]
     check_alike([(cast, numbers), (cast, constants)], F32, F32, [blocks(values, F32)] * 2)
+
+
+# Of x (NUMBERS), y (1 each) and the index of a column: the kernel's expression, and the same by NumPy. 1 / 0.0 is inf,
+# 1 / -0.0 is -inf.
+NUMBERS = np.array([0.0, -0.0, 1.5, -2.5, INF, 1e-30, 2e38, -2e38, NAN], np.float32)
+ONE = np.float32(1)
+SIGNS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "x + 0": (lambda x, y, j: y / (x + 0.0), lambda x, j: ONE / (x + np.float32(0.0))),
+    "0 + x": (lambda x, y, j: y / (0.0 + x), lambda x, j: ONE / (np.float32(0.0) + x)),
+    "x + -0": (lambda x, y, j: y / (x + -0.0), lambda x, j: ONE / (x + np.float32(-0.0))),
+    "x - 0": (lambda x, y, j: y / (x - 0.0), lambda x, j: ONE / (x - np.float32(0.0))),
+    "x - -0": (lambda x, y, j: y / (x - -0.0), lambda x, j: ONE / (x - np.float32(-0.0))),
+    "0 - x": (lambda x, y, j: y / (0.0 - x), lambda x, j: ONE / (np.float32(0.0) - x)),
+    "-0 - x": (lambda x, y, j: y / (-0.0 - x), lambda x, j: ONE / (np.float32(-0.0) - x)),
+    "abs(x) + 0": (lambda x, y, j: y / (T.abs(x) + 0.0), lambda x, j: ONE / np.abs(x)),
+    "choice": (lambda x, y, j: y / T.if_then_else(x > 1.0, 0.0, -0.0), lambda x, j: np.where(x > 1, INF, -INF)),
+    "other choice": (lambda x, y, j: y / T.if_then_else(x > 1.0, 1.0, -0.0), lambda x, j: np.where(x > 1, 1, -INF)),
+    "both choices": (lambda x, y, j: y * 0.0 + T.if_then_else(x > -0.0, 1.0, 0.0), lambda x, j: (x > 0) * ONE),
+    "root": (lambda x, y, j: y / T.pow(x, 0.5), lambda x, j: ONE / np.power(x, np.full_like(x, 0.5))),
+    "root below": (lambda x, y, j: T.pow(x, -0.5), lambda x, j: np.power(x, np.full_like(x, -0.5))),
+    "0 / x": (lambda x, y, j: 0.0 / x, lambda x, j: np.float32(0) / x),
+    "3e10 / x": (lambda x, y, j: 3e10 / x, lambda x, j: np.float32(3e10) / x),
+    "infinite": (lambda x, y, j: INF / x, lambda x, j: np.float32(INF) / x),
+    "index": (lambda x, y, j: y / T.cast(-j, F32), lambda x, j: ONE / (0 - j).astype(np.float32)),
+    "product": (lambda x, y, j: y / T.cast(j * (j - 5), F32), lambda x, j: ONE / (j * (j - 5)).astype(np.float32)),
+    "quotient": (lambda x, y, j: y / T.cast(j // 4 * -3, F32), lambda x, j: ONE / (j // 4 * -3).astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_constants_keep_the_signs_of_zeros(name: str) -> None:
+    """And what is no number, and what is huge."""
+    function, expected = SIGNS[name]
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), F32), B: T.Tensor((32, 32), F32), C: T.Tensor((32, 32), F32)):
+        with T.Kernel(1) as _:
+            a, b = T.alloc_shared((32, 32), F32), T.alloc_shared((32, 32), F32)
+            T.copy(A, a)
+            T.copy(B, b)
+            for i, j in T.Parallel(32, 32):
+                b[i, j] = function(a[i, j], b[i, j], j)
+            T.copy(b, C)
+
+    x, y = np.resize(NUMBERS, (32, 32)), np.ones((32, 32), np.float32)
+    exploration = ttx.explore(kernel)
+    with np.errstate(all="ignore"):
+        wanted = np.broadcast_to(expected(x, np.arange(32)), (32, 32)).astype(np.float32)
+    (got,) = exploration.run([x, y]).outputs
+    np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1.2e-38)
+    (reference,) = exploration.reference([x, y])
+    np.testing.assert_allclose(reference, wanted, rtol=1e-6, atol=1.2e-38)

@@ -312,19 +312,22 @@ def test_values_are_folded_and_simplified() -> None:
     assert graph.make("add", number(1.5), number(2.0)) == number(3.5)
     assert graph.make("mul", x, number(1.0)) == x
     assert graph.make("add", number(0.0), x) == x
-    assert graph[graph.make("sub", number(0.0), x)].op == "negative"
+    assert graph[graph.make("sub", number(-0.0), x)].op == "negative"
     assert graph[graph.make("div", number(1.0), graph.make("sqrt", x))].op == "rsqrt"
     assert graph[graph.make("mul", x, graph.make("sigmoid", x))].op == "silu"
     clamped = graph.make("min", graph.make("max", x, number(-1.0)), number(2.0))
     assert graph[clamped].op == "clamp"
     assert clamped == graph.make("max", graph.make("min", x, number(2.0)), number(-1.0))
     assert graph[graph.make("max", x, number(0.0))].op == "relu"
+    assert graph[graph.make("max", x, number(-0.0))].op == "max"
+    assert number(float("nan")) == number(float("nan"))
     assert graph.make("gt", number(1.0), x) == graph.make("lt", x, number(1.0))
     assert graph[graph.make("le", number(0.0), x)].op == "gez"
     assert graph.make("where", number(1.0), x, number(0.0)) == x
     assert graph.make("to_bfloat16", number(1.01)) == number(1.0078125)
     assert graph.make("to_bfloat16", graph.make("abs", x)) == graph.make("abs", x)
     assert graph.make("round_half_away", number(-2.5)) == number(-3.0)
+    assert graph[graph.make("round_half_away", number(-0.3))].detail.hex() == "-0x0.0p+0"
     for ties, rounded in ((0.5, 0.0), (1.5, 2.0), (-0.5, 0.0)):
         assert graph[graph.make("round", number(ties))].detail == rounded
 

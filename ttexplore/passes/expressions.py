@@ -299,14 +299,18 @@ class Reader:
     # Whole numbers
 
     def whole(self, e: Any) -> int:
-        """The value of an expression of variables alone."""
+        """The value of an expression of variables alone: an integer, so never -0.0."""
         affine = self.affine(e)
         if affine is not None:
             return self.graph.make("add", self._linear(affine), self._scalar(self._offset(affine)))
         make = self.graph.make
         kind = type(e)
         if kind in (tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min):
-            return make(_ARITHMETIC[kind], self.whole(e.a), self.whole(e.b))
+            result = make(_ARITHMETIC[kind], self.whole(e.a), self.whole(e.b))
+            if kind is not tirx.Mul or any((constant(factor) or 0) > 0 for factor in (e.a, e.b)):
+                return result
+            # 0 times a negative number is -0.0.
+            return result if self.graph.is_int32(result) else make("add", result, self.graph.number(0.0))
         if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             divisor = constant(e.b)
             if divisor is None or divisor < 1:
@@ -378,12 +382,14 @@ class Reader:
         return any(self._uses_loops(part) for part in parts_of(e))
 
     def _linear(self, affine: Affine) -> int:
-        made: int = self.graph.number(0.0)
-        for axis, factor in ((0, affine.row), (1, affine.column)):
-            if factor:
-                part = self.graph.make("mul", self.graph.axis(axis), self.graph.number(factor))
-                made = self.graph.make("add", made, part)
-        return made
+        parts = [
+            self.graph.make("mul", self.graph.axis(axis), self.graph.number(factor))
+            for axis, factor in ((0, affine.row), (1, affine.column))
+            if factor
+        ]
+        if len(parts) == 2:
+            return self.graph.make("add", *parts)
+        return parts[0] if parts else self.graph.number(0.0)
 
     def _offset(self, affine: Affine) -> Any:
         """What is the same for all elements of a tile."""

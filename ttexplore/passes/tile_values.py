@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import tvm_ffi
 
+from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
 
@@ -45,8 +46,8 @@ _TRUTH = COMPARISONS | {"not", *(f"{name}z" for name in MIRRORED)}
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
-    "pow": np.power, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal,
-    "ne": np.not_equal, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
+    "pow": FUNCTIONS["pow"], "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
+    "eq": np.equal, "ne": np.not_equal, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
     "recip": np.reciprocal, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
     "trunc": np.trunc, "round": np.rint, "abs": np.abs, "negative": np.negative, "sign": np.sign,
     "square": np.square, "erf": math.erf,
@@ -77,7 +78,8 @@ class ValueGraph:
 
     is_wide: bool = True
     values: list[Value] = field(default_factory=list[Value])
-    numbers: dict[Value, int] = field(default_factory=dict[Value, int])
+    # Floats stand under their bits: -0.0 equals 0.0.
+    numbers: dict[Value | bytes, int] = field(default_factory=dict["Value | bytes", int])
     ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     scalars: list[Any] = field(default_factory=list[Any])
     # The places of scalars by their hashes, and what is known of each value.
@@ -85,20 +87,23 @@ class ValueGraph:
     _is_int32: list[bool] = field(default_factory=list[bool])
     _is_boolean: list[bool] = field(default_factory=list[bool])
     _is_bfloat16: list[bool] = field(default_factory=list[bool])
+    _may_be_minus_zero: list[bool] = field(default_factory=list[bool])
 
     def __getitem__(self, number: int) -> Value:
         return self.values[number]
 
     def _add(self, value: Value) -> int:
-        if value not in self.numbers:
-            self.numbers[value] = len(self.values)
+        key = _bits(value.detail) if value.op == "number" else value
+        if key not in self.numbers:
+            self.numbers[key] = len(self.values)
             self.values.append(value)
             self.ranges.append(self._range(value))
             # Operands come first, so that nothing is asked twice or deep down.
             self._is_int32.append(self._holds_int32(value))
             self._is_boolean.append(self._holds_truth(value))
             self._is_bfloat16.append(self._holds_bfloat16(value, self._is_boolean[-1]))
-        return self.numbers[value]
+            self._may_be_minus_zero.append(self._may_hold_minus_zero(value, self._is_boolean[-1]))
+        return self.numbers[key]
 
     # Leaves
 
@@ -132,8 +137,17 @@ class ValueGraph:
     # What is known of a value
 
     def is_number(self, value: int, wanted: float | None = None) -> bool:
+        """Whether it is a constant, and the `wanted` one: 0.0 is not -0.0."""
         known = self[value]
-        return known.op == "number" and (wanted is None or known.detail == wanted)
+        return known.op == "number" and (wanted is None or _bits(known.detail) == _bits(wanted))
+
+    def is_zero(self, value: int) -> bool:
+        """Whether it is a constant that is 0.0 or -0.0."""
+        return self.is_number(value, 0.0) or self.is_number(value, -0.0)
+
+    def may_be_minus_zero(self, value: int) -> bool:
+        """Whether an element can be -0.0, to which adding 0.0 gives 0.0."""
+        return self._may_be_minus_zero[value]
 
     def is_scalar(self, value: int) -> bool:
         """Whether it is the same for all elements of a tile, and known without DST."""
@@ -162,7 +176,8 @@ class ValueGraph:
 
     def _holds_truth(self, known: Value) -> bool:
         if known.op == "number":
-            return known.detail in (0.0, 1.0)
+            # where_tile takes -0.0 for true.
+            return _bits(known.detail) in (_bits(0.0), _bits(1.0))
         if known.op in ("max", "min", "mul"):
             return all(self.is_boolean(operand) for operand in known.operands)
         if known.op == "to_float32":
@@ -177,6 +192,28 @@ class ValueGraph:
         if known.op in _KEEPS_BFLOAT16:
             return all(self._is_bfloat16[operand] for operand in known.operands[known.op == "where" :])
         return known.op in ("axis", "to_bfloat16", "sign") or is_boolean
+
+    def _may_hold_minus_zero(self, known: Value, is_boolean: bool) -> bool:
+        may_be = [self._may_be_minus_zero[operand] for operand in known.operands]
+        match known.op:
+            case "number":
+                return _bits(known.detail) == _bits(-0.0)
+            case "load":
+                return known.detail[3] in ("float32", "bfloat16")
+            case "axis" | "scalar" | "to_float32" | "abs" | "exp" | "exp2":
+                return False
+            case "add":
+                return all(may_be)
+            case "sub" | "floor":
+                return may_be[0]
+            case "mul":
+                # A factor of 1 or more: a smaller one can round a negative number to -0.0.
+                kept = any(self.is_number(one) and self[one].detail >= 1 for one in known.operands)
+                return known.operands[0] != known.operands[1] and not (kept and not any(may_be))
+            case "where":
+                return any(may_be[1:])
+            case name:
+                return name not in _INT32_RESULTS and not is_boolean
 
     def range(self, value: int) -> tuple[float, float]:
         """The least and the largest that a whole number can be; infinite where nothing says it, as of floats."""
@@ -279,16 +316,23 @@ class ValueGraph:
         return self._add(Value(op, operands))
 
 
+def _bits(number: float) -> bytes:
+    return np.float32(number).tobytes()
+
+
 def _add(graph: ValueGraph, a: int, b: int) -> int | None:
-    if graph.is_number(b, 0.0):
-        return a
-    return b if graph.is_number(a, 0.0) else None
+    """-0.0 changes nothing, 0.0 nothing but -0.0."""
+    for one, other in ((a, b), (b, a)):
+        if graph.is_number(one, -0.0) or (graph.is_number(one, 0.0) and not graph.may_be_minus_zero(other)):
+            return other
+    return None
 
 
 def _subtract(graph: ValueGraph, a: int, b: int) -> int | None:
-    if graph.is_number(b, 0.0):
+    if graph.is_number(b, 0.0) or (graph.is_number(b, -0.0) and not graph.may_be_minus_zero(a)):
         return a
-    return graph.make("negative", b) if graph.is_number(a, 0.0) else None
+    # 0.0 - 0.0 is 0.0, not the negative of 0.0.
+    return graph.make("negative", b) if graph.is_number(a, -0.0) else None
 
 
 def _multiply(graph: ValueGraph, a: int, b: int) -> int | None:
@@ -318,11 +362,14 @@ def _gelu(graph: ValueGraph, half: int, rest: int) -> int | None:
 
 
 def _divide(graph: ValueGraph, a: int, b: int) -> int | None:
-    if graph.is_number(b) and graph[b].detail:
-        inverse = np.float32(1) / np.float32(graph[b].detail)
-        if np.abs(inverse) >= np.finfo(np.float32).tiny:
+    """A product with a reciprocal where that differs by rounding alone."""
+    if graph.is_number(b) and not graph.is_zero(b):
+        with np.errstate(over="ignore"):
+            inverse = np.float32(1) / np.float32(graph[b].detail)
+        if np.finfo(np.float32).tiny <= np.abs(inverse) < np.inf:
             return graph.make("mul", a, graph.number(inverse))
-    if graph.is_number(a):
+    # The reciprocal of a huge number is 0, as the quotient of 1 or less is; that of NaN is 0, times 0 as well.
+    if graph.is_number(a) and 0 < abs(graph[a].detail) <= 1:
         return graph.make("mul", graph.make("recip", b), a)
     return None
 
@@ -375,10 +422,11 @@ def _power(graph: ValueGraph, a: int, b: int) -> int | None:
             return graph.make("mul", a, a)
         case 3.0:
             return graph.make("mul", graph.make("mul", a, a), a)
+        # Powers of -0.0 are those of 0.0, its roots are not.
         case 0.5:
-            return graph.make("sqrt", a)
+            return graph.make("sqrt", graph.make("add", a, graph.number(0.0)))
         case -0.5:
-            return graph.make("rsqrt", a)
+            return graph.make("rsqrt", graph.make("add", a, graph.number(0.0)))
         case -1.0:
             return graph.make("recip", a)
         case _:
@@ -420,9 +468,9 @@ def _not(graph: ValueGraph, a: int) -> int:
 
 def _compared(name: str) -> Callable[[ValueGraph, int, int], int | None]:
     def composed(graph: ValueGraph, a: int, b: int) -> int | None:
-        if graph.is_number(b, 0.0) and not graph.is_scalar(a):
+        if graph.is_zero(b) and not graph.is_scalar(a):
             return graph.make(f"{name}z", a)
-        if graph.is_number(a, 0.0) and not graph.is_scalar(b):
+        if graph.is_zero(a) and not graph.is_scalar(b):
             return graph.make(f"{MIRRORED[name]}z", b)
         return None
 
@@ -437,9 +485,6 @@ def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
 
 def _round_half_away(graph: ValueGraph, a: int) -> int:
     """t + trunc(2 (x - t)) with t = trunc(x): exact, other than trunc(x + 0.5)."""
-    if graph.is_number(a):
-        whole = math.trunc(graph[a].detail)
-        return graph.number(whole + math.trunc(2 * (graph[a].detail - whole)))
     whole = graph.make("trunc", a)
     rest = graph.make("sub", a, whole)
     return graph.make("add", whole, graph.make("trunc", graph.make("mul", rest, graph.number(2.0))))
