@@ -5,22 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator
-from typing import Any, cast
+from typing import Any
 
 from tvm import tirx
 
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import (
-    allocation,
-    op,
-    scope_of,
-    statements,
-    when,
-    with_body,
-    with_function_body,
-)  # fmt: skip
+from ttexplore.ir.build import allocation, op, scope_of, when, with_body, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.options import Epilogue
@@ -33,8 +25,8 @@ from ttexplore.passes.dst.resident import can_stay, resident_loop, resident_stre
 from ttexplore.passes.dst.schedule import Schedule, schedule
 from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
-from ttexplore.passes.dst.steps import Touch, as_step, refuse_conditions, touched
-from ttexplore.passes.insert_compute_init import initialise, strip_inits
+from ttexplore.passes.dst.steps import Reader, Step, Touch, Touches
+from ttexplore.passes.engine_setup import set_up
 from ttexplore.passes.propagate_tt_layout import check_l1
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
@@ -65,6 +57,7 @@ def insert_dst_management(
     larger one keeps its partial sums in a circular buffer between the turns. Where more values are alive than DST
     holds, a section ends: what is still wanted goes to circular buffers and comes back right before its next use.
     Values that are not alive together share a buffer; where L1 has no room for them all, sub-blocks are smaller.
+    What sets the engine up follows from operations: it stands where those of the sections need it.
 
     `epilogue` says where operations on the result of a loop run whose partial sums are kept in a buffer: ``fused``
     takes the last turn out of the loop, so that they find the result in DST; ``separate`` loads it again. `subblock`
@@ -72,9 +65,9 @@ def insert_dst_management(
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
-    body = strip_inits(statements(function.body))
-    refuse_conditions(body)
-    management, made, buffers = _within_l1(body, program.plan, target, epilogue, subblock)
+    reader = Reader()
+    body = reader.body(function.body)
+    management, made, buffers = _within_l1(body, reader, program.plan, target, epilogue, subblock)
     kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]
     allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
     rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
@@ -86,18 +79,18 @@ def insert_dst_management(
     plan = program.plan.replace(
         buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers), compute=compute
     )  # fmt: skip
-    return Program({**program.functions, "compute": initialise(function, plan)}, plan, program.source)
+    return dataclasses.replace(program, plan=plan).with_function("compute", set_up(function, plan))
 
 
 def _within_l1(
-    body: list[Any], plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None
+    body: list[Any], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None
 ) -> tuple[_Management, list[Any], tuple[CircularBuffer, ...]]:
     """The management of DST, the statements that it makes and all circular buffers: with sub-blocks so small that the
     buffers of what is kept between sections fit the core. Raises ResourceError where none are."""
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
     while True:
-        management = _Management(plan, target, epilogue, subblock, room)
+        management = _Management(reader, plan, target, epilogue, subblock, room)
         made = management.function(body)
         try:
             buffers = number_buffers((*plan.buffers, *management.spills.buffers), target)
@@ -117,9 +110,16 @@ class _Management:
     """`room` is the number of tiles that a sub-block may have."""
 
     def __init__(
-        self, plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None, room: int
+        self,
+        reader: Reader,
+        plan: Plan,
+        target: Target,
+        epilogue: Epilogue,
+        subblock: tuple[int, int] | None,
+        room: int,
     ) -> None:
         assert plan.compute is not None
+        self.reader = reader
         self.plan, self.target, self.compute = plan, target, plan.compute
         self.epilogue, self.subblock = epilogue, subblock
         self.capacity, self.room = plan.compute.dst_tiles, room
@@ -135,18 +135,18 @@ class _Management:
         self.grids: dict[Any, Grid] = {}
         self.shapes: dict[Grid, SubBlock] = {}
         self.groups: list[tuple[Group, int]] = []
-        self.touches: dict[Any, dict[Any, Touch]] = {}
 
     def function(self, body: list[Any]) -> list[Any]:
-        self.grids = tile_grids(body)
+        steps = all_steps(body, self.reader)
+        self.grids = tile_grids(steps)
         self.used_dst = bool(self.grids)
-        self._check_subblock(body)
-        self.groups = all_groups(body, self.grids)
+        self._check_subblock(steps)
+        self.groups = all_groups(body, self.reader, self.grids)
         made = self.body(body, {}, frozenset())
-        self.reasons += self._without_effect(body)
+        self.reasons += self._without_effect(steps)
         return made
 
-    def _without_effect(self, body: list[Any]) -> Iterator[str]:
+    def _without_effect(self, steps: list[Step]) -> Iterator[str]:
         """The options that change nothing, and why."""
         if self.compute.accumulate == "l1":
             if not self.accumulated:
@@ -156,7 +156,7 @@ class _Management:
                     yield f"{value} is loaded again in spite of accumulate='l1': its loop touches it more than once"
         if self.epilogue == "separate" and not self.separated:
             yield "epilogue='separate' changes nothing: no loop has an operation on its result that could be fused"
-        if self.subblock is not None and not any(step.is_matmul for step in all_steps(body)):
+        if self.subblock is not None and not any(step.is_matmul for step in steps):
             yield f"subblock={self.subblock} is for products, and the kernel has none"
 
     # Sequences
@@ -164,11 +164,11 @@ class _Management:
     def body(self, body: list[Any], spilled: dict[Any, Spill], live_after: frozenset[Any]) -> list[Any]:
         """The statements of one sequence with their DST sections. `spilled` are values that live in a circular
         buffer here, `live_after` those of them that are still wanted after the sequence."""
-        body = without_single_turns(body)
+        body = without_single_turns(body, self.reader)
         if self.subblock is None:
-            body = resident_stretches(body, spilled, self.dst, self.capacity)
+            body = resident_stretches(body, self.reader, spilled, self.dst, self.capacity)
         body, fresh = self.without_first_fills(self.with_epilogues(body))
-        parts = group_steps(body, self.grids)
+        parts = group_steps(body, self.reader, self.grids)
         spilled = dict(spilled)
         touches = [self.touched(part) for part in parts]
         own = self.spill_shared(parts, touches, spilled, fresh)
@@ -188,25 +188,21 @@ class _Management:
             self.spills.give_back(cb)
         return made
 
-    def touched(self, part: Any) -> dict[Any, Touch]:
-        """How a part of a sequence touches its values: several steps ask about each statement."""
-        if isinstance(part, Group | list):
-            return touched(part.statements if isinstance(part, Group) else cast(list[Any], part))
-        if part not in self.touches:
-            self.touches[part] = touched([part])
-        return self.touches[part]
+    def touched(self, part: Any) -> Touches:
+        """How a part of a sequence touches its values; a finished section touches none that others do."""
+        if isinstance(part, list):
+            return {}
+        return self.reader.touched(part.statements) if isinstance(part, Group) else self.reader.seen(part).touches
 
     def stays(self, statement: Any) -> bool:
         """Whether the values of a loop stay in DST through it."""
-        return self.subblock is None and can_stay(statement, self.capacity)
+        return self.subblock is None and can_stay(statement, self.reader, self.capacity)
 
-    def compound(
-        self, statement: Any, touches: dict[Any, Touch], spilled: dict[Any, Spill], later: frozenset[Any]
-    ) -> list[Any]:
-        inner = statements(statement.body)
+    def compound(self, statement: Any, touches: Touches, spilled: dict[Any, Spill], later: frozenset[Any]) -> list[Any]:
+        inner = self.reader.inside(statement)
         wanted = frozenset(v for v in touches if v in spilled and v in later)
         if self.stays(statement):
-            made = resident_loop(statement, spilled, wanted, self.dst)
+            made = resident_loop(statement, self.reader, spilled, wanted, self.dst)
             for value in touches:
                 if value in spilled:
                     spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
@@ -214,7 +210,7 @@ class _Management:
         live = wanted | {v for v, touch in touches.items() if v in spilled and touch.first == "read"}
         here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
                 for v, s in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number)}  # fmt: skip
-        inside = touched(inner) if is_marked_empty(statement) else touches
+        inside = self.reader.touched(inner) if is_marked_empty(statement) else touches
         waits: list[Any] = []
         again: list[Any] = []
         for value, touch in touches.items():
@@ -254,13 +250,14 @@ class _Management:
             for value in self.touched(statement):
                 places.setdefault(value, []).append(position)
         for position, statement in enumerate(body):
-            step = None if isinstance(statement, list) else as_step(statement)
+            step = None if isinstance(statement, list) else self.reader.step(statement)
             if step is not None and step.fills_with_zero:
                 value = step.target
                 is_new, later = places[value][0] == position, places[value][1:2]
                 loop: Any = body[later[0]] if is_new and later else None
-                if isinstance(loop, tirx.For) and as_step(loop) is None and not is_marked_empty(loop):
-                    first = as_step(next(one for one in statements(loop.body) if value in self.touched(one)))
+                if isinstance(loop, tirx.For) and self.reader.step(loop) is None and not is_marked_empty(loop):
+                    inside = self.reader.inside(loop)
+                    first = self.reader.step(next(one for one in inside if value in self.touched(one)))
                     if first is not None and first.is_matmul:
                         fresh[value] = loop.loop_var
                         continue
@@ -270,7 +267,7 @@ class _Management:
     def with_epilogues(self, body: list[Any]) -> list[Any]:
         """`body` with the last turn of each loop apart whose result what follows can find in DST."""
         made: list[Any] = []
-        grouping = Grouping(self.grids)
+        grouping = Grouping(self.reader, self.grids)
         waiting: list[Any] = []
         # How each value is touched first by what is waiting: one entry for each statement, the next one last.
         upcoming: dict[Any, list[str]] = {}
@@ -288,7 +285,7 @@ class _Management:
             for value in values:
                 upcoming[value].pop()
             parts = [statement]
-            nest = isinstance(statement, tirx.For) and as_step(statement) is None and bool(values)
+            nest = isinstance(statement, tirx.For) and self.reader.step(statement) is None and bool(values)
             if nest and not self.stays(statement):
                 apart = last_turn_apart(statement, reversed(waiting), grouping)
                 wanted = [value for value in values if upcoming[value][-1:] == ["read"]]
@@ -313,7 +310,7 @@ class _Management:
     # Values that several groups or loops touch
 
     def spill_shared(
-        self, parts: list[Any], touches: list[dict[Any, Touch]], spilled: dict[Any, Spill], fresh: dict[Any, Any]
+        self, parts: list[Any], touches: list[Touches], spilled: dict[Any, Spill], fresh: dict[Any, Any]
     ) -> list[Any]:
         """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The
         buffers: nothing outside of the sequence knows them. A value that comes later may get that of one that is gone;
@@ -345,7 +342,7 @@ class _Management:
                 spilled[value] = self.spills.block(value, shape, reason, handed_on)
                 own.append(value)
             if value in fresh:
-                once = sum(value in self.touched(one) for one in statements(loops[fresh[value]].body)) == 1
+                once = sum(value in self.touched(one) for one in self.reader.inside(loops[fresh[value]])) == 1
                 in_l1 = self.compute.accumulate == "l1" and once
                 self.accumulated[str(value.name)] = in_l1
                 spilled[value] = dataclasses.replace(spilled[value], fresh=fresh[value], in_l1=in_l1)
@@ -358,7 +355,7 @@ class _Management:
             holders = Counter(value for group, _ in groups for value in group.values)
             shared = [value for value, number in holders.items() if number > 1]
             self.shapes[grid] = self.cheapest(grid, [
-                (straight_line(group.steps, _entries(group, shared), frozenset(shared)), times)
+                (straight_line(group.steps, self.entries(group, shared), frozenset(shared)), times)
                 for group, times in groups
             ])  # fmt: skip
         return self.shapes[grid]
@@ -411,7 +408,7 @@ class _Management:
     # One group
 
     def group(self, group: Group, spilled: dict[Any, Spill], live: Collection[Any]) -> list[Any]:
-        entries = _entries(group, spilled)
+        entries = self.entries(group, spilled)
         for value in entries:
             spill = spilled[value]
             if spill.fresh is not None:
@@ -433,12 +430,17 @@ class _Management:
             spilled[value] = dataclasses.replace(spilled[value], fresh=None)
         return [*group.before, *made, *group.after]
 
-    def _check_subblock(self, body: list[Any]) -> None:
+    def entries(self, group: Group, spilled: Collection[Any]) -> dict[Any, Entry]:
+        """The values that a group reads from buffers."""
+        touches = self.touched(group)
+        return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
+
+    def _check_subblock(self, steps: list[Step]) -> None:
         """Raise UsageError or ResourceError where the sub-block asked for does not fit the matrix products."""
         if self.subblock is None:
             return
         rows, columns = self.subblock
-        for step in all_steps(body):
+        for step in steps:
             if step.grid is None:
                 continue
             fitting = ", ".join(f"({s.rows}, {s.columns})" for s in sub_blocks(step.grid, self.capacity))
@@ -458,17 +460,11 @@ class _Management:
                 )
 
 
-def _entries(group: Group, spilled: Collection[Any]) -> dict[Any, Entry]:
-    """The values that a group reads from buffers."""
-    touches = touched(group.statements)
-    return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
-
-
 def _number(one: tuple[Any, Spill]) -> int:
     return one[1].number
 
 
-def _wanted_later(touches: list[dict[Any, Touch]], live_after: frozenset[Any]) -> list[frozenset[Any]]:
+def _wanted_later(touches: list[Touches], live_after: frozenset[Any]) -> list[frozenset[Any]]:
     """For each part of a sequence: which of its values are read behind it before they are written."""
     found: list[frozenset[Any]] = []
     next_touch: dict[Any, Touch] = {}

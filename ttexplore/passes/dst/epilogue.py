@@ -8,27 +8,28 @@ from typing import Any
 
 from tvm import tirx
 
-from ttexplore.ir.build import constant, statements
+from ttexplore.ir.build import constant
 from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.dst.groups import Grouping
 from ttexplore.passes.dst.sections import replaced
-from ttexplore.passes.dst.steps import as_step, has_values
+from ttexplore.passes.dst.steps import Reader
 
 
-def without_single_turns(body: list[Any]) -> list[Any]:
+def without_single_turns(body: list[Any], reader: Reader) -> list[Any]:
     """`body` with each loop of one turn over operations on DST replaced by that turn."""
     made: list[Any] = []
     for statement in body:
-        if isinstance(statement, tirx.For) and as_step(statement) is None and constant(statement.extent) == 1:
-            made += without_single_turns(turn(statement, statement.min)) if has_values(statement) else [statement]
+        seen = reader.seen(statement)
+        if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
+            made += without_single_turns(turn(statement, statement.min, reader), reader)
         else:
             made.append(statement)
     return made
 
 
-def turn(statement: Any, number: Any) -> list[Any]:
+def turn(statement: Any, number: Any, reader: Reader) -> list[Any]:
     """The statements of one turn of a loop."""
-    made = [replaced(one, {statement.loop_var: number}) for one in statements(statement.body)]
+    made = [replaced(one, {statement.loop_var: number}) for one in reader.inside(statement)]
     for one in made:
         stamp(one, statement.span)
     return made
@@ -38,19 +39,20 @@ def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) ->
     """A loop without its last turn and that turn, if the operations in `after`, behind the loop, then share sections
     with the last ones in it and want a value of theirs; else None. `grouping` has come to the loop."""
     extent = constant(statement.extent)
-    inner = statements(statement.body)
+    reader = grouping.reader
+    inner = reader.inside(statement)
     if extent is None or extent < 1:
         return None
-    last = next((place for place in reversed(range(len(inner))) if has_values(inner[place])), None)
+    last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
     if last is None:
         return None
-    apart = turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"))
-    before = [*_shorter(statement, extent - 1), *apart[:last]]
+    apart = turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"), reader)
+    before = [*_shorter(statement, extent - 1, reader), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
     for one in before:
         trial.add(one)
-    if as_step(end) is None:
+    if reader.step(end) is None:
         # A loop again: its own last turn is what shares sections with what follows.
         found = last_turn_apart(end, itertools.chain(rest, after), trial)
         return None if found is None else [*before, *found, *rest]
@@ -67,9 +69,9 @@ def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) ->
     return [*before, end, *rest] if wanted else None
 
 
-def _shorter(statement: Any, extent: int) -> list[Any]:
+def _shorter(statement: Any, extent: int, reader: Reader) -> list[Any]:
     if extent == 1:
-        return turn(statement, statement.min)
+        return turn(statement, statement.min, reader)
     made = tirx.For(
         statement.loop_var, statement.min, tirx.const(extent, "int32"), statement.kind, statement.body,
         statement.thread_binding, statement.annotations, statement.step, statement.span,

@@ -9,8 +9,8 @@ from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, op_name, statements
-from ttexplore.passes.dst.steps import Step, as_step, has_values
+from ttexplore.ir.build import arguments, op_name
+from ttexplore.passes.dst.steps import Reader, Step
 
 Grid = tuple[int, int]
 
@@ -59,12 +59,12 @@ class Group:
     def add(self, step: Step) -> None:
         self.steps.append(step)
         if step.packs:
-            self.packed.add(str(arguments(step.call)[2].name))
+            self.packed.add(str(step.operation.arguments[2].name))
 
 
-def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
+def group_steps(body: list[Any], reader: Reader, grids: dict[Any, Grid]) -> list[Any]:
     """A sequence as groups, and whatever stands between them. Lists in it, sections that are finished, stay."""
-    grouping = Grouping(grids)
+    grouping = Grouping(reader, grids)
     for part in body:
         grouping.add(part)
     return grouping.made
@@ -73,14 +73,14 @@ def group_steps(body: list[Any], grids: dict[Any, Grid]) -> list[Any]:
 class Grouping:
     """A sequence that is being grouped, part by part: `group` is the one that the next step may join."""
 
-    def __init__(self, grids: dict[Any, Grid]) -> None:
-        self.grids = grids
+    def __init__(self, reader: Reader, grids: dict[Any, Grid]) -> None:
+        self.reader, self.grids = reader, grids
         self.made: list[Any] = []
         self.group: Group | None = None
         self.popped: set[str] = set()
 
     def add(self, part: Any) -> None:
-        step = None if isinstance(part, list) else as_step(part)
+        step = None if isinstance(part, list) else self.reader.step(part)
         if step is not None:
             grid = self.grids[step.operands[0].value]
             if self.group is None or self.group.grid != grid:
@@ -95,7 +95,7 @@ class Grouping:
 
     def continued(self) -> Grouping:
         """The same place in the sequence, to try what follows."""
-        other = Grouping(self.grids)
+        other = Grouping(self.reader, self.grids)
         other.popped = set(self.popped)
         if self.group is not None:
             group = self.group
@@ -105,7 +105,7 @@ class Grouping:
         return other
 
 
-def tile_grids(body: list[Any]) -> dict[Any, Grid]:
+def tile_grids(steps: list[Step]) -> dict[Any, Grid]:
     """Rows and columns of tiles of each DST value: those of the matrix product that it meets, else one row.
 
     Raises Unsupported where one value meets products of different shapes.
@@ -114,19 +114,19 @@ def tile_grids(body: list[Any]) -> dict[Any, Grid]:
     shape: dict[Any, Grid] = {}
 
     def root(value: Any) -> Any:
-        while not (above := leader[value]).same_as(value):
+        while (above := leader[value]) is not value:
             # The way gets shorter for those who come later.
             leader[value] = leader[above]
             value = above
         return value
 
-    for step in all_steps(body):
+    for step in steps:
         for operand in step.operands:
             leader.setdefault(operand.value, operand.value)
         first = root(step.operands[0].value)
         for operand in step.operands[1:]:
             other = root(operand.value)
-            if not other.same_as(first):
+            if other is not first:
                 leader[other] = first
                 if other in shape:
                     _meet(shape, first, shape[other], step)
@@ -145,26 +145,26 @@ def _meet(shape: dict[Any, Grid], value: Any, grid: Grid, step: Step) -> None:
         )
 
 
-def all_steps(body: list[Any]) -> list[Step]:
+def all_steps(body: list[Any], reader: Reader) -> list[Step]:
     """The steps of a sequence and of the loops in it."""
     found: list[Step] = []
     for statement in body:
-        step = as_step(statement)
+        step = reader.step(statement)
         if step is not None:
             found.append(step)
-        elif isinstance(statement, tirx.For):
-            found += all_steps(statements(statement.body))
+        else:
+            found += all_steps(reader.inside(statement), reader)
     return found
 
 
-def all_groups(body: list[Any], grids: dict[Any, Grid], turns: int = 1) -> list[tuple[Group, int]]:
+def all_groups(body: list[Any], reader: Reader, grids: dict[Any, Grid], turns: int = 1) -> list[tuple[Group, int]]:
     """The groups of a sequence and of the loops in it, with how often each runs."""
     found: list[tuple[Group, int]] = []
-    for part in group_steps(body, grids):
+    for part in group_steps(body, reader, grids):
         if isinstance(part, Group):
             found.append((part, turns))
-        elif isinstance(part, tirx.For) and has_values(part):
+        elif isinstance(part, tirx.For) and reader.has_values(part):
             extent = part.extent
             times = int(extent.value) if isinstance(extent, tirx.IntImm) else 1
-            found += all_groups(statements(part.body), grids, turns * times)
+            found += all_groups(reader.inside(part), reader, grids, turns * times)
     return found

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from tvm import ir
 
-from ttexplore.ir.build import arguments
 from ttexplore.passes.dst.schedule import Source, TileOperation
 from ttexplore.passes.dst.steps import Step
 
@@ -160,4 +159,4 @@ def _width(operation: TileOperation) -> int:
 
 def product_depth(step: Step) -> int:
     """The tiles along the inner dimension of a matrix product."""
-    return int(arguments(step.call)[9].value)
+    return int(step.operation.arguments[9].value)

@@ -7,19 +7,20 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import arguments, loop, op, op_name, statements, variable, with_body
-from ttexplore.ir.rewrite import stamp, walk
-from ttexplore.ops import OPS
+from ttexplore.ir.build import loop, op, variable, with_body
+from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.dst.blocks import plus
 from ttexplore.passes.dst.spills import Spill
-from ttexplore.passes.dst.steps import as_step, dst_operands, has_values, touched, values_in
+from ttexplore.passes.dst.steps import Reader
 
 
-def resident_stretches(body: list[Any], spilled: dict[Any, Spill], dst: Any, capacity: int) -> list[Any]:
+def resident_stretches(
+    body: list[Any], reader: Reader, spilled: dict[Any, Spill], dst: Any, capacity: int
+) -> list[Any]:
     """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
-    if not any(_is_nest(statement) for statement in body):
+    if not any(_is_nest(statement, reader) for statement in body):
         return body
-    values = [values_in(statement) for statement in body]
+    values = [reader.values(statement) for statement in body]
     spans: dict[Any, tuple[int, int]] = {}
     for place, own in enumerate(values):
         for value in own:
@@ -28,7 +29,7 @@ def resident_stretches(body: list[Any], spilled: dict[Any, Spill], dst: Any, cap
     position = 0
     while position < len(body):
         end = _stretch(values, spans, position, spilled)
-        section = _whole_stretch(body[position:end], dst, capacity) if end > position + 1 else None
+        section = _whole_stretch(body[position:end], reader, dst, capacity) if end > position + 1 else None
         if section is None:
             made.append(body[position])
             position += 1
@@ -52,18 +53,18 @@ def _stretch(values: list[list[Any]], spans: dict[Any, tuple[int, int]], start: 
     return end
 
 
-def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None:
-    nests = [one for one in body if _is_nest(one)]
-    if not nests or not all(_turns_alike(one) for one in nests):
+def _whole_stretch(body: list[Any], reader: Reader, dst: Any, capacity: int) -> list[Any] | None:
+    nests = [one for one in body if _is_nest(one, reader)]
+    if not nests or not all(_turns_alike(one, reader) for one in nests):
         return None
-    if any(has_own_sections(one) for one in body):
+    if any(_has_own_sections(one, reader) for one in body):
         return None
-    packs = [i for i, one in enumerate(body) if _is_pack(one)]
-    math = [i for i, one in enumerate(body) if has_values(one) and not _is_pack(one)]
+    packs = [i for i, one in enumerate(body) if _is_pack(one, reader)]
+    math = [i for i, one in enumerate(body) if reader.has_values(one) and not _is_pack(one, reader)]
     if not packs or (math and max(math) > min(packs)):
         return None
-    zeroed = _needless_fills(body)
-    slots = _slots([s for i, s in enumerate(body) if i not in zeroed], capacity)
+    zeroed = _needless_fills(body, reader)
+    slots = _slots([s for i, s in enumerate(body) if i not in zeroed], reader, capacity)
     if slots is None:
         return None
     made: list[Any] = [op("tile_regs_acquire")]
@@ -71,7 +72,7 @@ def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None
         if index == packs[0]:
             made += [op("tile_regs_commit"), op("tile_regs_wait")]
         if index not in zeroed:
-            made.append(_placed(statement, slots, dst))
+            made.append(_placed(statement, reader, slots, dst))
         if index == packs[-1]:
             made.append(op("tile_regs_release"))
     for one in made:
@@ -79,18 +80,19 @@ def _whole_stretch(body: list[Any], dst: Any, capacity: int) -> list[Any] | None
     return made
 
 
-def can_stay(statement: Any, capacity: int) -> bool:
+def can_stay(statement: Any, reader: Reader, capacity: int) -> bool:
     """Whether the values of a loop fit DST together, and nothing in it is packed."""
-    values = values_in(statement)
     return (
-        _is_nest(statement) and _turns_alike(statement) and not has_own_sections(statement)
-        and sum(_tiles(value) for value in values) <= capacity
+        _is_nest(statement, reader) and _turns_alike(statement, reader) and not _has_own_sections(statement, reader)
+        and sum(_tiles(value) for value in reader.values(statement)) <= capacity
     )  # fmt: skip
 
 
-def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any) -> list[Any]:
+def resident_loop(
+    statement: Any, reader: Reader, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any
+) -> list[Any]:
     """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
-    touches = touched([statement])
+    touches = reader.seen(statement).touches
     values = [*touches]
     slots = {value: sum(_tiles(other) for other in values[:i]) for i, value in enumerate(values)}
     made: list[Any] = [op("tile_regs_acquire")]
@@ -104,7 +106,7 @@ def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any
         t, tiles = variable("t"), _tiles(value)
         copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))
         made += [op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)]
-    made.append(_placed(statement, slots, dst))
+    made.append(_placed(statement, reader, slots, dst))
     made.append(op("tile_regs_commit"))
     leaving = [value for value in values if value in live]
     made += [op("cb_reserve_back", spilled[value].cb, _tiles(value)) for value in leaving]
@@ -120,68 +122,71 @@ def resident_loop(statement: Any, spilled: dict[Any, Spill], live: frozenset[Any
     return made
 
 
-def has_own_sections(statement: Any) -> bool:
+def _has_own_sections(statement: Any, reader: Reader) -> bool:
     """Whether something in a statement takes DST for itself: nothing stays there through it."""
-    return any((op := OPS.get(op_name(inner))) is not None and op.engine == "block" for inner in walk(statement))
+    return any(one.op.engine == "block" for one in reader.seen(statement).operations)
 
 
-def _is_nest(statement: Any) -> bool:
+def _is_nest(statement: Any, reader: Reader) -> bool:
     """Whether a statement is a loop with several operations on DST in it, or loops of such."""
-    return isinstance(statement, tirx.For) and as_step(statement) is None and has_values(statement)
+    seen = reader.seen(statement)
+    return type(statement) is tirx.For and seen.step is None and bool(seen.touches)
 
 
-def _turns_alike(statement: Any) -> bool:
+def _turns_alike(statement: Any, reader: Reader) -> bool:
     """Whether each turn of a loop can run in the same section: it packs nothing, and no operation counts on a slot that
     nothing has used."""
     return all(
-        not OPS[op_name(inner)].packs and not (OPS[op_name(inner)].accumulates and operand.access == "write")
-        for inner in walk(statement)
-        for operand in dst_operands(inner)
+        not one.op.packs and not (one.op.accumulates and operand.access == "write")
+        for one in reader.seen(statement).operations
+        for operand in one.operands
     )
 
 
-def _is_pack(statement: Any) -> bool:
-    step = as_step(statement)
+def _is_pack(statement: Any, reader: Reader) -> bool:
+    step = reader.step(statement)
     return step is not None and step.packs
 
 
-def _needless_fills(body: list[Any]) -> set[int]:
+def _needless_fills(body: list[Any], reader: Reader) -> set[int]:
     """The fills with zero before products that add: DST is zero when it is acquired."""
     found: set[int] = set()
     waiting: dict[Any, int] = {}
     seen: set[Any] = set()
     for position, statement in enumerate(body):
-        step = as_step(statement)
+        step = reader.step(statement)
         if step is not None and step.fills_with_zero and step.target not in seen:
             waiting[step.target] = position
             seen.add(step.target)
             continue
-        for inner in walk(statement):
-            for operand in dst_operands(inner):
+        for one in reader.seen(statement).operations:
+            for operand in one.operands:
                 filled = waiting.pop(operand.value, None)
-                if filled is not None and op_name(inner) == "tt.matmul_block" and not _may_be_empty(statement):
+                if filled is not None and one.op.name == "matmul_block" and not _may_be_empty(statement, reader):
                     found.add(filled)
                 seen.add(operand.value)
     return found
 
 
-def _may_be_empty(statement: Any) -> bool:
+def _may_be_empty(statement: Any, reader: Reader) -> bool:
     """Whether no turn may come of a loop, or of one in it."""
-    return any(isinstance(inner, tirx.For) and is_marked_empty(inner) for inner in walk(statement))
+    if type(statement) is not tirx.For:
+        return False
+    return is_marked_empty(statement) or any(_may_be_empty(one, reader) for one in reader.inside(statement))
 
 
-def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:
+def _slots(body: list[Any], reader: Reader, capacity: int) -> dict[Any, int] | None:
     """The first tile of each value; values that are never alive together share tiles. None where they do not fit.
 
     A value that an operation adds to gets tiles that nothing else uses before.
     """
     spans: dict[Any, list[int]] = {}
     for position, statement in enumerate(body):
-        for inner in walk(statement):
-            for operand in dst_operands(inner):
+        for one in reader.seen(statement).operations:
+            for operand in one.operands:
                 span = spans.setdefault(operand.value, [position, position])
-                span[1] = len(body) if op_name(inner) == "tt.pack_tile" else max(span[1], position)
-                if span[0] == position and _adds(inner):
+                span[1] = len(body) if one.op.name == "pack_tile" else max(span[1], position)
+                if span[0] == position and one.op.accumulates:
                     span[0] = -1
     placed: dict[Any, int] = {}
     # The tiles of values that may still be alive, and the end of each.
@@ -201,22 +206,19 @@ def _slots(body: list[Any], capacity: int) -> dict[Any, int] | None:
     return placed
 
 
-def _adds(call: Any) -> bool:
-    return OPS[op_name(call)].accumulates
-
-
 def _tiles(value: Any) -> int:
     return int(value.ty.shape[0])
 
 
-def _placed(statement: Any, slots: dict[Any, int], dst: Any) -> Any:
+def _placed(statement: Any, reader: Reader, slots: dict[Any, int], dst: Any) -> Any:
     """The statement with each value replaced by its slots."""
-    if isinstance(statement, tirx.For):
-        return with_body(statement, [_placed(inner, slots, dst) for inner in statements(statement.body)])
-    found = dst_operands(statement)
-    if not found:
+    seen = reader.seen(statement)
+    if not seen.touches:
         return statement
-    values = arguments(statement)
-    for operand in found:
+    if type(statement) is tirx.For:
+        return with_body(statement, [_placed(inner, reader, slots, dst) for inner in seen.inside])
+    (operation,) = seen.operations
+    values = list(operation.arguments)
+    for operand in operation.operands:
         values[operand.position], values[operand.position + 1] = dst, plus(operand.index, slots[operand.value])
-    return op(op_name(statement)[3:], *values, span=statement.span)
+    return op(operation.op.name, *values, span=statement.span)

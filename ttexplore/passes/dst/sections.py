@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.build import arguments, loop, op, op_name, statements, variable, when, with_body
+from ttexplore.ir.build import arguments, loop, op, op_name, variable, when, with_body
 from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.dst.blocks import Part, SubBlock, plus, substituted, times
 from ttexplore.passes.dst.groups import Group
@@ -14,6 +14,7 @@ from ttexplore.passes.dst.line import Line
 from ttexplore.passes.dst.schedule import Fetch, Run, Schedule, Section
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Step
+from ttexplore.passes.engine_setup import operations
 
 
 def write_group(
@@ -140,13 +141,13 @@ class _Writer:
 
     def product(self, step: Step, slot: int | None) -> Any:
         assert slot is not None
-        in0, in1, a, b, _, _, transpose, _, _, depth = arguments(step.call)
+        in0, in1, a, b, _, _, transpose, _, _, depth = step.operation.arguments
         shape = self.part.shape
         a = plus(a, times(self.part.row, shape.rows * int(depth.value)))
         b = plus(b, times(self.part.column, shape.columns))
         base = slot * self.tiles
         made = op("matmul_block", in0, in1, a, b, self.dst, base, transpose, shape.columns, shape.rows, depth)
-        stamp(made, step.call.span)
+        stamp(made, step.operation.call.span)
         if int(step.statement.extent.value) == 1:
             return replaced(made, {step.variable: tirx.const(0, "int32")})
         return with_body(step.statement, [made])
@@ -160,14 +161,14 @@ class _Writer:
                 given[operand.position] = writes
 
         def tile(block_tile: Any, part_tile: Any) -> Any:
-            values = arguments(step.call)
+            values = list(step.operation.arguments)
             for position, slot in given.items():
                 values[position], values[position + 1] = self.dst, plus(part_tile, slot * self.tiles)
             for position, value in enumerate(values):
                 if position - 1 not in given and position not in given:
                     values[position] = substituted(value, {step.variable: block_tile})
-            made = op(op_name(step.call)[3:], *values)
-            stamp(made, step.call.span)
+            made = op(step.op.name, *values)
+            stamp(made, step.operation.call.span)
             return made
 
         return self.part.each(tile)
@@ -176,7 +177,7 @@ class _Writer:
 def replaced(statement: Any, values: dict[Any, Any]) -> Any:
     """A statement, loops and all, with variables replaced."""
     if isinstance(statement, tirx.For):
-        made = with_body(statement, [replaced(one, values) for one in statements(statement.body)])
+        made = with_body(statement, _all_replaced(statement.body, values))
         if isinstance(made.extent, tirx.IntImm):
             return made
         return tirx.For(
@@ -186,6 +187,11 @@ def replaced(statement: Any, values: dict[Any, Any]) -> Any:
     if isinstance(statement, tirx.Bind):
         return tirx.Bind(statement.var, substituted(statement.value, values), statement.span)
     if isinstance(statement, tirx.IfThenElse):
-        body = [replaced(one, values) for one in statements(statement.then_case)]
-        return when(substituted(statement.condition, values), body, statement.span)
+        otherwise = None if statement.else_case is None else _all_replaced(statement.else_case, values)
+        test, body = substituted(statement.condition, values), _all_replaced(statement.then_case, values)
+        return when(test, body, statement.span, otherwise=otherwise)
     return op(op_name(statement)[3:], *[substituted(a, values) for a in arguments(statement)], span=statement.span)
+
+
+def _all_replaced(body: Any, values: dict[Any, Any]) -> list[Any]:
+    return [replaced(one, values) for one in operations(body)]

@@ -11,15 +11,15 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import constant, op_name, operands, statements
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.build import arguments, constant, op_name
 from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.op import Form, Op
+from ttexplore.passes.engine_setup import operations
 
 AccessKind = Literal["read", "write", "update"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DstOperand:
     """A DST operand of an operation: the value, its tile, how it is used, its place among the arguments."""
 
@@ -29,20 +29,37 @@ class DstOperand:
     position: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of the table: the statement, its arguments, and those of them that are in DST."""
+
+    call: Any
+    op: Op
+    arguments: tuple[Any, ...]
+    operands: tuple[DstOperand, ...]
+
+    def given(self, name: str) -> Any:
+        """The argument for an operand."""
+        return FORMS[self.op.ir_name].named(self.arguments)[name]
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One operation over the tiles of a block: a tile loop around `call`, or the loop of a matrix product."""
+    """One operation over the tiles of a block: a tile loop around it, or the loop of a matrix product."""
 
     statement: Any
-    call: Any
+    operation: Operation
     variable: Any
     tiles: int
-    operands: tuple[DstOperand, ...]
     grid: tuple[int, int] | None = None
 
     @property
     def op(self) -> Op:
-        return OPS[op_name(self.call)]
+        return self.operation.op
+
+    @property
+    def operands(self) -> tuple[DstOperand, ...]:
+        return self.operation.operands
 
     @property
     def packs(self) -> bool:
@@ -61,25 +78,8 @@ class Step:
     def fills_with_zero(self) -> bool:
         if self.op.name != "fill_tile":
             return False
-        value = operands(self.call)["value"]
+        value = self.operation.given("value")
         return isinstance(value, tirx.FloatImm) and float(value.value) == 0.0
-
-
-def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:
-    """Where the DST operands of an operation stand among its arguments."""
-    return tuple((at, operand.access or "read") for operand, at in form.places if operand.kind == "dst")
-
-
-_DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions := _positions(form))}
-
-
-def dst_operands(call: Any) -> tuple[DstOperand, ...]:
-    """The DST operands of an operation, in order."""
-    positions = _DST_POSITIONS.get(op_name(call))
-    if positions is None:
-        return ()
-    values = call.value.args[:]
-    return tuple(DstOperand(values[at], values[at + 1], access, at) for at, access in positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,88 +92,142 @@ class Touch:
     changes: bool
 
 
-def touched(body: Iterable[Any]) -> dict[Any, Touch]:
-    """How a body touches each of its DST values, in the order of the first touch."""
-    found: dict[int, tuple[Any, Touch]] = {}
-    _touch(body, found)
-    return dict(found.values())
+Touches = dict[Any, Touch]
 
 
-def _touch(body: Iterable[Any], found: dict[int, tuple[Any, Touch]]) -> None:
-    for statement in body:
-        if isinstance(statement, tirx.For):
-            if not is_marked_empty(statement):
-                _touch(statements(statement.body), found)
-                continue
-            for value, touch in touched(statements(statement.body)).items():
-                first = "may_write" if touch.first == "write" else touch.first
-                _join(found, value, Touch(first, touch.changes))
-            continue
-        positions = _DST_POSITIONS.get(op_name(statement), ())
-        if not positions:
-            continue
-        values = statement.value.args[:]
-        for at, _ in positions:
-            kinds = {access for place, access in positions if values[place].same_as(values[at])}
-            _join(found, values[at], Touch("write" if kinds == {"write"} else "read", kinds != {"read"}))
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a statement is: what a loop has inside, all operations in it, and the values that they touch, in order."""
+
+    statement: Any
+    inside: tuple[Any, ...]
+    operations: tuple[Operation, ...]
+    touches: Touches
+    step: Step | None = None
 
 
-def _join(found: dict[int, tuple[Any, Touch]], value: Any, touch: Touch) -> None:
-    """Take in what comes after what was found."""
-    number = identity(value)
-    if number in found:
-        before = found[number][1]
-        if before.changes and before.first != "may_write":
-            return
-        first = touch.first if before.first == "may_write" else before.first
-        touch = Touch(first, before.changes or touch.changes)
-    found[number] = (value, touch)
+class Reader:
+    """Reads the statements of one compute kernel, each once: many ask about the same. What sets the engine up is left
+    out, because it follows from the operations.
+
+    Raises Unsupported for a condition around operations on DST.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Seen] = {}
+        # One object for each value: TVM makes a new one whenever it is looked at, and compares them slowly.
+        self._values: dict[int, Any] = {}
+
+    def body(self, body: Any) -> list[Any]:
+        return operations(body)
+
+    def inside(self, loop: Any) -> list[Any]:
+        return list(self.seen(loop).inside)
+
+    def step(self, statement: Any) -> Step | None:
+        """The tile loop or matrix product that a statement is, else None."""
+        return self.seen(statement).step
+
+    def values(self, statement: Any) -> list[Any]:
+        """The DST values that a statement touches, in order, each once."""
+        return list(self.seen(statement).touches)
+
+    def has_values(self, statement: Any) -> bool:
+        return bool(self.seen(statement).touches)
+
+    def touched(self, body: Iterable[Any]) -> Touches:
+        """How a body touches each of its DST values, in the order of the first touch."""
+        found: Touches = {}
+        for statement in body:
+            _join(found, self.seen(statement).touches)
+        return found
+
+    def seen(self, statement: Any) -> Seen:
+        number = identity(statement)
+        found = self._seen.get(number)
+        if found is None:
+            found = self._seen[number] = self._read(statement)
+        return found
+
+    def _read(self, statement: Any) -> Seen:
+        kind = type(statement)
+        if kind is tirx.For:
+            return self._loop(statement)
+        if kind is tirx.IfThenElse:
+            return self._condition(statement)
+        name = op_name(statement)
+        if name not in OPS:
+            return Seen(statement, (), (), {})
+        operation = self._operation(statement, name)
+        touches: Touches = {}
+        for operand in operation.operands:
+            kinds = {one.access for one in operation.operands if one.value is operand.value}
+            touches[operand.value] = Touch("write" if kinds == {"write"} else "read", kinds != {"read"})
+        return Seen(statement, (), (operation,), touches)
+
+    def _condition(self, statement: Any) -> Seen:
+        arms = [self.body(case) for case in (statement.then_case, statement.else_case) if case is not None]
+        below = tuple(one for arm in arms for inner in arm for one in self.seen(inner).operations)
+        if any(one.operands for one in below):
+            # Which section they are in would not be known.
+            raise Unsupported(
+                "L005",
+                "operations on tiles under a condition that is only known when the kernel runs",
+                hint="use T.if_then_else on elements, or decide it in Python",
+                span=span_of(statement),
+            )
+        return Seen(statement, (), below, {})
+
+    def _operation(self, statement: Any, name: str) -> Operation:
+        given = arguments(statement)
+        made: list[DstOperand] = []
+        for at, access in _DST_POSITIONS.get(name, ()):
+            value = self._values.setdefault(identity(given[at]), given[at])
+            made.append(DstOperand(value, given[at + 1], access, at))
+        return Operation(statement, OPS[name], tuple(given), tuple(made))
+
+    def _loop(self, statement: Any) -> Seen:
+        inside = tuple(self.body(statement.body))
+        parts = [self.seen(one) for one in inside]
+        touches: Touches = {}
+        for part in parts:
+            _join(touches, part.touches)
+        if touches and is_marked_empty(statement):
+            touches = {
+                value: Touch("may_write" if touch.first == "write" else touch.first, touch.changes)
+                for value, touch in touches.items()
+            }
+        below = tuple(one for part in parts for one in part.operations)
+        return Seen(statement, inside, below, touches, _step(statement, parts))
 
 
-def values_in(statement: Any) -> list[Any]:
-    """The DST values that a statement touches, in order, each once."""
-    found: dict[int, Any] = {}
-    for inner in walk(statement):
-        positions = _DST_POSITIONS.get(op_name(inner))
-        if positions:
-            arguments = inner.value.args[:]
-            for at, _ in positions:
-                found[identity(arguments[at])] = arguments[at]
-    return list(found.values())
-
-
-def has_values(statement: Any) -> bool:
-    """Whether a statement touches DST values."""
-    return any(op_name(inner) in _DST_POSITIONS for inner in walk(statement))
-
-
-def as_step(statement: Any) -> Step | None:
-    """The tile loop or matrix product that a statement is, else None."""
-    if not isinstance(statement, tirx.For):
+def _step(statement: Any, inside: list[Seen]) -> Step | None:
+    if len(inside) != 1 or type(inside[0].statement) is tirx.For or not inside[0].touches:
         return None
-    inner = statements(statement.body)
     extent = constant(statement.extent)
-    if len(inner) != 1 or extent is None:
+    if extent is None:
         return None
-    touching = dst_operands(inner[0])
-    if not touching:
-        return None
-    call = inner[0]
-    if op_name(call) == "tt.matmul_block":
-        given = operands(call)
-        rows, columns = int(given["rt_dim"].value), int(given["ct_dim"].value)
-        return Step(statement, call, statement.loop_var, rows * columns, touching, (rows, columns))
-    return Step(statement, call, statement.loop_var, extent, touching)
+    (operation,) = inside[0].operations
+    if operation.op.name == "matmul_block":
+        rows, columns = int(operation.given("rt_dim").value), int(operation.given("ct_dim").value)
+        return Step(statement, operation, statement.loop_var, rows * columns, (rows, columns))
+    return Step(statement, operation, statement.loop_var, extent)
 
 
-def refuse_conditions(body: list[Any]) -> None:
-    """Raise Unsupported for a condition around operations on DST: which section they are in would not be known."""
-    for statement in body:
-        for inner in walk(statement):
-            if isinstance(inner, tirx.IfThenElse | tirx.While) and has_values(inner):
-                raise Unsupported(
-                    "L005",
-                    "operations on tiles under a condition that is only known when the kernel runs",
-                    hint="use T.if_then_else on elements, or decide it in Python",
-                    span=span_of(inner),
-                )
+def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:
+    """Where the DST operands of an operation stand among its arguments."""
+    return tuple((at, operand.access or "read") for operand, at in form.places if operand.kind == "dst")
+
+
+_DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions := _positions(form))}
+
+
+def _join(found: Touches, later: Touches) -> None:
+    """Take in what comes after what was found."""
+    for value, touch in later.items():
+        before = found.get(value)
+        if before is None:
+            found[value] = touch
+        elif not before.changes or before.first == "may_write":
+            first = touch.first if before.first == "may_write" else before.first
+            found[value] = Touch(first, before.changes or touch.changes)

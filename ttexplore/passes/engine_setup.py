@@ -1,0 +1,294 @@
+"""Where the compute engine has to be set up: what stands before each operation of the compute kernel, on all paths.
+
+It follows from the operations alone, so whoever has written operations asks for it once: D4 for those of C2 and D3, D5
+for those in its sections. What sets the engine up already is not read, and so it is not in what is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+
+from ttexplore.ir.adapter import identity
+from ttexplore.ir.build import (
+    constant,
+    op,
+    op_name,
+    operands,
+    statements,
+    when,
+    with_body,
+    with_function_body,
+)  # fmt: skip
+from ttexplore.ir.rewrite import stamp
+from ttexplore.ops import FORMS, OPS
+from ttexplore.ops.op import Op
+from ttexplore.ops.protocol import CONFIGURATION_OPS
+from ttexplore.plan import Plan
+
+_SETUP = frozenset(name for name, form in FORMS.items() if form.phase or form.op in CONFIGURATION_OPS)
+
+
+def set_up(function: Any, plan: Plan) -> Any:
+    """The compute kernel with the engine set up for its operations, and not more often than needed."""
+    body = operations(function.body)
+    startup = _startup(body)
+    if startup is None:
+        return with_function_body(function, body)
+    operation, a, b, pack = startup
+    placer = _Placer(plan)
+    state: State = {"a": placer.source(a), "b": placer.source(b), "pack": placer.source(pack)}
+    made = placer.body(body, state)
+    allocations = [one for one in made if isinstance(one, tirx.AllocBuffer)]
+    rest = [one for one in made if not isinstance(one, tirx.AllocBuffer)]
+    return with_function_body(function, [*allocations, operation, *rest])
+
+
+def operations(body: Any) -> list[Any]:
+    """The statements of a body in order, without those that set the engine up."""
+    return [one for one in statements(body) if op_name(one) not in _SETUP]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What one part of the engine is set to. `key` is compared; `cb` is the buffer whose format it is, `operation` the
+    one whose init it is."""
+
+    key: Any
+    cb: Any = None
+    operation: Any = None
+
+
+State = dict[str, Setting]
+
+# After the uninit of an operation, or where paths differ.
+_NOTHING = Setting(None)
+
+
+def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
+    """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
+    found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
+    packing = [inner for inner in found if OPS[op_name(inner)].packs]
+    if not packing:
+        return None
+    pack = operands(packing[0])[OPS[op_name(packing[0])].packs]
+    first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
+    if first is None:
+        made = op("compute_startup", pack, pack, pack)
+        stamp(made, packing[0].span)
+        return made, pack, pack, pack
+    known, values = OPS[op_name(first)], operands(first)
+    a = values[known.source_a]
+    b = values[known.source_b] if known.source_b else a
+    if known.name == "matmul_block":
+        made = op("compute_startup_matmul", b, a, pack)
+    else:
+        made = op("compute_startup", a, b, pack)
+    stamp(made, first.span)
+    return made, a, b, pack
+
+
+def _unconditional(body: list[Any]) -> list[Any]:
+    """The statements of a body and of its loops, without those of branches."""
+    found: list[Any] = []
+    for statement in body:
+        if type(statement) is tirx.For:
+            found += _unconditional(operations(statement.body))
+        elif type(statement) is not tirx.IfThenElse:
+            found.append(statement)
+    return found
+
+
+class _Placer:
+    """Places what sets the engine up; it reads each statement once, as loops around it ask one after another."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.formats = {one.name: (one.data_format, one.unpack_to_dest) for one in plan.buffers}
+        self.bodies: dict[int, list[Any]] = {}
+        self.tile_operations: dict[int, Any] = {}
+        self.known: dict[int, State] = {}
+        self.loops: dict[int, dict[str, tuple[Setting, Setting]]] = {}
+
+    # What operations need
+
+    def source(self, cb: Any) -> Setting:
+        return Setting(self.formats[str(cb.name)], cb=cb)
+
+    def inside(self, loop: Any) -> list[Any]:
+        """The operations in a loop."""
+        number = identity(loop)
+        if number not in self.bodies:
+            self.bodies[number] = operations(loop.body)
+        return self.bodies[number]
+
+    def needs(self, statement: Any) -> State:
+        number = identity(statement)
+        if number not in self.known:
+            self.known[number] = self._needs(statement)
+        return self.known[number]
+
+    def _needs(self, statement: Any) -> State:
+        known = OPS.get(op_name(statement))
+        if known is None or not (known.source_a or known.source_b or known.packs or known.init):
+            return {}
+        values = operands(statement)
+        wanted: State = {}
+        for part, name in (("a", known.source_a), ("b", known.source_b), ("pack", known.packs)):
+            if name:
+                wanted[part] = self.source(values[name])
+        if known.init:
+            parameters = tuple(constant(values[name]) for name in known.init_operands if not _is_cb(known, name))
+            formats = tuple(wanted[part].key for part in ("a", "b") if part in wanted)
+            engine = "sfpu" if known.engine == "sfpu" else "fpu"
+            text = known.init if engine == "sfpu" else known.name
+            wanted[engine] = Setting((text, parameters, formats), operation=statement)
+        return wanted
+
+    def body_needs(self, body: list[Any]) -> dict[str, tuple[Setting, Setting]]:
+        """The first and last setting of each part that a body needs. A branch puts back what it changes."""
+        found: dict[str, tuple[Setting, Setting]] = {}
+        for statement in body:
+            if type(statement) is tirx.For:
+                inner = self.loop_needs(statement)
+                if constant(statement.extent) is None:
+                    # Without a turn the last setting is that from before the loop.
+                    inner = {part: (first, last if _same(last, found.get(part, (first, first))[1]) else _NOTHING)
+                             for part, (first, last) in inner.items()}  # fmt: skip
+            elif type(statement) is tirx.IfThenElse:
+                continue
+            else:
+                inner = {part: (setting, setting) for part, setting in self.needs(statement).items()}
+            for part, (first, last) in inner.items():
+                found[part] = (found[part][0] if part in found else first, last)
+            if self.ends_with_uninit(statement):
+                found["fpu"] = (found["fpu"][0], _NOTHING)
+        return found
+
+    def loop_needs(self, loop: Any) -> dict[str, tuple[Setting, Setting]]:
+        number = identity(loop)
+        if number not in self.loops:
+            self.loops[number] = self.body_needs(self.inside(loop))
+        return self.loops[number]
+
+    def tile_operation(self, statement: Any) -> Any:
+        """The one operation in a nest of loops, besides those on circular buffers, or the first thing that is no such
+        loop."""
+        if type(statement) is not tirx.For:
+            return statement
+        number = identity(statement)
+        if number not in self.tile_operations:
+            inner = [one for one in self.inside(statement) if not op_name(one).startswith("tt.cb_")]
+            self.tile_operations[number] = self.tile_operation(inner[0]) if len(inner) == 1 else statement
+        return self.tile_operations[number]
+
+    def ends_with_uninit(self, statement: Any) -> bool:
+        known = OPS.get(op_name(self.tile_operation(statement)))
+        return known is not None and bool(known.uninit)
+
+    # Placing
+
+    def change(self, state: State, wanted: State, span: Any) -> list[Any]:
+        """The statements that bring the engine from `state` to `wanted`; `state` is brought along."""
+        made: list[Any] = []
+        for part, place in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
+            setting = wanted.get(part)
+            if setting is None:
+                continue
+            before = state.get(part)
+            if before is None or before.key != setting.key:
+                # With the old buffer named, the SDK leaves out what does not change; where the old one is not
+                # known, in a loop that ends with another format than it starts with, it must be set regardless.
+                if before is not None:
+                    made.append(op(f"reconfig_{place}", before.cb, setting.cb))
+                else:
+                    made.append(op(f"set_{place}", setting.cb))
+                state[part] = setting
+                if part != "pack":
+                    state.pop("fpu", None)
+        for part in ("fpu", "sfpu"):
+            setting = wanted.get(part)
+            if setting is None:
+                continue
+            before = state.get(part)
+            if before is None or before.key != setting.key:
+                made.append(_init(setting.operation))
+                state[part] = setting
+        for one in made:
+            stamp(one, span)
+        return made
+
+    def body(self, body: list[Any], state: State, *, in_tile_loop: bool = False) -> list[Any]:
+        """A body with what sets the engine up; `state` is brought along."""
+        made: list[Any] = []
+        for statement in body:
+            if type(statement) is tirx.For:
+                made += self.loop(statement, state, in_tile_loop=in_tile_loop)
+            elif type(statement) is tirx.IfThenElse:
+                made.append(self.branch(statement, state))
+            else:
+                made += self.change(state, self.needs(statement), statement.span)
+                made.append(statement)
+            if not in_tile_loop and self.ends_with_uninit(statement):
+                made.append(_uninit(self.tile_operation(statement)))
+                state.pop("fpu", None)
+        return made
+
+    def loop(self, statement: Any, state: State, *, in_tile_loop: bool) -> list[Any]:
+        in_tile_loop = in_tile_loop or self.ends_with_uninit(statement)
+        if in_tile_loop:
+            wanted = self.body_needs([self.tile_operation(statement)])
+            needed = {part: (first, first) for part, (first, _) in wanted.items()}
+        else:
+            needed = self.loop_needs(statement)
+        ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
+        # A part that the body changes and does not put back is unknown when the next turn starts.
+        before = self.change(state, ready, statement.span)
+        for part in needed:
+            if part not in ready:
+                state.pop(part, None)
+        after = dict(state)
+        made = self.body(self.inside(statement), after, in_tile_loop=in_tile_loop)
+        if constant(statement.extent) is None:
+            # It may make no turn: what its turns change is then as it was before.
+            after = {part: setting for part, setting in after.items() if _same(setting, state.get(part))}
+        state.clear()
+        state.update(after)
+        return [*before, with_body(statement, made)]
+
+    def branch(self, statement: Any, state: State) -> Any:
+        """Both arms put back what they change."""
+        entry = dict(state)
+        arms: list[list[Any]] = []
+        for case in (statement.then_case, statement.else_case):
+            if case is None:
+                continue
+            after = dict(entry)
+            made = self.body(operations(case), after)
+            made += self.change(after, {part: entry[part] for part in after if part in entry}, statement.span)
+            arms.append(made)
+            for part in [*state]:
+                if part in after:
+                    state[part] = after[part]
+                else:
+                    del state[part]
+        return when(statement.condition, arms[0], statement.span, otherwise=arms[1] if len(arms) > 1 else None)
+
+
+def _init(operation: Any) -> Any:
+    known, values = OPS[op_name(operation)], operands(operation)
+    return op(f"{known.name}_init", *[values[name] for name in known.init_operands], span=operation.span)
+
+
+def _uninit(operation: Any) -> Any:
+    known, values = OPS[op_name(operation)], operands(operation)
+    return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands], span=operation.span)
+
+
+def _same(setting: Setting, other: Setting | None) -> bool:
+    return other is not None and setting.key == other.key
+
+
+def _is_cb(known: Op, name: str) -> bool:
+    return next(operand for operand in known.operands if operand.name == name).kind == "cb"
