@@ -30,7 +30,7 @@ from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 from tests.typecheck.typecheck import typecheck
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.emulator import Emulator
-from ttexplore.errors import TTExploreError
+from ttexplore.errors import TTExploreError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.plan import KERNEL_ROLES
 
@@ -218,6 +218,9 @@ def check(items: list[Item], folder: Path, emulator: Emulator, *, types: bool = 
         exploration = ttx.explore(f"{path}::kernel")
         if exploration.error is not None:
             raise exploration.error
+    except VerifyError as mistake:
+        # A law that is broken is a mistake of the lowering, not of the kernel.
+        raise Fault(f"{mistake.code} {mistake}\n{source_text(items)}") from mistake
     except TTExploreError as refused:
         if refused.span is None or not refused.hint:
             raise Fault(f"a refusal without a line or a hint: {refused}\n{source_text(items)}") from refused

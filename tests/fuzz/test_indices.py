@@ -8,6 +8,7 @@ import pytest
 
 from tests.fuzz.indices import Fault, Item, check, expected, search, value
 from ttexplore.backends.emulator import Emulator
+from ttexplore.passes import verify
 
 
 def test_interpreter_and_emulator_agree_on_every_index() -> None:
@@ -32,3 +33,12 @@ def test_a_wrong_index_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Item, "pages", lambda self, bx: [bx, *[float("nan")] * 3])
     with pytest.raises(Fault, match="the interpreter at A0: Item"):
         check([item], tmp_path, Emulator(event_limit=0))
+
+
+def test_a_mistake_of_the_lowering_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("of its own")
+
+    monkeypatch.setattr(verify, "check_handshake", fail)
+    with pytest.raises(Fault, match=r"TTX-V060 .*ValueError: of its own"):
+        check([Item("bx", None, "copy")], tmp_path, Emulator(event_limit=0))

@@ -24,7 +24,8 @@ from tests.corpus.turns import (
     turns_in_turns,
     window,
 )
-from ttexplore.errors import KernelError, Unsupported
+from ttexplore.errors import KernelError, ResourceError, Unsupported
+from ttexplore.passes.verify import handshake
 
 Numbers = np.ndarray[Any, Any]
 
@@ -112,6 +113,18 @@ def test_loops_that_surely_come_to_a_turn(start: Any, end: Any, last: Callable[[
         return np.concatenate([a[last(block) * 32 : last(block) * 32 + 32] for block in range(4)])
 
     held(window((start, end)), expected)
+
+
+def test_a_loop_of_very_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels' waits are followed in some of its turns; where these do not stand for all, it is refused."""
+    kernel = last_load(lambda bx: 2**25)
+    assert ttx.explore(kernel).error is None
+    monkeypatch.setattr(handshake, "_balanced", lambda events: False)
+    error = ttx.explore(kernel).error
+    assert isinstance(error, ResourceError)
+    assert error.message == "following the 33,554,432 turns of a loop needs more memory than this machine has"
+    assert error.span is not None
+    assert linecache.getline(error.span.file, error.span.line).strip() == "T.copy(A[k * 32, 0], a)"
 
 
 def test_what_no_turn_writes_is_not_read() -> None:

@@ -86,7 +86,7 @@ def _of_frame(frame: types.FrameType | None, instruction: int) -> str | None:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return f"write {_INSTEAD[name]}" if name in _INSTEAD else ""
         case ast.BinOp(op=ast.Pow()):
-            return "write T.pow(x, y), or x * x"
+            return "write x * x, or T.pow(x, y) of floating-point numbers"
         case ast.Subscript():
             return _LOOK_UP
         case _:

@@ -59,6 +59,12 @@ def _function(
         if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
             values = [tirx.Cast(ir.PrimType("float32"), value) for value in values]
         dtypes = {str(value.ty.dtype) for value in values}
+        if name == "pow" and not any(map(is_float, dtypes)):
+            raise KernelError(
+                "K009",
+                f"T.pow takes floating-point numbers, and these are {' and '.join(sorted(dtypes))}",
+                hint='write x * x, or 1 << x for a power of 2; of elements T.pow(T.cast(x, "float32"), y)',
+            )
         if name == "pow" and dtypes & {"bfloat16", "float16"}:
             # TVM has no power of these.
             values = [cast(value, "float32") for value in values]

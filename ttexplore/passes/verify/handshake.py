@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from ttexplore.errors import VerifyError
+from ttexplore.errors import ResourceError, VerifyError, out_of_memory
 from ttexplore.ir.index import CoreItem, CoreValue, Range, Variable, decided, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
@@ -20,20 +20,32 @@ _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_fron
 # Work items of a core that are followed, and events beyond which long loops are shortened.
 _ITEMS = 2
 _MOST_EVENTS = 20_000
+# More are not listed: what one loop does takes megabytes then.
+_MOST_LISTED = 1 << 22
 
 
 def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
-    """Run the reserves, pushes, waits and pops of the three kernels. Raises VerifyError for a deadlock."""
+    """Run the reserves, pushes, waits and pops of the three kernels.
+
+    Raises VerifyError for a deadlock, ResourceError at a loop that has more of them than memory should hold.
+    """
     core = max(plan.partition.cores, key=lambda one: one.items) if plan.partition is not None else None
     # What a kernel fills and empties itself it waits for itself: that is looked at where its own protocol is.
     shared = {buffer.name for buffer in plan.buffers if buffer.producer != buffer.consumer}
-    events = {role: _Events(shared, core).of(kernel) for role, kernel in kernels.items()}
-    if sum(map(len, events.values())) > _MOST_EVENTS:
+    too_many: ResourceError | None = None
+    events: dict[str, list[Call]] = {}
+    try:
+        events = {role: _Events(shared, core).of(kernel) for role, kernel in kernels.items()}
+    except ResourceError as error:
+        too_many = error
+    if too_many is not None or sum(map(len, events.values())) > _MOST_EVENTS:
         limit = 2 * max(buffer.stages for buffer in plan.buffers) + 2
         common = _common_loops(kernels)
         shorter = {role: _Events(shared, core, common, limit).of(one) for role, one in kernels.items()}
         if _balanced(shorter):
             events = shorter
+        elif too_many is not None:
+            raise too_many
     _run(events, plan)
 
 
@@ -122,11 +134,16 @@ class _Events:
         first = int(low[0]) if low is not None else 0
         if loop.turns is not None and not (loop.variable in loop.tested and self.forks(loop.body)):
             self.known[loop.variable] = (first, first + turns - 1)
-            return self.body(loop.body) * turns
+            once = self.body(loop.body)
+            if len(once) * turns > _MOST_LISTED:
+                raise out_of_memory(f"following the {turns:,} turns of a loop", once[0].span)
+            return once * turns
         made: list[Call] = []
         for turn in range(first, first + turns):
             self.known[loop.variable] = (turn, turn)
             made += self.body(loop.body)
+            if len(made) > _MOST_LISTED:
+                raise out_of_memory(f"following the {turns:,} turns of a loop", made[0].span)
         return made
 
     def forks(self, body: Body) -> bool:
