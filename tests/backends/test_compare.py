@@ -466,3 +466,18 @@ def test_an_output_of_nothing_but_cancelled_sums_is_right_within_its_rounding() 
     broken = got.copy()
     broken[3, 3] = np.nan
     assert not compare([broken], [want], (), lambda unit: [np.full(want.shape, 1.0)]).passed
+
+
+@pytest.mark.parametrize(("factor", "passed"), [(0.95, True), (1.05, False)])
+def test_the_bound_of_rounding_is_two_units_beside_larger_numbers_and_else_one(factor: float, passed: bool) -> None:
+    unit = 2.0**-20  # eight last places of float32
+    want = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    want[40] *= 1e-9
+    got = want.copy()
+    got[40] += np.float32(2 * factor * unit)
+    assert compare([got], [want]).passed
+    assert compare([got], [want], (), lambda unit: [np.full(want.shape, unit)]).passed is passed
+    want *= np.float32(1e-6)
+    got = want + np.float32(factor * unit)
+    assert not compare([got], [want]).passed
+    assert compare([got], [want], (), lambda unit: [np.full(want.shape, unit)]).passed is passed
