@@ -14,7 +14,7 @@ import tvm
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
-from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.adapter import identity, is_buffer, span_of
 from ttexplore.ir.bounds import BLOCK_RANGES
 from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.index import (
@@ -199,7 +199,7 @@ class Reader:
         self.simplifier = tvm.sym.Analyzer()
         # What passes did not touch is not read again.
         self.known: dict[tirx.Stmt, Call | Allocation] = {}
-        self.held: dict[ir.Var, Buffer | None] = {}
+        self.held: dict[int, Buffer] = {}
         # Of the kernel that is read.
         self.role, self.who = "kernel", kernel_name("kernel")
         self.buffers: dict[str, Buffer] = {}
@@ -311,12 +311,14 @@ class Reader:
 
     def buffer(self, value: ir.Expr) -> Buffer | None:
         """What an argument that is a buffer holds; None for another argument."""
-        if not isinstance(value, ir.Var):
+        if type(value) is not ir.Var:
             return None
-        if value not in self.held:
-            made = Buffer(str(value.name), scope_of(value), dtype_of(value), Place(value)) if is_buffer(value) else None
-            self.held[value] = made
-        return self.held[value]
+        number = identity(value)
+        found = self.held.get(number)
+        if found is None and is_buffer(value):
+            # Its place keeps the node, and so its number.
+            found = self.held[number] = Buffer(str(value.name), scope_of(value), dtype_of(value), Place(value))
+        return found
 
     def evaluated(self, statement: tirx.Evaluate) -> Call | Store | None:
         name = op_name(statement)
