@@ -44,14 +44,6 @@ def test_files_are_golden(name: str, golden: Callable[[str, str], None]) -> None
         golden(f"emit/{name}/{file}", exploration.files[file].text)
 
 
-@pytest.mark.parametrize("name", ["gemm_reload", "row_bias_fragment_bf16"])
-def test_steps_are_golden(name: str, golden: Callable[[str, str], None]) -> None:
-    case = next(case for case in CORPUS if case.name == name)
-    for step in ttx.explore(case.make()).steps:
-        if step.record.changed_ir:
-            golden(f"passes/{name}/{step.letter}.txt", step.listing.text)
-
-
 def test_names_mean_nothing() -> None:
     """Buffers that are named like C++ keywords, the SDK's names and each other's roles give the same result."""
 
