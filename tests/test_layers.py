@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ttexplore.passes.pipeline import PIPELINE
+
 PACKAGE_FOLDER = Path(__file__).parents[1] / "ttexplore"
+PIPELINE_MODULE = "ttexplore.passes.pipeline"
 
 # What each part of the package may import from the package, directly. A part also sees itself.
 ALLOWED: dict[str, set[str]] = {
@@ -145,6 +148,27 @@ def test_imports_point_downward(path: Path) -> None:
 )
 def test_a_wrong_import_is_named(module: str, source: str, expected: str) -> None:
     assert violations(module, source)[0] == f"{module} {expected}"
+
+
+def imported_passes(source: str) -> set[str]:
+    """The modules of passes that `source` imports."""
+    return imported_modules(source) & {step.function.__module__ for step in PIPELINE}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE_FOLDER.rglob("*.py")), ids=lambda path: module_name(path, PACKAGE_FOLDER)
+)
+def test_only_the_pipeline_imports_passes(path: Path) -> None:
+    """What passes share has rooms that are no pass, and imports none."""
+    imported = imported_passes(path.read_text(encoding="utf-8"))
+    assert imported == set() or module_name(path, PACKAGE_FOLDER) == PIPELINE_MODULE
+
+
+def test_an_import_of_a_pass_is_found() -> None:
+    source = "def f():\n    from ttexplore.passes.split_device_kernel import role_of"
+    assert imported_passes(source) == {"ttexplore.passes.split_device_kernel"}
+    pipeline = PACKAGE_FOLDER / "passes" / "pipeline.py"
+    assert len(imported_passes(pipeline.read_text(encoding="utf-8"))) == len(PIPELINE)
 
 
 def test_imports_for_type_checking_are_free() -> None:

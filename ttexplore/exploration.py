@@ -34,9 +34,9 @@ from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
 from ttexplore.options import option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
-from ttexplore.passes.infer_tt_layout import tensor_roles
 from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
+from ttexplore.passes.tensor_roles import tensor_roles
 from ttexplore.plan import Plan, Size
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.results import Check, Run, StepCheck

@@ -17,7 +17,7 @@ from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.interpreter import interpret, tilize, untilize
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import rewrite
-from ttexplore.passes.infer_tt_layout import tensor_roles
+from ttexplore.passes.tensor_roles import tensor_roles
 
 Change = Callable[[Any], "list[Any] | None"]
 

@@ -20,7 +20,8 @@ from ttexplore.ir.program import KERNEL, Program
 from ttexplore.language.kernel import trace
 from ttexplore.options import Options, parse_order
 from ttexplore.passes.grid_to_core_grid import grid_to_core_grid
-from ttexplore.passes.layout_aware_work_partition import grid_loops, layout_aware_work_partition
+from ttexplore.passes.launch_grid import grid_loops
+from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import PIPELINE
 from ttexplore.passes.work_orders import in_order
 from ttexplore.plan import CoreWork, Partition, Plan, item_block, item_number

@@ -12,10 +12,7 @@ from ttexplore.given import dictionary
 from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import size_variables
-from ttexplore.passes.attach_tensor_accessor import attach_tensor_accessor
-from ttexplore.passes.infer_tt_layout import infer_tt_layout
 from ttexplore.passes.integers import check_integers
-from ttexplore.passes.layout_aware_work_partition import layout_aware_work_partition
 from ttexplore.passes.pipeline import Applied
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size
@@ -58,7 +55,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
         before = _bound(one.before, now, sizes)
         if not made:
             check_integers(before.kernel, before.plan.size_values)
-        if one.step.function in (infer_tt_layout, attach_tensor_accessor, layout_aware_work_partition):
+        if one.step.by_sizes:
             now = one.step.function(before, target, **one.options).plan
         after = _bound(one.after, now, sizes)
         if one.error is None:

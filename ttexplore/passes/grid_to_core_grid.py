@@ -12,7 +12,7 @@ from ttexplore.ir.build import bind, constant, loop, statements, variable, with_
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.ir.sizes import size_variables
-from ttexplore.passes.layout_aware_work_partition import grid_loops
+from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tvm import ir, tirx
+from tvm import tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, statements
-from ttexplore.ir.dataflow import AccessKind, accesses, is_on_chip, is_parallel, loads_of
+from ttexplore.ir.build import dtype_of, op_name, statements
+from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.passes.single_elements import refuse_single_elements
+from ttexplore.passes.tensor_roles import read_and_written, roles_of
 from ttexplore.plan import FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
@@ -45,8 +45,8 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     """
     refuse_single_elements(program.kernel)
     _check_blocks(program.kernel.body)
-    read, written = _read_and_written(program.kernel)
-    roles = _roles(program.kernel, read, written)
+    read, written = read_and_written(program.kernel)
+    roles = roles_of(program.kernel, read, written)
     _check_outputs(program.kernel, roles)
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
@@ -77,62 +77,6 @@ def _cost_of_rows(layout: TensorLayout) -> str:
         f"{layout.name} is row-major, in runs: the {mover} moves {transfers} runs of {FACE} elements "
         f"({FACE * layout.element_bytes} bytes) for each tile, instead of one page"
     )
-
-
-def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:
-    """What the kernel does with each of its tensors, from its statements alone. One that it does not touch is an input
-    that nobody reads."""
-    return _roles(function, *_read_and_written(function))
-
-
-def _roles(function: Any, read: set[str], written: set[str]) -> dict[str, Literal["input", "output", "inout"]]:
-    roles: dict[str, Literal["input", "output", "inout"]] = {}
-    for name in (str(one.name) for one in function.params if is_buffer(one)):
-        roles[name] = "input" if name not in written else "inout" if name in read else "output"
-    return roles
-
-
-def _read_and_written(function: Any) -> tuple[set[str], set[str]]:
-    """The names of the tensors that the kernel reads, and of those that it writes."""
-    read: set[str] = set()
-    written: set[str] = set()
-    for statement in walk(function.body):
-        for buffer, kind in _touched(statement):
-            if not is_on_chip(buffer):
-                if kind != "write":
-                    read.add(str(buffer.name))
-                if kind != "read":
-                    written.add(str(buffer.name))
-    return read, written
-
-
-def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
-    """Each buffer that a statement reads or writes itself, without the statements in it, in blocks and in elements."""
-    found: list[tuple[Any, AccessKind]] = []
-    values: list[Any] = []
-    match statement:
-        case tirx.For():
-            values = [statement.min, statement.extent]
-        case tirx.IfThenElse() | tirx.While():
-            values = [statement.condition]
-        case tirx.Bind():
-            values = [statement.value]
-        case tirx.BufferStore():
-            values = [statement.value, *statement.indices]
-            found.append((statement.buffer, "write"))
-        case tirx.Evaluate() if op_name(statement).startswith("tl."):
-            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
-            values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-            values += [bound for one in regions for part in one.region[:] for bound in (part.min, part.extent)]
-            # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
-            found.extend((one.source, "read") for one in regions[:-1])
-            adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
-            found.extend((one.source, "update" if adds else "write") for one in regions[-1:])
-        case _:
-            # Nothing else touches a buffer.
-            pass
-    found.extend((load.source, "read") for value in values for load in loads_of(value))
-    return found
 
 
 def _check_blocks(body: Any) -> None:

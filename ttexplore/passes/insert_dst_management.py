@@ -16,7 +16,7 @@ from ttexplore.ir.build import allocation, op, scope_of, when, with_body, with_f
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp
 from ttexplore.options import Epilogue
-from ttexplore.passes.build_tile_dfg import number_buffers, tile_graph_with
+from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
 from ttexplore.passes.dst.groups import Grid, Group, Grouping, all_groups, all_steps, group_steps, tile_grids
@@ -27,7 +27,7 @@ from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Reader, Step, Touch, Touches
 from ttexplore.passes.engine_setup import set_up
-from ttexplore.passes.propagate_tt_layout import check_l1
+from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
 

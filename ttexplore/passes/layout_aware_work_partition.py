@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, cast
 
-from tvm import tirx
-
-from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError, shown
+from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import statements
 from ttexplore.ir.program import Program
-from ttexplore.ir.sizes import evaluate
 from ttexplore.options import OPTIONS, parse_order
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
+from ttexplore.passes.launch_grid import grid_extents, grid_loops
 from ttexplore.passes.shard_work import (
     TensorCopy,
     moves_own_shard,
@@ -133,42 +130,6 @@ def layout_aware_work_partition(
     )  # fmt: skip
     program = program.with_plan(partition=partition)
     return with_local_shards(program) if mode == "local_shard" else program
-
-
-def grid_loops(function: Any) -> list[Any]:
-    """The launch-grid loops of a kernel, x first. Raises KernelError where there are none."""
-    loops: list[Any] = []
-    body = statements(function.body)
-    while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].kind == tirx.ForKind.THREAD_BINDING:
-        loops.append(body[0])
-        body = statements(body[0].body)
-    if not loops:
-        raise KernelError(
-            "K005",
-            "the kernel has no launch grid, or statements outside of it",
-            hint="put everything into one `with T.Kernel(...) as (bx, by):`",
-            span=span_of(function),
-        )
-    return loops
-
-
-def grid_extents(function: Any, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
-    """The block counts along x, y, z with these sizes. Raises KernelError where one is no positive number."""
-    extents: list[int] = []
-    for loop in grid_loops(function):
-        try:
-            extent = evaluate(loop.extent, sizes or {})
-        except KernelError:
-            extent = 0
-        if extent < 1:
-            raise KernelError(
-                "K004",
-                f"the launch grid has {loop.extent} blocks along {loop.loop_var.name}",
-                hint="give block counts of at least 1, made of numbers and T.dynamic sizes",
-                span=span_of(loop),
-            )
-        extents.append(extent)
-    return tuple(extents)
 
 
 # What the options mean

@@ -26,7 +26,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import stamp, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
-from ttexplore.passes.split_device_kernel import packed_by, pruned
+from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
 from ttexplore.target import Target
 

@@ -41,11 +41,12 @@ from ttexplore.target import Target
 
 @dataclass(frozen=True)
 class Pass:
-    """A step of the pipeline: its letter, its stage and its function."""
+    """A step of the pipeline: its letter, its stage, its function, and whether it decides anew for other sizes."""
 
     letter: str
     stage: str
     function: Callable[..., Program]
+    by_sizes: bool = False
 
     @property
     def name(self) -> str:
@@ -68,10 +69,10 @@ class Pass:
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("A0", "layout", apply_defaults),
-    Pass("A1", "layout", infer_tt_layout),
+    Pass("A1", "layout", infer_tt_layout, by_sizes=True),
     Pass("A2", "layout", propagate_tt_layout),
-    Pass("A3", "layout", attach_tensor_accessor),
-    Pass("B1", "partition", layout_aware_work_partition),
+    Pass("A3", "layout", attach_tensor_accessor, by_sizes=True),
+    Pass("B1", "partition", layout_aware_work_partition, by_sizes=True),
     Pass("B2", "partition", grid_to_core_grid),
     Pass("C1", "tiles", lower_shared_to_cb),
     Pass("C2", "tiles", lower_tt_tile_intrinsics),

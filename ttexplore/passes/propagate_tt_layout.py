@@ -8,17 +8,17 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError, unknown
+from ttexplore.errors import TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
-from ttexplore.passes.attach_tensor_accessor import accessor_of
+from ttexplore.passes.accessors import accessor_of
+from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
-from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip
 from ttexplore.passes.staging import Staging, StagingBuffer, check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
@@ -27,7 +27,6 @@ from ttexplore.plan import (
     TILE_COLUMNS,
     CircularBuffer,
     ComputeConfig,
-    TensorLayout,
 )
 from ttexplore.target import Target
 
@@ -156,45 +155,6 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
         # Tiles that go down columns are made one at a time.
         return columns if staging.order == "row_major" else 1
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
-
-
-def tensors_in_l1(program: Program) -> tuple[TensorLayout, ...]:
-    """The tensors to count in L1: none until B1 has said which of their shards are circular buffers."""
-    undecided = program.plan.partition is None and program.options.mode == "local_shard"
-    return () if undecided else program.plan.layouts
-
-
-def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:
-    """Raise ResourceError, with a table of who uses what, where buffers and tensors do not fit the L1 of a core."""
-    tensors = {layout.name: l1_bytes_per_core(layout, target) for layout in layouts if layout.memory == "l1"}
-    used = sum(buffer.total_bytes for buffer in buffers if not buffer.shard_of) + sum(tensors.values())
-    if used > target.l1_usable_bytes:
-        largest = max(buffers, key=lambda buffer: buffer.total_bytes)
-        rows = [
-            (buffer.total_bytes, buffer.name, f"{buffer.block_pages:>5} tiles x {buffer.stages} stages")
-            for buffer in buffers
-            if not buffer.shard_of
-        ]
-        rows += [(part, name, "its part of the tensor") for name, part in tensors.items()]
-        table = "\n".join(
-            f"    {name:<24} {what:<22} {part:>10,} B" for part, name, what in sorted(rows, key=lambda row: -row[0])
-        )
-        others = " and move a tensor to DRAM" if tensors else ""
-        raise ResourceError(
-            "R001",
-            f"the circular buffers {'and tensors ' if tensors else ''}need {used:,} B of L1; a core of {target.name} "
-            f"has {target.l1_usable_bytes:,} B:\n{table}",
-            hint=f"make the block of {largest.name} smaller, or use fewer stages{others}",
-            span=largest.origin,
-        )
-    if len(buffers) > target.circular_buffers:
-        raise ResourceError(
-            "R002",
-            f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
-            hint="use fewer staging buffers",
-            # The first one that no number is left for.
-            span=next((one.origin for one in buffers[target.circular_buffers :] if one.origin is not None), None),
-        )
 
 
 def check_regions(program: Program, target: Target) -> dict[Any, BlockRegion]:

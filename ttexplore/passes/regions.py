@@ -19,7 +19,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.sizes import extents_of
-from ttexplore.passes.attach_tensor_accessor import row_major_strides
+from ttexplore.passes.accessors import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Kernel, kernel_name
 from ttexplore.ir.program import Program
-from ttexplore.passes.propagate_tt_layout import check_l1, tensors_in_l1
+from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
 from ttexplore.target import Target
 

@@ -1,0 +1,30 @@
+"""How the pages of a tensor lie: its grid of tiles or rows, and the pages to step along each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ttexplore.plan import DATA_FORMATS, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+
+
+def accessor_of(layout: TensorLayout) -> Accessor:
+    """The accessor of a tensor, not yet bound to arguments."""
+    *leading, rows, columns = layout.padded_shape
+    if layout.page == "row":
+        grid, page_bytes = (*leading, rows, 1), columns * layout.element_bytes
+    else:
+        grid = (*leading, rows // TILE_ROWS, columns // TILE_COLUMNS)
+        page_bytes = DATA_FORMATS[layout.data_format].tile_bytes
+    strides, pages = row_major_strides(grid)
+    return Accessor(layout.name, grid, strides, page_bytes, pages)
+
+
+def row_major_strides(grid: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+    """The pages to step along each axis of a tile grid, and all its pages: expressions where the grid has some."""
+    strides: list[Any] = []
+    pages: Any = 1
+    for extent in reversed(grid):
+        strides.insert(0, pages)
+        pages = extent * pages
+    return tuple(strides), pages
