@@ -121,6 +121,33 @@ def test_unused_tensors_are_inputs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(saved.run(inputs).outputs[0], run.outputs[0])
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float64", "int64", "int8", "uint16", "float8_e4m3"])
+def test_an_unused_tensor_that_no_tile_holds(tmp_path: Path, dtype: str) -> None:
+    """It has its place among the inputs, and changes nothing of the others; one that is read is refused."""
+    head = HEAD.replace('S: T.Tensor((4,), "int32")', f'S: T.Tensor((4,), "{dtype}")')
+    head = head.replace('s = T.alloc_shared((4,), "int32")', "pass").replace("float32", "bfloat16")
+    exploration = explored(tmp_path, "pass", head)
+    assert exploration.error is None, str(exploration.error)
+    layout = exploration.plan.layout("S")
+    assert (layout.position, layout.role, layout.shape, layout.dtype) == (1, "input", (4,), "float32")
+    assert layout.reason == f"no tile format holds {dtype}, and nothing reads it"
+    assert "S is an input that nothing reads" in exploration.plan.notes
+    assert exploration.plan.compute is not None
+    assert exploration.plan.compute.reasons == ("16-bit DST: only bfloat16 copies, sums and differences",)
+    a, s = exploration.inputs()
+    assert s.shape == (4,)
+    inputs = [a, np.ones(4, bool if dtype == "bool" else np.int64)]
+    assert exploration.check(inputs)
+    np.testing.assert_array_equal(exploration.run(inputs).outputs[0], a)
+    assert {"main.cpp", "run_ttnn.py"} <= {path.name for path in exploration.export(tmp_path / "code")}
+    saved = ttx.load(exploration.save(tmp_path / "unused.ttx"))
+    np.testing.assert_array_equal(saved.run(inputs).outputs[0], a)
+    read = head.replace("        pass\n", f'        s = T.alloc_shared((4,), "{dtype}")\n')
+    error = explored(tmp_path, "T.copy(S, s)", read).error
+    assert isinstance(error, Unsupported)
+    assert error.message == f"S is {dtype}, which no tile format holds"
+
+
 def test_an_unused_tensor_with_a_size_of_its_own(tmp_path: Path) -> None:
     exploration = explored(tmp_path, "pass", HEAD.replace("S: T.Tensor((4,)", "S: T.Tensor((m, 3)"))
     assert exploration.error is None

@@ -24,6 +24,9 @@ _REASONS = {
     "uint8": "held as bfloat16, which is exact from 0 to 255",
 }
 
+# What an input is held as that nothing reads, and that no tile format holds.
+_UNREAD = "float32"
+
 # ttnn 0.81.1 makes tensors of up to 8 dimensions.
 MAX_RANK = 8
 
@@ -35,7 +38,8 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
 
     A tensor is an output if the kernel writes it, else an input, whether or not the kernel reads it. Each matrix of it
-    is padded to whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off.
+    is padded to whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off. An
+    input that nothing reads may have any dtype: one without a tile format is held as float32.
 
     `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
@@ -51,7 +55,7 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, A
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
     values = program.plan.size_values
-    made = tuple(_layout(parameter, index, roles, values) for index, parameter in enumerate(parameters))
+    made = tuple(_layout(parameter, index, roles, values, read) for index, parameter in enumerate(parameters))
     placed = place_tensors(made, layouts or {}, program, target)
     notes = tuple(
         f"{one.name} is an input that nothing reads" for one in made if one.role == "input" and one.name not in read
@@ -110,7 +114,9 @@ def _check_outputs(function: Any, roles: dict[str, Any]) -> None:
         )
 
 
-def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int]) -> TensorLayout:
+def _layout(
+    parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int], read: set[str]
+) -> TensorLayout:
     span = span_of(parameter)
     if not is_buffer(parameter):
         raise Unsupported(
@@ -121,6 +127,9 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping
         )
     name, dtype = str(parameter.name), dtype_of(parameter)
     shape = bound_shape(parameter, sizes)
+    reason = _REASONS.get(dtype, "default")
+    if dtype not in FORMAT_OF_DTYPE and roles[name] == "input" and name not in read:
+        dtype, reason = _UNREAD, f"no tile format holds {dtype}, and nothing reads it"
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(
             "L009",
@@ -142,7 +151,6 @@ def _layout(parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping
     padding: Literal["none", "zero", "any"] = "none"
     if padded[-2:] != (rows, columns):
         padding = "zero" if roles[name] == "input" else "any"
-    reason = _REASONS.get(dtype, "default")
     return TensorLayout(
         name, position, roles[name], shape, dtype, FORMAT_OF_DTYPE[dtype], padded, padding, reason=reason
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported, UsageError, unknown
-from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
@@ -219,7 +219,10 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     function = program.kernel
     found = blocks(function.body)
     held: dict[str, list[str]] = {}
-    for buffer in (*(s.buffer for s in found if isinstance(s, tirx.AllocBuffer)), *filter(is_buffer, function.params)):
+    # Nothing else touches a tensor. One that nothing touches may have any dtype.
+    moved = {region.source for one in found if op_name(one) == "tl.copy" for region in arguments(one)}
+    on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
+    for buffer in (*on_chip, *(parameter for parameter in function.params if parameter in moved)):
         held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
     if "int32" in held and asked == "bfloat16":
         raise UsageError(
