@@ -20,6 +20,7 @@ from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.language.arithmetic import folded, is_float
 from ttexplore.language.builder import condition, constant, element, is_constant, is_dynamic, plain
 from ttexplore.language.dtypes import dtype, dtype_name
+from ttexplore.ops import OPS
 
 
 def _matched(values: list[Any], args: tuple[Any, ...]) -> list[Any]:
@@ -102,33 +103,14 @@ def _operation(name: str, kind: str, of_integers: Callable[[int, int], int]) -> 
     return function
 
 
+# Functions of numbers: an integer becomes float32 first. The others keep whole numbers whole.
+_WHOLE = frozenset({"abs", "ceil", "floor", "nearbyint", "trunc"})
 _FLOATING = frozenset(
     [
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "asin",
-        "acos",
-        "atan",
-        "asinh",
-        "acosh",
-        "atanh",
+        *(op.function for op in OPS.values() if op.function and op.function not in _WHOLE),
+        "exp10", "log10", "log1p", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh",
     ]
-)
+)  # fmt: skip
 
 
 # What takes the place of the functions of integers, for other numbers.

@@ -113,7 +113,9 @@ class Op:
     (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
     kernel with the operation must define before it includes `header`. `role` is the kernel that the split of one kernel
     into three gives it to; `waits` says that it goes on only where a circular buffer has tiles, or room for some. An
-    operation of the engine `whole block` has no C++: D3 replaces it.
+    operation of the engine `whole block` has no C++: D3 replaces it. `function` is the function of the kernel language,
+    by its name in TIR, that the operation computes, and `of_elements` its value in the dtype of its operand: language,
+    lowering and interpreter know the function by these.
 
     `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
     dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
@@ -153,6 +155,8 @@ class Op:
     defines: tuple[str, ...] = ()
     role: KernelRole = "compute"
     waits: bool = False
+    function: str = ""
+    of_elements: Callable[..., Any] | None = None
 
     @property
     def ir_name(self) -> str:

@@ -32,12 +32,12 @@ def _reciprocal(a: Tile) -> Tile:
 
 
 def _reciprocal_root(a: Tile) -> Tile:
-    return np.reciprocal(np.sqrt(a))
+    return np.float32(1) / np.sqrt(a)
 
 
 def _erf(a: Tile) -> Tile:
-    values = np.fromiter((math.erf(value) for value in a.flat), np.float64, a.size)
-    return values.astype(np.float32).reshape(a.shape)
+    values = np.asarray(a, np.float32)
+    return np.fromiter((math.erf(one) for one in values.flat), np.float32, values.size).reshape(values.shape)
 
 
 def _sigmoid(a: Tile) -> Tile:
@@ -114,6 +114,7 @@ def _op(
     defines: tuple[str, ...] = (),
     takes: TileKind | Literal["any"] = "float32",
     gives: TileKind | Literal["same"] = "float32",
+    function: str = "",
 ) -> Op:
     """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, except where
     `init` and `cpp` say otherwise."""
@@ -132,6 +133,8 @@ def _op(
         dst_bits=dst_bits,
         note=note,
         defines=defines,
+        function=function,
+        of_elements=meaning if function else None,
     )
 
 
@@ -146,40 +149,41 @@ def _with_zero(compare: Callable[[Tile, Tile], Tile]) -> Callable[[Tile], Tile]:
 
 # fmt: off
 _FUNCTIONS = (
-    _op("exp", _VALUE, np.exp, f"{_UNARY}exp.h", cycles=640),
-    _op("exp2", _VALUE, np.exp2, _COMPUTE, cycles=640),
-    _op("log", _VALUE, np.log, _COMPUTE, cycles=800),
-    _op("log2", _VALUE, np.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800,
+    _op("exp", _VALUE, np.exp, f"{_UNARY}exp.h", cycles=640, function="exp"),
+    _op("exp2", _VALUE, np.exp2, _COMPUTE, cycles=640, function="exp2"),
+    _op("log", _VALUE, np.log, _COMPUTE, cycles=800, function="log"),
+    _op("log2", _VALUE, np.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800, function="log2",
         cpp=f"log_with_base_tile<false, true>({{value}}, {_ONE_OVER_LN_2})", note="exact for powers of two"),
     _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE, cycles=832,
         note="log(value) * scalar, the scalar being 1 / ln(base)"),
-    _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", cycles=512),
-    _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512),
+    _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", cycles=512, function="sqrt"),
+    _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512, function="rsqrt"),
     _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h", cycles=320),
-    _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, cycles=960),
-    _op("tanh", _VALUE, np.tanh, _COMPUTE, cycles=960),
+    _op("sigmoid", _VALUE, _sigmoid, _COMPUTE, cycles=960, function="sigmoid"),
+    _op("tanh", _VALUE, np.tanh, _COMPUTE, cycles=960, function="tanh"),
     _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>", cycles=1280),
     _op("silu", _VALUE, _silu, _COMPUTE, cycles=1024),
     # Without the macro the SDK takes coefficients with the accuracy of bfloat16, an error of 3e-3.
-    _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=1024, defines=("INP_FLOAT32",)),
-    _op("sin", _VALUE, np.sin, f"{_UNARY}trigonometry.h", cycles=640),
-    _op("cos", _VALUE, np.cos, f"{_UNARY}trigonometry.h", cycles=640),
+    _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=1024, function="erf",
+        defines=("INP_FLOAT32",)),
+    _op("sin", _VALUE, np.sin, f"{_UNARY}trigonometry.h", cycles=640, function="sin"),
+    _op("cos", _VALUE, np.cos, f"{_UNARY}trigonometry.h", cycles=640, function="cos"),
     _op("square", _VALUE, np.square, _COMPUTE, cycles=64),
     _op("power", _VALUE_AND_SCALAR, np.power, _COMPUTE, cycles=2048),
 )
 _ROUNDINGS = (
-    _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416),
-    _op("ceil", _VALUE, np.ceil, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416),
-    _op("trunc", _VALUE, np.trunc, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=320),
+    _op("floor", _VALUE, np.floor, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416, function="floor"),
+    _op("ceil", _VALUE, np.ceil, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=416, function="ceil"),
+    _op("trunc", _VALUE, np.trunc, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cycles=320, function="trunc"),
     _op("round", _VALUE, np.round, f"{_UNARY}rounding.h", init=_ROUNDING_INIT, cpp="round_tile({value}, 0)",
-        cycles=320, note="to whole numbers, ties to even"),
+        cycles=320, function="nearbyint", note="to whole numbers, ties to even"),
 )
 _SIGNS = (
     _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
     _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
         cycles=96),
     _op("negative", _VALUE, np.negative, f"{_UNARY}negative.h", cycles=64),
-    _op("abs", _VALUE, np.abs, _COMPUTE, cycles=64),
+    _op("abs", _VALUE, np.abs, _COMPUTE, cycles=64, function="abs"),
     _op("sign", _VALUE, np.sign, _COMPUTE, cycles=160),
     _op("clamp", (*_VALUE, scalar("low"), scalar("high")), _clamp,
         f"{_UNARY}clamp.h", cycles=160),

@@ -21,6 +21,7 @@ from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
 from ttexplore.ir.shallow import is_large, refuse_deep
+from ttexplore.ops import OPS
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -47,13 +48,12 @@ _LOGIC: dict[type, str] = {
     tirx.BitwiseXor: "ne", tirx.BitwiseNot: "not",
 }  # fmt: skip
 
-# Functions of the kernel language by their TIR names, without "tirx." or "prim.". T.round rounds ties away from zero
-# as on a GPU, T.nearbyint to even.
+# Functions of the kernel language by their TIR names, without "tirx." or "prim.": those that are one operation, and
+# those that become several. T.round rounds ties away from zero as on a GPU, T.nearbyint to even.
 _FUNCTIONS: dict[str, str] = {
-    "exp": "exp", "exp2": "exp2", "exp10": "exp10", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
-    "sqrt": "sqrt", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos",
-    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "hypot": "hypot", "pow": "pow", "fabs": "abs", "abs": "abs",
-    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "round_half_away", "nearbyint": "round",
+    **{op.function: op.name.removesuffix("_tile") for op in OPS.values() if op.function},
+    "exp10": "exp10", "log10": "log10", "log1p": "log1p", "tan": "tan", "sinh": "sinh", "cosh": "cosh",
+    "hypot": "hypot", "pow": "pow", "fabs": "abs", "round": "round_half_away",
 }  # fmt: skip
 
 _NAMED = ", ".join(f"T.{name}" for name in sorted({*_FUNCTIONS} - {"fabs"}))
