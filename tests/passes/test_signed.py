@@ -174,6 +174,33 @@ def test_a_chain_of_loops_says_that_a_start_is_never_negative() -> None:
     gives(kernel, [float(sum(bx - k for q in range(bx + 1) for k in range(q + 1))) for bx in range(BLOCKS)])
 
 
+@pytest.mark.parametrize(
+    ("start", "turns"),
+    [
+        (lambda bx, q, k: q - k, lambda bx, q: (0, q + 1)),
+        (lambda bx, q, k: (q - k) * (q - k), lambda bx, q: (0, 2)),
+        (lambda bx, q, k: bx - q - k, lambda bx, q: (0, bx - q + 1)),
+        (lambda bx, q, k: k + 3, lambda bx, q: (q - bx, q + bx - 3)),
+    ],
+)
+def test_pages_that_no_bounds_of_single_variables_tell(start: Any, turns: Any) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((128, 32), "float32")):
+        with T.Kernel(BLOCKS) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            for q in T.serial(2):
+                for k in T.serial(*turns(bx, q)):
+                    T.copy(A[start(bx, q, k) * 32, 0], a)
+                    for i, j in T.Parallel(32, 32):
+                        c[i, j] = c[i, j] + a[i, j] + 10.0
+            T.copy(c, B[bx * 32, 0])
+
+    pages = [[start(bx, q, k) for q in range(2) for k in range(*turns(bx, q))] for bx in range(BLOCKS)]
+    gives(kernel, [float(sum(page + 10 for page in one)) for one in pages])
+
+
 def test_a_loop_says_nothing_after_it() -> None:
     """A turn of the loop would mean that the block is not the first."""
 

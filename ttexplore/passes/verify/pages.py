@@ -1,8 +1,8 @@
 """Pages of tensors: all transfers stay inside, every page that the kernel stores is written, no two cores write one.
 
 The index expressions are evaluated for the work items of all cores at once. What a loop of constant length adds is
-bounded for reads and followed turn by turn for writes, and where a condition is about its turns and those of a loop
-inside.
+bounded for reads, and followed turn by turn for writes, where a condition is about its turns and those of a loop
+inside, and where the bounds of a read leave its tensor.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Transfer:
         for number in range(count):
             yield pages * pieces + first + number
 
+    @property
+    def exact(self) -> bool:
+        """Whether each row is one page, not a range in which it is."""
+        return self.page[0] is self.page[1]
+
 
 def _piece_bytes(layout: TensorLayout) -> int:
     """A transfer of a part of a page moves rows of 16 elements, or the last ones of a row."""
@@ -85,9 +90,13 @@ def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, 
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
     written, parted = _written_tensors(kernels), _parted_tensors(kernels)
+    unsure: set[str] = set()
 
     def check(transfer: Transfer, role: str) -> None:
         accessor = plan.accessor(transfer.tensor)
+        if not transfer.exact and _outside(transfer, accessor) is not None:
+            unsure.add(transfer.tensor)
+            return
         _inside(transfer, accessor, role)
         if transfer.writes:
             assert plan.partition is not None
@@ -98,7 +107,13 @@ def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, 
 
     for kernel in kernels.values():
         if _moves(kernel.names):
-            _Walk(plan.partition, written, check).run(kernel)
+            follow = written
+            _Walk(plan.partition, follow, check).run(kernel)
+            while unsure:
+                # Bounds of k and l do not tell that k - l is never negative where l <= k: the turns do.
+                follow |= unsure
+                unsure.clear()
+                _Walk(plan.partition, follow, check).run(kernel)
     _not_read_elsewhere(kernels, plan, writers)
     in_place = {buffer.shard_of for buffer in plan.buffers}
     for tensor, pages in stored.items():
@@ -139,12 +154,18 @@ def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
     return [(call.buffer(o.of), call.values[o.name], access[o.of] == "write") for o in op.operands if o.kind == "page"]
 
 
-def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
+def _outside(transfer: Transfer, accessor: Accessor) -> int | None:
+    """A page of its range that the tensor does not have."""
     low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
-    if low < 0 or high >= accessor.pages:
+    return low if low < 0 else high if high >= accessor.pages else None
+
+
+def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
+    outside = _outside(transfer, accessor)
+    if outside is not None:
         raise VerifyError(
             "V013",
-            f"{kernel_name(role)} {'writes' if transfer.writes else 'reads'} page {low if low < 0 else high} of "
+            f"{kernel_name(role)} {'writes' if transfer.writes else 'reads'} page {outside} of "
             f"{transfer.tensor}, which has {accessor.pages}",
             hint="correct the page index, or leave out what lies outside of the tensor",
             span=transfer.call.span,
