@@ -27,6 +27,7 @@ from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
+from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.sizes import bound_shape, extents_of
 from ttexplore.language.kernel import TracedKernel, trace
@@ -146,11 +147,14 @@ class Step(BaseStep):
     def record(self) -> StepRecord:
         """The step as plain data."""
         before, after = self._listing_before, self.listing
+        firings = firing_records(self.before, self.after, (before, after))
+        sentences = {one.rule.name: one.rule.sentence for one in self.after.firings}
         plans = [to_json(program.plan) for program in (self.before, self.after)]
         return StepRecord(
             self.index, self.name, self.letter, self.stage, self.summary, self.applied.step.docstring,
             before.text != after.text, plans[0] != plans[1], self.seconds, before, after, plans[0], plans[1],
             to_json(self.options), self.error.record() if self.error else None,
+            {one.rule: sentences[one.rule] for one in firings}, firings,
         )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ from ttexplore.views.markup import plural
 from ttexplore.views.report import report_html
 from ttexplore.views.still import PLACE, still_html
 from ttexplore.views.timeline import Timeline, timeline
+from ttexplore.views.why import Why, why
 from ttexplore.views.work_map import work_map_svg
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class BaseStep(ABC):
     def diff(self) -> StepDiff:
         """What the step changed, in the IR and in the plan."""
         return StepDiff(self.record)
+
+    def why(self, line: int) -> Why:
+        """Which rules of the step made a line of the program after it, counted from 1, and of which lines before it.
+
+        Raises UsageError for a line that the program does not have.
+        """
+        step = self.record
+        return why(step, whole("a line of the program after the step", line, 1, len(step.after.lines)))
 
     def __str__(self) -> str:
         return f"{self.letter} {self.name}: {self.summary}\n\n{self.listing}"

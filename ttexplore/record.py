@@ -12,7 +12,7 @@ import re
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 OriginKind = Literal["exact", "derived", "inferred"]
@@ -101,8 +101,21 @@ class OptionForm:
 
 
 @dataclass(frozen=True, slots=True)
+class FiringRecord:
+    """What a rule made of statements: `before` are those that it replaced, or was asked about, and `after` those that
+    it made, by the :attr:`Line.node` of their lines."""
+
+    rule: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One pass as it ran. `plan_before` and `plan_after` are the plan's JSON form; `options` are the values used."""
+    """One pass as it ran. `plan_before` and `plan_after` are the plan's JSON form; `options` are the values used.
+
+    `rules` has a sentence for each rule that made lines, `firings` which lines: a line without one was kept.
+    """
 
     index: int
     name: str
@@ -119,6 +132,8 @@ class StepRecord:
     plan_after: dict[str, Any]
     options: dict[str, Any]
     error: ErrorRecord | None = None
+    rules: dict[str, str] = field(default_factory=dict[str, str])
+    firings: tuple[FiringRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

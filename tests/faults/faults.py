@@ -23,6 +23,7 @@ from tests.faults.plant import (
     renamed,
     swapped,
 )
+from tests.rewriting import placed, rewrite
 from ttexplore.ir import adapter
 from ttexplore.ir.build import (
     arguments,
@@ -38,7 +39,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.nodes import Bind, Evaluate, For, IfThenElse
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import rewrite, stamp, walk
+from ttexplore.ir.rewrite import walk
 
 Finder = Literal["verifier", "interpreter", "emulator"]
 
@@ -114,7 +115,7 @@ def bound(name: str, value: int) -> Edit:
                 return [bind(statement.var, value, statement.span)]
             return None
 
-        return program.with_kernel(rewrite(program.kernel, rule))
+        return dataclasses.replace(program, functions={"kernel": rewrite(program.kernel, rule)})
 
     return edit
 
@@ -219,7 +220,7 @@ def ended(role: str, *makes: Callable[[Program], Any]) -> Edit:
     def edit(program: Program) -> Program:
         made = [make(program) for make in makes]
         for statement in made:
-            stamp(statement, list(walk(program.functions[role].body))[-1].span)
+            placed(statement, walk(program.functions[role].body)[-1])
         return _ended(program, role, made)
 
     return edit

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from tests.rewriting import placed, rewrite
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import rewrite, stamp, walk
+from ttexplore.ir.rewrite import walk
 
 Change = Callable[[Any], list[Any]]
 Edit = Callable[[Program], Program]
@@ -117,9 +118,7 @@ def inserted(role: str, before: str, make: Callable[[Program], Any], nth: int = 
 
     def edit(program: Program) -> Program:
         def change(statement: Any) -> list[Any]:
-            made = make(program)
-            stamp(made, statement.span)
-            return [made, statement]
+            return [placed(make(program), statement), statement]
 
         return edited(role, before, change, nth)(program)
 

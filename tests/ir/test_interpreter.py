@@ -12,11 +12,11 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import elementwise, gemm
 from tests.corpus.rows import ROWS, total
+from tests.rewriting import rewrite
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import arguments, op, op_name
 from ttexplore.ir.interpreter import interpret, tilize, untilize
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import rewrite
 from ttexplore.passes.tensor_roles import tensor_roles
 
 Change = Callable[[Any], "list[Any] | None"]

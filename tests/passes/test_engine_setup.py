@@ -14,7 +14,7 @@ from ttexplore.errors import VerifyError
 from ttexplore.ir.build import arguments, op, op_name, variable, when
 from ttexplore.ir.kernel import Reader
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.rewrite import Firings, walk
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.engine_setup import set_up
 from ttexplore.passes.verify.engine import check_engine
@@ -38,9 +38,9 @@ def test_it_follows_from_the_operations_alone(case: Case) -> None:
     for step in ("D4", "D5"):
         after = ex.steps[step].after
         compute = after.functions["compute"]
-        assert str(set_up(compute, after.plan)) == str(compute)
+        assert str(set_up(compute, after.plan, Firings())) == str(compute)
     bare, ready = ex.steps["D3"].after, ex.steps["D4"].after
-    assert str(set_up(bare.functions["compute"], bare.plan)) == str(ready.functions["compute"])
+    assert str(set_up(bare.functions["compute"], bare.plan, Firings())) == str(ready.functions["compute"])
 
 
 def either(statement: Any) -> list[Any]:
@@ -54,10 +54,10 @@ def test_both_arms_of_a_condition_are_set_up() -> None:
     faulty = edited("compute", "sub_tiles", either)(ex.steps["D5"].after)
     with pytest.raises(VerifyError, match="add_tiles runs under the init of sub_tiles"):
         checked(faulty)
-    compute = set_up(faulty.functions["compute"], faulty.plan)
+    compute = set_up(faulty.functions["compute"], faulty.plan, Firings())
     assert names(compute).count("tt.add_tiles") == 1
     assert names(compute).count("tt.add_tiles_init") == 1
-    checked(faulty.with_function("compute", compute))
+    checked(faulty.with_functions({**faulty.functions, "compute": compute}, Firings()))
 
 
 def test_the_last_turn_of_a_loop_keeps_both_arms() -> None:

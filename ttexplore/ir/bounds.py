@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, cast
 
 import tvm
 from tvm import ir, tirx
 
-from ttexplore.ir.build import bind, constant, sequence, statements
+from ttexplore.ir.build import constant, statements
 from ttexplore.ir.index import Expression, Range, Variable, always, convert, learn_loop, placed
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
 
 BLOCK_RANGES = "tt.block_ranges"
-_MAY_BE_EMPTY = "tt.may_be_empty"
+# The mark of a loop that may make no turn.
+MAY_BE_EMPTY = "tt.may_be_empty"
 # Indices are computed in 32 bits: a T.dynamic size is less than this.
 MAX_SIZE = 1 << 24
 MAX_INDEX = 1 << 30
@@ -94,33 +94,9 @@ class Bounds:
         return not self.proves(loop.extent >= 1) if turns is None else turns < 1
 
 
-def counted_loops(body: Sequence[Any], empty: frozenset[Any]) -> list[Any]:
-    """The statements with loops that count from 0, so that what a first turn does can be told from the variable, and
-    a mark on those over `empty` variables, that :func:`is_marked_empty` finds.
-
-        for k in range(first, last):  ==>  for k_turn in range(last - first):
-            body                               k = first + k_turn
-                                               body
-    """
-    made: list[Any] = []
-    for statement in body:
-        if isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.SERIAL:
-            marks: Any = {_MAY_BE_EMPTY: 1} if statement.loop_var in empty else {}
-            turn, inner = statement.loop_var, counted_loops(statements(statement.body), empty)
-            if constant(statement.min) != 0:
-                turn = tirx.Var(f"{statement.loop_var.name}_turn", statement.loop_var.ty)
-                inner = [bind(statement.loop_var, statement.min + turn, statement.span), *inner]
-            statement = tirx.For(
-                turn, tirx.const(0, "int32"), statement.extent, statement.kind, sequence(inner),
-                statement.thread_binding, dict(statement.annotations) | marks, statement.step, statement.span,
-            )  # fmt: skip
-        made.append(statement)
-    return made
-
-
 def is_marked_empty(loop: Any) -> bool:
     """Whether a loop has the mark that it may make no turn."""
-    return _MAY_BE_EMPTY in loop.annotations
+    return MAY_BE_EMPTY in loop.annotations
 
 
 class _Values:

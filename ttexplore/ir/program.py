@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ttexplore.ir.rewrite import Firing, Firings
 from ttexplore.options import DEFAULTS, Options
-from ttexplore.plan import KernelRole, Plan
+from ttexplore.plan import Plan
 from ttexplore.record import Listing
 
 KERNEL = "kernel"
@@ -18,13 +20,15 @@ class Program:
     """A kernel being lowered.
 
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
-    `options` are those of all passes; the plan has them in JSON form.
+    `options` are those of all passes; the plan has them in JSON form. `firings` say what the pass that came last made
+    of the functions before it.
     """
 
     functions: dict[str, Any]
     plan: Plan
     source: Listing
     options: Options = DEFAULTS
+    firings: tuple[Firing, ...] = ()
 
     @property
     def kernel(self) -> Any:
@@ -43,8 +47,9 @@ class Program:
     def with_plan(self, **changes: Any) -> Program:
         return dataclasses.replace(self, plan=self.plan.replace(**changes))
 
-    def with_kernel(self, function: Any) -> Program:
-        return dataclasses.replace(self, functions={KERNEL: function})
+    def with_kernel(self, function: Any, firings: Firings) -> Program:
+        return self.with_functions({KERNEL: function}, firings)
 
-    def with_function(self, role: KernelRole, function: Any) -> Program:
-        return dataclasses.replace(self, functions={**self.functions, role: function})
+    def with_functions(self, functions: Mapping[str, Any], firings: Firings) -> Program:
+        """The program with other functions, made by the rules that fired."""
+        return dataclasses.replace(self, functions={**functions}, firings=tuple(firings.all))

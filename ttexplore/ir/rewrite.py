@@ -1,67 +1,156 @@
-"""Rewriting: a rule answers what replaces a statement; this module walks, stamps spans and lifts errors."""
+"""Rewriting: rules say what replaces a statement; this module walks, stamps spans, and keeps which rule made what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tvm import tirx
 
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import set_span, span_of
+from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 
-Rule = Callable[[Any], "list[Any] | None"]
+ContextT = TypeVar("ContextT", bound="Context")
 
 
-def rewrite(function: Any, rule: Rule) -> Any:
-    """`function` with every statement replaced by what `rule` returns for it.
+@dataclass(frozen=True)
+class Rule:
+    """Something that a pass does to statements: its name within the pass, and a sentence that a user reads."""
 
-    The rule sees a statement before its parts; None leaves it and goes on inside, a list replaces it whole. New
-    statements without a span get the span of the one they replace. A TTExploreError gets the statement's line.
-    """
-    return with_function_body(function, rewrite_body(statements(function.body), rule))
-
-
-def rewrite_body(body: list[Any], rule: Rule) -> list[Any]:
-    """Like :func:`rewrite`, for a list of statements."""
-    return [made for statement in body for made in _rewrite(statement, rule)]
+    name: str
+    sentence: str
 
 
-def _rewrite(statement: Any, rule: Rule) -> list[Any]:
-    try:
-        made = rule(statement)
-    except TTExploreError as error:
-        raise error.at(span_of(statement)) from error.__cause__
-    if made is not None:
-        for part in made:
-            stamp(part, statement.span)
+@dataclass(frozen=True)
+class StatementRule(Rule, Generic[ContextT]):
+    """A rule that :func:`rewrite` asks about each statement: `replacement` gives the statements that take its place, or
+    None where the rule has nothing to say. A statement that is in the answer as it was is kept."""
+
+    replacement: Callable[[ContextT, Any], Sequence[Any] | None]
+
+
+class Firing(NamedTuple):
+    """What a rule made: the `statements` took the place of `source`, or were added because of it; None is the whole
+    kernel."""
+
+    rule: Rule
+    source: Any
+    statements: tuple[Any, ...]
+
+
+class Firings:
+    """What the rules of a pass have made, in order."""
+
+    def __init__(self) -> None:
+        self.all: list[Firing] = []
+
+    def made(self, rule: Rule, source: Any, made: Iterable[Any]) -> list[Any]:
+        """The statements that `rule` made of `source`. Those without a span, and those in them, get its span."""
+        new = tuple(made)
+        span = None if source is None else source.span
+        for statement in new:
+            _stamp(statement, span)
+        if new:
+            self.all.append(Firing(rule, source, new))
+        return [*new]
+
+
+class Context:
+    """Where a rewrite is. A pass derives from it what its rules need besides."""
+
+    def __init__(self, function: Any, firings: Firings) -> None:
+        self.function, self.firings = function, firings
+        # The loops and branches around the statement, the innermost last.
+        self.around: list[Any] = []
+        # Loops and names that the bounds have not heard of: most rules never ask for these.
+        self._passed: list[Any] = []
+        self._bounds: Bounds | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is known of the variables around the statement: of the loops that it is in, of the names before it."""
+        if self._bounds is None:
+            self._bounds = Bounds(self.function)
+        for one in self._passed:
+            self._bounds.enter(one)
+        self._passed.clear()
+        return self._bounds
+
+    def made(self, rule: Rule, source: Any, made: Iterable[Any]) -> list[Any]:
+        """See :meth:`Firings.made`."""
+        return self.firings.made(rule, source, made)
+
+    def enter(self, statement: Any) -> None:
+        """Come to what a loop or a branch has inside, or behind a name."""
+        if not isinstance(statement, tirx.Bind):
+            self.around.append(statement)
+        self._passed.append(statement)
+
+    def leave(self) -> None:
+        """Come out of the innermost loop or branch."""
+        self.around.pop()
+
+    def inside(self, statement: Any, rewritten: Callable[[list[Any]], list[Any]]) -> Any:
+        """A loop or branch around its rewritten bodies."""
+        self.enter(statement)
+        if isinstance(statement, tirx.For):
+            made = with_body(statement, rewritten(statements(statement.body)))
+        else:
+            then, otherwise = statement.then_case, statement.else_case
+            then = sequence(rewritten(statements(then)))
+            otherwise = None if otherwise is None else sequence(rewritten(statements(otherwise)))
+            made = tirx.IfThenElse(statement.condition, then, otherwise, statement.span)
+        self.leave()
         return made
-    if isinstance(statement, tirx.For):
-        inner = rewrite_body(statements(statement.body), rule)
-        return [with_body(statement, inner)]
-    if isinstance(statement, tirx.IfThenElse):
-        then = sequence(rewrite_body(statements(statement.then_case), rule))
-        otherwise = statement.else_case
-        if otherwise is not None:
-            otherwise = sequence(rewrite_body(statements(otherwise), rule))
-        return [tirx.IfThenElse(statement.condition, then, otherwise, statement.span)]
+
+
+def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> Any:
+    """The context's function with every statement replaced by what the first of the `rules` that answers says.
+
+    Rules see a statement before those in it. A TTExploreError gets the statement's line.
+    """
+    body = rewrite_body(statements(context.function.body), rules, context)
+    return with_function_body(context.function, body)
+
+
+def rewrite_body(body: list[Any], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[Any]:
+    """Like :func:`rewrite`, for a list of statements."""
+    made: list[Any] = []
+    for statement in body:
+        made += _rewritten(statement, rules, context)
+        if isinstance(statement, tirx.Bind):
+            context.enter(statement)
+    return made
+
+
+def _rewritten(statement: Any, rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[Any]:
+    for rule in rules:
+        try:
+            made = rule.replacement(context, statement)
+        except TTExploreError as error:
+            raise error.at(span_of(statement)) from error.__cause__
+        if made is not None:
+            return context.made(rule, statement, made)
+    if isinstance(statement, tirx.For | tirx.IfThenElse):
+        return [context.inside(statement, lambda body: rewrite_body(body, rules, context))]
     return [statement]
 
 
-def stamp(statement: Any, span: Any) -> None:
-    """Give `span` to a new statement and to the statements in it that have none."""
+def _stamp(statement: Any, span: Any) -> None:
     if span is None:
         return
     for part in statements(statement):
         if part.span is None:
             set_span(part, span)
         if isinstance(part, tirx.For):
-            stamp(part.body, span)
+            _stamp(part.body, span)
         elif isinstance(part, tirx.IfThenElse):
-            stamp(part.then_case, span)
+            _stamp(part.then_case, span)
             if part.else_case is not None:
-                stamp(part.else_case, span)
+                _stamp(part.else_case, span)
 
 
 def walk(body: Any) -> list[Any]:

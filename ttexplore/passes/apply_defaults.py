@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
@@ -21,8 +22,10 @@ def apply_defaults(program: Program, target: Target) -> Program:
     """
     check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
-    kernel = with_ordered_parallel(without_guarded_fills(with_wide_indices(program.kernel)))
-    program = program if kernel is program.kernel else program.with_kernel(kernel)
+    kernel, firings = program.kernel, Firings()
+    for better in (with_wide_indices, without_guarded_fills, with_ordered_parallel):
+        kernel = better(kernel, firings)
+    program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
     return program.with_plan(target=target.name, notes=notes)
 
 

@@ -17,7 +17,7 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
 from ttexplore.ir.dataflow import parallel_body
 from ttexplore.ir.deep import Deep, deep
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Rule
 from ttexplore.ops import OPS
 from ttexplore.options import Engine
 from ttexplore.passes.expressions import Reader
@@ -40,6 +40,18 @@ _SCALAR_NAMES = {"max": "unary_max", "min": "unary_min", "pow": "power", **{c: f
 _UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16", "bit_not": "bitwise_not"}
 _LEAVES = ("number", "scalar", "integer", "whole", "axis", "load")
 _BROADCASTS = {"row": "rows", "column": "cols", "scalar": "scalar"}
+
+
+_LOAD = Rule(
+    "operand", "A tile of a circular buffer is unpacked to DST, broadcast where it is a row, column or element."
+)
+_NUMBER = Rule("number", "A number fills a tile of DST.")
+_INDEX = Rule("index", "The number of a row or column comes from a tile that holds these numbers.")
+_ON_FPU = Rule("operation of the FPU", "The FPU works on two circular buffers and leaves the result in DST.")
+_ON_SFPU = Rule("operation of the SFPU", "The SFPU works on tiles of DST.")
+_CAST = Rule("cast", "Numbers in DST become integers, or integers numbers.")
+_MOVE = Rule("value kept apart", "A value is copied within DST, to the place that it is kept in.")
+_PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circular buffer.")
 
 
 def lower_parallel(
@@ -85,7 +97,8 @@ class _Nest:
         self.temporaries: set[Any] = set()
         self.reasons: list[str] = []
         self.made: list[Any] = []
-        self.span: Any = None
+        # The store that is being written.
+        self.source: Any = None
 
     def lower(self) -> list[Any]:
         for store in self.body:
@@ -96,10 +109,8 @@ class _Nest:
         self.count()
         made: list[Any] = []
         for store in self.stores:
-            self.made, self.span = [], store.statement.span
+            self.made, self.source = [], store.statement
             self.write(store)
-            for one in self.made:
-                stamp(one, self.span)
             made += self.made
         return made
 
@@ -169,7 +180,7 @@ class _Nest:
         if scope_of(target) != "tt.dst":
             array = deep(self.place(store.value, None))
             self.done(store.value)
-            self.made += self.storage.pack(array, target, store.statement.buffer)
+            self.fire(_PACK, self.storage.pack(array, target, store.statement.buffer))
             return
         array = deep(self.place(store.value, target))
         self.done(store.value)
@@ -209,8 +220,8 @@ class _Nest:
             case "scalar" | "whole":
                 self.filled(self.graph.scalars[known.detail], out, whole=known.op == "whole")
             case "axis":
-                numbers = self.storage.index_tile(known.detail, self.span)
-                self.each(lambda t: op("copy_tile", numbers, 0, out, t))
+                numbers = self.storage.index_tile(known.detail, self.source)
+                self.each(_INDEX, lambda t: op("copy_tile", numbers, 0, out, t))
             case "load":
                 self.loaded(known, out)
             case _:
@@ -218,21 +229,21 @@ class _Nest:
 
     def filled(self, number: Any, out: Any, *, whole: bool = False) -> None:
         name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
-        self.each(lambda t: op(name, out, t, self._scalar(number, t)))
+        self.each(_NUMBER, lambda t: op(name, out, t, self._scalar(number, t)))
 
     def loaded(self, known: Value, out: Any) -> None:
         """A tile from its circular buffer: once for each use, which costs less than a tile of DST kept until then."""
         buffer, role, _, _ = known.detail
         source = self.storage.tiles[buffer]
         if role == "element":
-            self.each(lambda t: op("copy_tile", source, t, out, t))
+            self.each(_LOAD, lambda t: op("copy_tile", source, t, out, t))
         elif role == "row" and FORMAT_OF_DTYPE[dtype_of(source)] == "Float16_b":
             # unary_bcast of a row is wrong on the chip for bfloat16 with 32-bit DST.
-            zeros = self.storage.zero_tile(self.span)
-            self.each(lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(known, t), out, t))
+            zeros = self.storage.zero_tile(self.source)
+            self.each(_LOAD, lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(known, t), out, t))
         else:
             name = {"row": "unary_bcast_row", "column": "unary_bcast_col", "scalar": "unary_bcast_scalar"}[role]
-            self.each(lambda t: op(name, source, self._tile(known, t), out, t))
+            self.each(_LOAD, lambda t: op(name, source, self._tile(known, t), out, t))
 
     def _dtype(self, value: int) -> str:
         return "int32" if self.graph.is_int32(value) else "float32"
@@ -263,7 +274,7 @@ class _Nest:
         else:
             self.leaf(self.graph[operand], out)
         self.done(operand)
-        self.made += self.storage.convert(out, before, after)
+        self.fire(_CAST, self.storage.convert(out, before, after))
         return out
 
     @staticmethod
@@ -279,7 +290,7 @@ class _Nest:
         numbers = [self._number(one) for one in scalars]
         for one in scalars:
             self.done(one)
-        self.each(lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
+        self.each(_ON_SFPU, lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
         return out
 
     def on_several(self, value: int, known: Value, want: Any) -> Deep:
@@ -287,7 +298,7 @@ class _Nest:
         operands = list(dict.fromkeys(known.operands))
         if known.op == "mul" and len(operands) == 1:
             out = yield self.changeable(operands[0], want, twice=True)
-            self.each(lambda t: op("square_tile", out, t))
+            self.each(_ON_SFPU, lambda t: op("square_tile", out, t))
             return out
         # What needs most of DST goes first, while it is empty.
         first = max(operands, key=self._need)
@@ -302,7 +313,7 @@ class _Nest:
             name = "where_tile" if self.storage.is_wide else "where_bf16_tile"
         else:
             name = f"{_BINARY_NAMES.get(known.op, f'{known.op}_binary')}_tile"
-        self.each(lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
+        self.each(_ON_SFPU, lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
         return out
 
     def _result(self, value: int, operands: list[int], arrays: dict[int, Any], want: Any) -> Any:
@@ -321,7 +332,7 @@ class _Nest:
         in0, in1 = (self.storage.tiles[self.graph[one].detail[0]] for one in (first, second))
         name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
         tile = self.graph[second]
-        self.each(lambda t: op(name, in0, in1, t, t if role == "element" else self._tile(tile, t), out, t))
+        self.each(_ON_FPU, lambda t: op(name, in0, in1, t, t if role == "element" else self._tile(tile, t), out, t))
         return out
 
     # The engine
@@ -384,7 +395,7 @@ class _Nest:
         if want is not None and not self._is_needed(want):
             self.holders.pop(want, None)
             return want
-        made = self.storage.temporary(self.like, dtype)
+        made = self.storage.temporary(self.like, dtype, self.source)
         self.temporaries.add(made)
         return made
 
@@ -419,7 +430,7 @@ class _Nest:
 
     def move(self, source: Any, target: Any, dtype: str) -> None:
         if not source.same_as(target):
-            self.made.append(self.storage.move(source, target, dtype))
+            self.fire(_MOVE, [self.storage.move(source, target, dtype)])
 
     def _need(self, value: int) -> int:
         """The tiles of DST that computing a value takes (Sethi and Ullman's numbers), with those that are there."""
@@ -451,8 +462,12 @@ class _Nest:
 
     # Tiles
 
-    def each(self, make: Any) -> None:
-        self.made.append(self.storage.each(self.rows * self.columns, make))
+    def each(self, rule: Rule, make: Any) -> None:
+        self.fire(rule, [self.storage.each(self.rows * self.columns, make)])
+
+    def fire(self, rule: Rule, made: list[Any]) -> None:
+        if made:
+            self.made += self.storage.firings.made(rule, self.source, made)
 
     def _tile(self, known: Value, t: Any) -> Any:
         """The tile of a broadcast operand for tile t of the block."""

@@ -22,23 +22,28 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )  # fmt: skip
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import CONFIGURATION_OPS
 from ttexplore.plan import Plan
 
+_START = Rule("start of the engine", "The compute engine is started once, with the buffers of its first operation.")
+_FORMAT = Rule("data format", "The unpacker or the packer is set to the format of another circular buffer.")
+_INIT = Rule("init", "An operation is set up where another one of its engine ran last.")
+_UNINIT = Rule("uninit", "What the set-up of an operation leaves behind is undone after its loop.")
+
 _SETUP = frozenset(name for name, form in FORMS.items() if form.phase or form.op in CONFIGURATION_OPS)
 
 
-def set_up(function: Any, plan: Plan) -> Any:
+def set_up(function: Any, plan: Plan, firings: Firings) -> Any:
     """The compute kernel with the engine set up for its operations, and not more often than needed."""
     body = operations(function.body)
-    startup = _startup(body)
+    startup = _startup(body, firings)
     if startup is None:
         return with_function_body(function, body)
     operation, a, b, pack = startup
-    placer = _Placer(plan)
+    placer = _Placer(plan, firings)
     state: State = {"a": placer.source(a), "b": placer.source(b), "pack": placer.source(pack)}
     made = placer.body(body, state)
     allocations = [one for one in made if isinstance(one, tirx.AllocBuffer)]
@@ -67,7 +72,7 @@ State = dict[str, Setting]
 _NOTHING = Setting(None)
 
 
-def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
+def _startup(body: list[Any], firings: Firings) -> tuple[Any, Any, Any, Any] | None:
     """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
     found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
     packing = [inner for inner in found if OPS[op_name(inner)].packs]
@@ -76,8 +81,7 @@ def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
     pack = operands(packing[0])[OPS[op_name(packing[0])].packs]
     first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
     if first is None:
-        made = op("compute_startup", pack, pack, pack)
-        stamp(made, packing[0].span)
+        (made,) = firings.made(_START, packing[0], [op("compute_startup", pack, pack, pack)])
         return made, pack, pack, pack
     known, values = OPS[op_name(first)], operands(first)
     a = values[known.source_a]
@@ -86,7 +90,7 @@ def _startup(body: list[Any]) -> tuple[Any, Any, Any, Any] | None:
         made = op("compute_startup_matmul", b, a, pack)
     else:
         made = op("compute_startup", a, b, pack)
-    stamp(made, first.span)
+    firings.made(_START, first, [made])
     return made, a, b, pack
 
 
@@ -104,7 +108,8 @@ def _unconditional(body: list[Any]) -> list[Any]:
 class _Placer:
     """Places what sets the engine up; it reads each statement once, as loops around it ask one after another."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, firings: Firings) -> None:
+        self.firings = firings
         self.formats = {one.name: (one.data_format, one.unpack_to_dest) for one in plan.buffers}
         self.bodies: dict[int, list[Any]] = {}
         self.tile_operations: dict[int, Any] = {}
@@ -189,10 +194,10 @@ class _Placer:
 
     # Placing
 
-    def change(self, state: State, wanted: State, span: Any) -> list[Any]:
-        """The statements that bring the engine from `state` to `wanted`; `state` is brought along."""
+    def change(self, state: State, wanted: State, place: Any) -> list[Any]:
+        """The statements that bring the engine from `state` to `wanted`, at a statement; `state` is brought along."""
         made: list[Any] = []
-        for part, place in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
+        for part, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
             setting = wanted.get(part)
             if setting is None:
                 continue
@@ -200,10 +205,9 @@ class _Placer:
             if before is None or before.key != setting.key:
                 # With the old buffer named, the SDK leaves out what does not change; where the old one is not
                 # known, in a loop that ends with another format than it starts with, it must be set regardless.
-                if before is not None:
-                    made.append(op(f"reconfig_{place}", before.cb, setting.cb))
-                else:
-                    made.append(op(f"set_{place}", setting.cb))
+                buffers = [setting.cb] if before is None else [before.cb, setting.cb]
+                change = op(f"{'set' if before is None else 'reconfig'}_{name}", *buffers)
+                made += self.firings.made(_FORMAT, place, [change])
                 state[part] = setting
                 if part != "pack":
                     state.pop("fpu", None)
@@ -213,10 +217,8 @@ class _Placer:
                 continue
             before = state.get(part)
             if before is None or before.key != setting.key:
-                made.append(_init(setting.operation))
+                made += self.firings.made(_INIT, setting.operation, [_init(setting.operation)])
                 state[part] = setting
-        for one in made:
-            stamp(one, span)
         return made
 
     def body(self, body: list[Any], state: State, *, in_tile_loop: bool = False) -> list[Any]:
@@ -228,10 +230,11 @@ class _Placer:
             elif type(statement) is tirx.IfThenElse:
                 made.append(self.branch(statement, state))
             else:
-                made += self.change(state, self.needs(statement), statement.span)
+                made += self.change(state, self.needs(statement), statement)
                 made.append(statement)
             if not in_tile_loop and self.ends_with_uninit(statement):
-                made.append(_uninit(self.tile_operation(statement)))
+                operation = self.tile_operation(statement)
+                made += self.firings.made(_UNINIT, operation, [_uninit(operation)])
                 state.pop("fpu", None)
         return made
 
@@ -244,7 +247,7 @@ class _Placer:
             needed = self.loop_needs(statement)
         ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
         # A part that the body changes and does not put back is unknown when the next turn starts.
-        before = self.change(state, ready, statement.span)
+        before = self.change(state, ready, statement)
         for part in needed:
             if part not in ready:
                 state.pop(part, None)
@@ -266,7 +269,7 @@ class _Placer:
                 continue
             after = dict(entry)
             made = self.body(operations(case), after)
-            made += self.change(after, {part: entry[part] for part in after if part in entry}, statement.span)
+            made += self.change(after, {part: entry[part] for part in after if part in entry}, statement)
             arms.append(made)
             for part in [*state]:
                 if part in after:
@@ -278,12 +281,12 @@ class _Placer:
 
 def _init(operation: Any) -> Any:
     known, values = OPS[op_name(operation)], operands(operation)
-    return op(f"{known.name}_init", *[values[name] for name in known.init_operands], span=operation.span)
+    return op(f"{known.name}_init", *[values[name] for name in known.init_operands])
 
 
 def _uninit(operation: Any) -> Any:
     known, values = OPS[op_name(operation)], operands(operation)
-    return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands], span=operation.span)
+    return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
 
 
 def _same(setting: Setting, other: Setting | None) -> bool:

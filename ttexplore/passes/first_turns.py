@@ -7,7 +7,7 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, tirx
 
-from ttexplore.ir.bounds import MAX_SIZE, Bounds
+from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.build import (
     arguments,
     constant,
@@ -20,10 +20,10 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import accesses, is_parallel, loads_of, nothing_written
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 
 
-def without_guarded_fills(function: Any) -> Any:
+def without_guarded_fills(function: Any, firings: Firings) -> Any:
     """The kernel without conditions that guard nothing but fills.
 
         for k in range(n):              T.fill(c, 0)
@@ -41,16 +41,22 @@ def without_guarded_fills(function: Any) -> Any:
     """
     if not any(_guarded_fills(statement) for statement in walk(function.body)):
         return function
-    mover = _Mover(Bounds(function))
+    mover = _Mover(function, firings)
     body = mover.body(statements(function.body), frozenset(), frozenset())
     return with_function_body(function, body) if mover.moved else function
 
 
-class _Mover:
+_FIRST = Rule("fill before the loop", "What the first turn of a loop fills is filled before the loop.")
+_KNOWN = Rule("fill without a condition", "A condition that always holds is left out.")
+_CHOICE = Rule("fill by choice", "A fill under a condition chooses, for each element, the number or what was there.")
+
+
+class _Mover(Context):
     """`maybe` are the buffers that only the turns of a loop before fill, which may make none."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds, self.moved = bounds, False
+    def __init__(self, function: Any, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.moved = False
         self.maybe: frozenset[Any] = frozenset()
 
     def body(self, body: list[Any], touched: frozenset[Any], held: frozenset[Any]) -> list[Any]:
@@ -59,9 +65,9 @@ class _Mover:
         made: list[Any] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
-            self.bounds.enter(statement)
             used = _variables(statement)
             if isinstance(statement, tirx.For):
+                self.enter(statement)
                 serial = statement.kind == tirx.ForKind.SERIAL
                 inner, fills = statements(statement.body), list[Any]()
                 if serial:
@@ -74,6 +80,7 @@ class _Mover:
                     inner = self.body(inner, touched | used if serial else touched, held | filled)
                 else:
                     self.check_reads(statement)
+                self.leave()
                 if may_be_empty:
                     self.maybe |= maybe | filled
                 made += [*fills, with_body(statement, inner)]
@@ -82,6 +89,8 @@ class _Mover:
                 for one in chosen:
                     self.check_reads(one)
                 made += chosen
+            if isinstance(statement, tirx.Bind):
+                self.enter(statement)
             if not isinstance(statement, tirx.AllocBuffer):
                 touched |= used
                 held |= used
@@ -94,14 +103,14 @@ class _Mover:
             return [statement]
         if self.bounds.proves(statement.condition):
             self.moved = True
-            return fills
+            return self.made(_KNOWN, statement, fills)
         if self.bounds.proves(tirx.Not(statement.condition)):
             self.moved = True
             return []
         if not all(one.value.args[0].source in held and _is_whole(one) for one in fills):
             return [statement]
         self.moved = True
-        return [_choice(statement.condition, one) for one in fills]
+        return self.made(_CHOICE, statement, [_choice(statement.condition, one) for one in fills])
 
     def check_reads(self, statement: Any) -> None:
         """Raises KernelError for a block statement that reads what may not have been filled."""
@@ -127,11 +136,11 @@ class _Mover:
             needed = frozenset[Any]().union(*map(_variables, guarded))
             movable = guarded and not buffers & kept and not needed & (before | {loop.loop_var})
             if movable and self.is_first(statement.condition, loop):
-                fills += guarded
+                fills += self.made(_FIRST, statement, guarded)
                 self.moved = True
                 continue
             if movable and not buffers <= held and self.comes_first(statement.condition, loop):
-                fills += guarded
+                fills += self.made(_FIRST, statement, guarded)
             rest.append(statement)
             before |= _variables(statement)
         return fills, rest

@@ -10,11 +10,13 @@ from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.bounds import BLOCK_RANGES
 from ttexplore.ir.build import bind, constant, loop, statements, variable, with_function_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ir.sizes import size_variables
 from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.plan import Partition
 from ttexplore.target import Target
+
+_WORK = Rule("loop over work items", "Each core goes through the blocks of the launch grid that are its own.")
 
 
 def grid_to_core_grid(program: Program, target: Target) -> Program:
@@ -45,13 +47,12 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
         if partition.form == "rectangle"
         else _linear(partition, blocks, extents, body)
     )
-    made = [*sizes, *counts, *made]
-    for statement in made:
-        stamp(statement, loops[0].span)
+    firings = Firings()
+    made = firings.made(_WORK, loops[0], [*sizes, *counts, *made])
     tensors = [parameter for parameter in program.kernel.params if is_buffer(parameter)]
     function = with_function_body(program.kernel, made, tensors)
     ranges = {one.loop_var: one.extent for one in loops}
-    return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges))
+    return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges), firings)
 
 
 def _extents(loops: list[Any]) -> tuple[list[Any], list[Any]]:

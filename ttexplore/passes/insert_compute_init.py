@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.engine_setup import set_up
 from ttexplore.target import Target
 
@@ -22,4 +23,6 @@ def insert_compute_init(program: Program, target: Target) -> Program:
     Where inits stand follows from the operations alone. D5 writes other operations, those of its sections, and asks in
     the same way where theirs stand.
     """
-    return program.with_function("compute", set_up(program.functions["compute"], program.plan))
+    firings = Firings()
+    compute = set_up(program.functions["compute"], program.plan, firings)
+    return program.with_functions({**program.functions, "compute": compute}, firings)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tvm import tirx
 
 from ttexplore.errors import ResourceError, UsageError
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import allocation, op, scope_of, when, with_body, with_function_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.options import Epilogue
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
@@ -30,6 +30,9 @@ from ttexplore.passes.engine_setup import set_up
 from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
+
+_DST = Rule("the tiles of DST", "All values share the tiles of DST.")
+_BETWEEN = Rule("buffer between turns", "What a loop leaves for its next turn, or for what follows, waits in a buffer.")
 
 # What a product costs besides its multiplications: each tile that is unpacked for it, mostly hidden behind them.
 _UNPACK_CYCLES = 4
@@ -79,7 +82,9 @@ def insert_dst_management(
     plan = program.plan.replace(
         buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers), compute=compute
     )  # fmt: skip
-    return dataclasses.replace(program, plan=plan).with_function("compute", set_up(function, plan))
+    firings = management.firings
+    functions = {**program.functions, "compute": set_up(function, plan, firings)}
+    return dataclasses.replace(program, plan=plan).with_functions(functions, firings)
 
 
 def _within_l1(
@@ -89,8 +94,9 @@ def _within_l1(
     buffers of what is kept between sections fit the core. Raises ResourceError where none are."""
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
+    allocations = {identity(one.buffer): one for one in body if isinstance(one, tirx.AllocBuffer)}
     while True:
-        management = _Management(reader, plan, target, epilogue, subblock, room)
+        management = _Management(reader, plan, target, epilogue, subblock, room, allocations)
         made = management.function(body)
         try:
             buffers = number_buffers((*plan.buffers, *management.spills.buffers), target)
@@ -107,7 +113,7 @@ def _within_l1(
 
 
 class _Management:
-    """`room` is the number of tiles that a sub-block may have."""
+    """`room` is the number of tiles that a sub-block may have; `allocations` are those of the values."""
 
     def __init__(
         self,
@@ -117,15 +123,18 @@ class _Management:
         epilogue: Epilogue,
         subblock: tuple[int, int] | None,
         room: int,
+        allocations: Mapping[int, Any],
     ) -> None:
         assert plan.compute is not None
         self.reader = reader
         self.plan, self.target, self.compute = plan, target, plan.compute
         self.epilogue, self.subblock = epilogue, subblock
         self.capacity, self.room = plan.compute.dst_tiles, room
-        self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)})
+        self.firings = Firings()
+        self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)}, self.firings, allocations)
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.dst_allocation = allocation("dst", (self.capacity, 32, 32), dtype, "tt.dst")
+        self.firings.made(_DST, None, [self.dst_allocation])
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
@@ -164,9 +173,9 @@ class _Management:
     def body(self, body: list[Any], spilled: dict[Any, Spill], live_after: frozenset[Any]) -> list[Any]:
         """The statements of one sequence with their DST sections. `spilled` are values that live in a circular
         buffer here, `live_after` those of them that are still wanted after the sequence."""
-        body = without_single_turns(body, self.reader)
+        body = without_single_turns(body, self.reader, self.firings)
         if self.subblock is None:
-            body = resident_stretches(body, self.reader, spilled, self.dst, self.capacity)
+            body = resident_stretches(body, self.reader, spilled, self.dst, self.capacity, self.firings)
         body, fresh = self.without_first_fills(self.with_epilogues(body))
         parts = group_steps(body, self.reader, self.grids)
         spilled = dict(spilled)
@@ -202,7 +211,7 @@ class _Management:
         inner = self.reader.inside(statement)
         wanted = frozenset(v for v in touches if v in spilled and v in later)
         if self.stays(statement):
-            made = resident_loop(statement, self.reader, spilled, wanted, self.dst)
+            made = resident_loop(statement, self.reader, spilled, wanted, self.dst, self.firings)
             for value in touches:
                 if value in spilled:
                     spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
@@ -235,9 +244,7 @@ class _Management:
                 # The last turn leaves a block behind for a next one that does not come.
                 made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
             spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
-        for one in made:
-            stamp(one, statement.span)
-        return made
+        return self.firings.made(_BETWEEN, statement, made)
 
     def without_first_fills(self, body: list[Any]) -> tuple[list[Any], dict[Any, Any]]:
         """`body` without fills with zero before a loop that adds products, and the loop variable of each such value:
@@ -287,7 +294,7 @@ class _Management:
             parts = [statement]
             nest = isinstance(statement, tirx.For) and self.reader.step(statement) is None and bool(values)
             if nest and not self.stays(statement):
-                apart = last_turn_apart(statement, reversed(waiting), grouping)
+                apart = last_turn_apart(statement, reversed(waiting), grouping, self.firings)
                 wanted = [value for value in values if upcoming[value][-1:] == ["read"]]
                 names = ", ".join(str(value.name) for value in wanted)
                 if apart is None:

@@ -23,7 +23,7 @@ from ttexplore.ir.build import (
     with_function_body,
 )
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
 from ttexplore.passes.kernel_statements import packed_by, pruned
@@ -54,16 +54,36 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     its last use in the sequence that it arrived in.
     """
     reader, writer = program.functions["reader"], program.functions["writer"]
+    firings = Firings()
     # What a block in its place leaves unused goes.
     functions = {
-        "reader": with_function_body(reader, pruned(_reader(reader, program.plan), set())),
-        "compute": _compute(program.functions["compute"], program.plan),
-        "writer": with_function_body(writer, pruned(_writer_kernel(writer, program.plan), set())),
+        "reader": with_function_body(reader, pruned(_reader(_Movement(reader, firings, program.plan)), set())),
+        "compute": _compute(program.functions["compute"], program.plan, firings),
+        "writer": with_function_body(writer, pruned(_writer(_Movement(writer, firings, program.plan)), set())),
     }
-    return Program(functions, program.plan, program.source)
+    return program.with_functions(functions, firings)
+
+
+_RESERVE = Rule("reserve", "The producer waits until a circular buffer has room for a block.")
+_PUSH = Rule("push", "The producer hands a block over that is complete.")
+_WAIT = Rule("wait", "The consumer waits until a block is there.")
+_POP = Rule("pop", "The consumer gives the room of a block back, after its last use in the sequence.")
+_TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in parts of tiles.")
+_ZEROS = Rule("zeros", "Zeros fill what a block has beyond its elements, or beyond the tensor.")
+_BARRIER = Rule("barrier", "A kernel waits until what it moved has arrived; neighbouring blocks share the wait.")
+_NUMBERS = Rule("tile of constants", "The reader writes a tile of row or column numbers itself.")
+_CONVERSION = Rule("tiles of rows", "Rows become tiles, or tiles rows: a row of tiles at a time.")
 
 
 # Blocks
+
+
+class _Movement(Context):
+    """A kernel that moves blocks."""
+
+    def __init__(self, function: Any, firings: Firings, plan: Plan) -> None:
+        super().__init__(function, firings)
+        self.plan = plan
 
 
 @dataclass(frozen=True)
@@ -287,22 +307,21 @@ def _loops(rows: int, columns: int, make: Any) -> list[Any]:
 # Reader
 
 
-def _reader(function: Any, plan: Plan) -> list[Any]:
-    return _reader_body(statements(function.body), plan, Bounds(function))
+def _reader(context: _Movement) -> list[Any]:
+    return _reader_body(statements(context.function.body), context)
 
 
-def _reader_body(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
+def _reader_body(body: list[Any], context: _Movement) -> list[Any]:
     made: list[Any] = []
     group: list[_Block] = []
 
     def flush() -> None:
-        made.extend(_read(group))
+        made.extend(_read(group, context.firings))
         group.clear()
 
     for statement in body:
-        bounds.enter(statement)
         if op_name(statement) in ("tt.read_block", "tt.read_strips"):
-            block = _Block(statement, plan, bounds)
+            block = _Block(statement, context.plan, context.bounds)
             if any(other.cb.same_as(block.cb) for other in group):
                 flush()
             group.append(block)
@@ -311,16 +330,18 @@ def _reader_body(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
         if op_name(statement) == "tt.index_block":
             cb, axis = operands(statement).values()
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
-            made += [_stamped(part, statement) for part in parts]
+            made += context.made(_NUMBERS, statement, parts)
             continue
         if isinstance(statement, tirx.For):
-            statement = with_body(statement, _reader_body(statements(statement.body), plan, bounds))
+            statement = context.inside(statement, lambda inner: _reader_body(inner, context))
+        elif isinstance(statement, tirx.Bind):
+            context.enter(statement)
         made.append(statement)
     flush()
     return made
 
 
-def _read(group: list[_Block]) -> list[Any]:
+def _read(group: list[_Block], firings: Firings) -> list[Any]:
     if not group:
         return []
     reserves: list[Any] = []
@@ -333,57 +354,55 @@ def _read(group: list[_Block]) -> list[Any]:
         transfers = block.transfers()
         moved = moved if block.in_place else block.statement
         parts = (
-            (reserves, [op("cb_reserve_back", block.cb, block.count)]), (clears, transfers.clears),
-            (moves, transfers.loops), (pushes, [op("cb_push_back", block.cb, block.count)]),
+            (reserves, _RESERVE, [op("cb_reserve_back", block.cb, block.count)]), (clears, _ZEROS, transfers.clears),
+            (moves, _TRANSFERS, transfers.loops), (pushes, _PUSH, [op("cb_push_back", block.cb, block.count)]),
         )  # fmt: skip
-        for kept, made in parts:
-            kept += [_stamped(one, block.statement) for one in made]
+        for kept, rule, made in parts:
+            kept += firings.made(rule, block.statement, made)
         filled = block.statement if transfers.fills else filled
     if filled is not None:
-        moves.append(_stamped(op("noc_zeros_barrier"), filled))
-    barrier = [] if moved is None else [_stamped(op("noc_read_barrier"), moved)]
+        moves += firings.made(_BARRIER, filled, [op("noc_zeros_barrier")])
+    barrier = [] if moved is None else firings.made(_BARRIER, moved, [op("noc_read_barrier")])
     return [*reserves, *clears, *moves, *barrier, *pushes]
 
 
 # Writer
 
 
-def _writer_kernel(function: Any, plan: Plan) -> list[Any]:
+def _writer(context: _Movement) -> list[Any]:
     """The writer, which leaves only when everything it sent has arrived."""
-    bounds = Bounds(function)
     stores = [
-        s for s in walk(function.body)
-        if op_name(s) in ("tt.write_block", "tt.write_strips") and not _Block(s, plan, bounds).in_place
+        s for s in walk(context.function.body)
+        if op_name(s) in _STORES and not _Block(s, context.plan, context.bounds).in_place
     ]  # fmt: skip
-    body = _writer(statements(function.body), plan, bounds)
-    return [*body, _stamped(op("noc_write_barrier"), stores[-1])] if stores else body
+    body = rewrite_body(statements(context.function.body), [_STORE], context)
+    return [*body, *context.made(_BARRIER, stores[-1], [op("noc_write_barrier")])] if stores else body
 
 
-def _writer(body: list[Any], plan: Plan, bounds: Bounds) -> list[Any]:
-    made: list[Any] = []
-    for statement in body:
-        bounds.enter(statement)
-        if isinstance(statement, tirx.For):
-            made.append(with_body(statement, _writer(statements(statement.body), plan, bounds)))
-        elif op_name(statement) in ("tt.write_block", "tt.write_strips"):
-            block = _Block(statement, plan, bounds)
-            flushed = [] if block.in_place else [op("noc_writes_flushed")]
-            parts = [
-                op("cb_wait_front", block.cb, block.count), *block.transfers().loops, *flushed,
-                op("cb_pop_front", block.cb, block.count),
-            ]  # fmt: skip
-            made += [_stamped(one, statement) for one in parts]
-        else:
-            made.append(statement)
-    return made
+_STORES = ("tt.write_block", "tt.write_strips")
+
+
+def _stored(context: _Movement, statement: Any) -> list[Any] | None:
+    if op_name(statement) not in _STORES:
+        return None
+    block = _Block(statement, context.plan, context.bounds)
+    return [
+        *context.made(_WAIT, statement, [op("cb_wait_front", block.cb, block.count)]),
+        *block.transfers().loops,
+        *context.made(_BARRIER, statement, [] if block.in_place else [op("noc_writes_flushed")]),
+        *context.made(_POP, statement, [op("cb_pop_front", block.cb, block.count)]),
+    ]
+
+
+_STORE = StatementRule(_TRANSFERS.name, _TRANSFERS.sentence, _stored)
 
 
 # Compute
 
 
-def _compute(function: Any, plan: Plan) -> Any:
+def _compute(function: Any, plan: Plan, firings: Firings) -> Any:
     converted = {str(operands(one)["source"].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
-    return with_function_body(function, _Compute(plan, converted).body(statements(function.body)))
+    return with_function_body(function, _Compute(plan, converted, firings).body(statements(function.body)))
 
 
 # What becomes of a block of rows, or of tiles.
@@ -408,8 +427,8 @@ def _reads_inside(statement: Any) -> list[str]:
 class _Compute:
     """`converted` are the circular buffers whose blocks become tiles or rows."""
 
-    def __init__(self, plan: Plan, converted: set[str]) -> None:
-        self.plan, self.converted = plan, converted
+    def __init__(self, plan: Plan, converted: set[str], firings: Firings) -> None:
+        self.plan, self.converted, self.firings = plan, converted, firings
 
     def body(self, body: list[Any]) -> list[Any]:
         before: dict[int, list[Any]] = {}
@@ -424,8 +443,10 @@ class _Compute:
                 children[position] = self._convert(statement)
             elif packed is not None:
                 count = self.plan.buffer(str(packed.name)).block_pages
-                before.setdefault(position, []).append(_stamped(op("cb_reserve_back", packed, count), statement))
-                after.setdefault(position, []).insert(0, _stamped(op("cb_push_back", packed, count), statement))
+                before.setdefault(position, []).extend(
+                    self.made(_RESERVE, statement, op("cb_reserve_back", packed, count))
+                )
+                after.setdefault(position, [])[:0] = self.made(_PUSH, statement, op("cb_push_back", packed, count))
         made: list[Any] = []
         for position, (statement, child) in enumerate(zip(body, children, strict=True)):
             made += before.get(position, [])
@@ -447,7 +468,10 @@ class _Compute:
         ]  # fmt: skip
         turns = buffer.block_pages // count
         made = made if turns == 1 else [loop(variable("n"), turns, made)]
-        return [_stamped(one, statement) for one in made]
+        return self.made(_CONVERSION, statement, *made)
+
+    def made(self, rule: Rule, source: Any, *made: Any) -> list[Any]:
+        return self.firings.made(rule, source, made)
 
     def _arrives(self, statement: Any) -> Any:
         """The circular buffer whose block is complete after this statement and is the compute kernel's to use; not what
@@ -468,12 +492,8 @@ class _Compute:
         first, last = (users[0], users[-1]) if users else (position, position)
         wait, pop = op("cb_wait_front", cb, count), op("cb_pop_front", cb, count)
         if not users:
-            after.setdefault(position, []).extend([_stamped(wait, body[position]), _stamped(pop, body[position])])
+            source = body[position]
+            after.setdefault(position, []).extend([*self.made(_WAIT, source, wait), *self.made(_POP, source, pop)])
             return
-        before.setdefault(first, []).append(_stamped(wait, body[first]))
-        after.setdefault(last, []).append(_stamped(pop, body[last]))
-
-
-def _stamped(made: Any, statement: Any) -> Any:
-    stamp(made, statement.span)
-    return made
+        before.setdefault(first, []).extend(self.made(_WAIT, body[first], wait))
+        after.setdefault(last, []).extend(self.made(_POP, body[last], pop))

@@ -9,12 +9,23 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, to_tvm_span
-from ttexplore.ir.bounds import counted_loops, empty_loops
-from ttexplore.ir.build import allocation, arguments, op_name, shape_of, statements, with_body, with_function_body
+from ttexplore.ir.bounds import MAY_BE_EMPTY, empty_loops
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    bind,
+    constant,
+    op_name,
+    sequence,
+    shape_of,
+    statements,
+    with_body,
+    with_function_body,
+)  # fmt: skip
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import rewrite_body
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
 from ttexplore.passes.staging import Staging, plan_staging
 from ttexplore.passes.unused import without_unused
 from ttexplore.target import Target
@@ -39,11 +50,11 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()
     }
-    buffers = {name: statement.buffer for name, statement in made.items()}
-    names = _names(staging)
-    body = rewrite_body(statements(kernel.body), lambda statement: _renamed(statement, staging, names, buffers))
-    body = counted_loops(body, empty_loops(kernel))
-    return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]))
+    storage = _Storage(kernel, staging, {name: statement.buffer for name, statement in made.items()})
+    body = rewrite_body(statements(kernel.body), _RULES, storage)
+    for name, statement in made.items():
+        storage.made(_BUFFER, storage.allocations.get(storage.originals.get(name)), [statement])
+    return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]), storage.firings)
 
 
 @dataclass
@@ -63,20 +74,70 @@ def _names(staging: Staging) -> dict[Any, _Names]:
     return found
 
 
-def _renamed(
-    statement: Any, staging: Staging, names: dict[Any, _Names], buffers: dict[str, Any]
-) -> list[Any] | None:  # fmt: skip
-    if isinstance(statement, tirx.AllocBuffer):
+def _originals(staging: Staging) -> dict[str, Any]:
+    """The kernel's own buffer of which each buffer holds values."""
+    found: dict[str, Any] = {name: buffer for (_, buffer, _), name in staging.reads.items()}
+    found |= {name: buffer for (_, buffer), name in staging.writes.items()}
+    copies = [one for around in (staging.before, staging.after) for found in around.values() for one in found]
+    while missing := [(found[a], b) for a, b, _ in copies if a in found and b not in found]:
+        found |= {name: buffer for buffer, name in missing}
+    return found
+
+
+class _Storage(Context):
+    """What the statements of a kernel are to use instead of their `buffers`. `allocations` are the kernel's own."""
+
+    def __init__(self, function: Any, staging: Staging, buffers: dict[str, Any]) -> None:
+        super().__init__(function, Firings())
+        self.staging, self.buffers = staging, buffers
+        self.names, self.originals = _names(staging), _originals(staging)
+        self.allocations: dict[Any, Any] = {}
+        self.empty = empty_loops(function)
+
+    def allocation(self, statement: Any) -> list[Any] | None:
+        if not isinstance(statement, tirx.AllocBuffer):
+            return None
+        self.allocations[statement.buffer] = statement
         return []
-    if is_parallel(statement):
-        made = _parallel(statement, names[statement], buffers)
-    elif op_name(statement).startswith("tl."):
-        made = _operation(statement, staging, buffers)
-    else:
-        return None
-    before = [_copy(buffers, *one) for one in staging.before.get(statement, [])]
-    after = [_copy(buffers, *one) for one in staging.after.get(statement, [])]
-    return [*before, made, *after]
+
+    def block(self, statement: Any) -> list[Any] | None:
+        if is_parallel(statement):
+            made = _parallel(statement, self.names[statement], self.buffers)
+        elif op_name(statement).startswith("tl."):
+            made = _operation(statement, self.staging, self.buffers)
+        else:
+            return None
+        before, after = (self.copies(statement, one) for one in (self.staging.before, self.staging.after))
+        return [*before, made, *after]
+
+    def copies(self, statement: Any, around: dict[Any, list[tuple[str, str, bool]]]) -> list[Any]:
+        found = [_copy(self.buffers, *one) for one in around.get(statement, [])]
+        return self.made(_STAGED, statement, found) if found else []
+
+    def loop(self, statement: Any) -> list[Any] | None:
+        """Loops that count from 0, so that what a first turn does can be told from the variable, and a mark on those
+        that may make no turn, which :func:`is_marked_empty` finds.
+
+            for k in range(first, last):  ==>  for k_turn in range(last - first):
+                body                               k = first + k_turn
+                                                   body
+        """
+        if not isinstance(statement, tirx.For) or statement.kind != tirx.ForKind.SERIAL:
+            return None
+        starts, marks = constant(statement.min) != 0, statement.loop_var in self.empty
+        if not starts and not marks:
+            return None
+        turn = tirx.Var(f"{statement.loop_var.name}_turn", statement.loop_var.ty) if starts else statement.loop_var
+        inner = statements(self.inside(statement, lambda body: rewrite_body(body, _RULES, self)).body)
+        if starts:
+            inner = [bind(statement.loop_var, statement.min + turn), *inner]
+        annotations: Any = {MAY_BE_EMPTY: 1} if marks else {}
+        return [
+            tirx.For(
+                turn, tirx.const(0, "int32"), statement.extent, statement.kind, sequence(inner),
+                statement.thread_binding, dict(statement.annotations) | annotations, statement.step, statement.span,
+            )
+        ]  # fmt: skip
 
 
 def _copy(buffers: dict[str, Any], source: str, target: str, transpose: bool) -> Any:
@@ -144,3 +205,14 @@ def _parallel(statement: Any, names: _Names, buffers: dict[str, Any]) -> Any:
     for one in reversed(loops):
         made = [with_body(one, made)]
     return made[0]
+
+
+_BUFFER = StatementRule(
+    "storage", "Each value gets a circular buffer, or DST where the compute kernel alone needs it.", _Storage.allocation
+)
+_STAGED = Rule("way through a buffer", "A block goes through another circular buffer on its way.")
+_RULES = (
+    _BUFFER,
+    StatementRule("names of the storage", "A statement uses the storage of its values.", _Storage.block),
+    StatementRule("count from 0", "A loop counts its turns from 0.", _Storage.loop),
+)

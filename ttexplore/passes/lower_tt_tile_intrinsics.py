@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
 from typing import Any
 
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -22,18 +20,17 @@ from ttexplore.ir.build import (
     shape_of,
     statements,
     variable,
-    with_body,
     with_function_body,
 )  # fmt: skip
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine
 from ttexplore.passes.elementwise import lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.staging import tile_grid
-from ttexplore.passes.tile_storage import TileStorage
+from ttexplore.passes.tile_storage import BLOCK, TileStorage
 from ttexplore.plan import Product
 from ttexplore.target import Target
 
@@ -55,10 +52,11 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
     ``sfpu`` prefer one. The reasons are in the plan.
     """
     lowering = _Lowering(program, target, eltwise)
-    body = lowering.body(statements(program.kernel.body))
+    body = rewrite_body(statements(program.kernel.body), _RULES, lowering)
     storage, compute = lowering.storage, program.plan.compute
     assert compute is not None
-    made = program.with_kernel(with_function_body(program.kernel, [*storage.made, *storage.prologue, *body]))
+    function = with_function_body(program.kernel, [*storage.made, *storage.prologue, *body])
+    made = program.with_kernel(function, lowering.firings)
     return made.with_plan(
         buffers=(*program.plan.buffers, *storage.extra),
         products=tuple(lowering.products),
@@ -66,69 +64,51 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
     )
 
 
-@dataclass
-class _Lowering:
-    program: Program
-    target: Target
-    eltwise: Engine
-    reasons: list[str] = field(default_factory=list[str])
-    products: list[Product] = field(default_factory=list[Product])
-
-    def __post_init__(self) -> None:
-        self.plan = self.program.plan
-        self.storage = TileStorage(self.plan)
+class _Lowering(Context):
+    def __init__(self, program: Program, target: Target, eltwise: Engine) -> None:
+        super().__init__(program.kernel, Firings())
+        self.target, self.plan = target, program.plan
+        self.eltwise: Engine = eltwise
+        self.reasons: list[str] = []
+        self.products: list[Product] = []
+        self.storage = TileStorage(self.plan, self.firings)
         self.tiles = self.storage.tiles
         self.rows = {buffer.name for buffer in self.plan.buffers if buffer.row_tiles}
-        self.bounds = Bounds(self.program.kernel)
-        self.rounded = _read_by_others_than_packers(self.program.kernel)
+        self.rounded = _read_by_others_than_packers(program.kernel)
 
-    # Statements
+    # Rules
 
-    def body(self, body: list[Any]) -> list[Any]:
-        made: list[Any] = []
-        for statement in body:
-            self.bounds.enter(statement)
-            try:
-                parts = self.statement(statement)
-            except Unsupported as error:
-                raise error.at(span_of(statement)) from None
-            for part in parts:
-                stamp(part, statement.span)
-            made += parts
-        return made
+    def allocation(self, statement: Any) -> list[Any] | None:
+        if not isinstance(statement, tirx.AllocBuffer):
+            return None
+        dtype = dtype_of(statement.buffer)
+        dtype = dtype if scope_of(statement.buffer) == "tt.cb" else self.storage.in_dst(dtype)
+        self.storage.add(statement, dtype)
+        return []
 
-    def statement(self, statement: Any) -> list[Any]:
-        if isinstance(statement, tirx.AllocBuffer):
-            buffer = statement.buffer
-            dtype = dtype_of(buffer)
-            dtype = dtype if scope_of(buffer) == "tt.cb" else self.storage.in_dst(dtype)
-            self.storage.add(buffer, dtype, statement.span)
-            return []
-        if isinstance(statement, tirx.Bind):
-            return [statement]
-        if is_parallel(statement):
-            return self.parallel(statement)
-        if isinstance(statement, tirx.For):
-            return [with_body(statement, self.body(statements(statement.body)))]
-        match op_name(statement):
-            case "tl.copy":
-                return self.copy(statement)
-            case "tl.fill":
-                return self.fill(statement)
-            case "tl.gemm":
-                return self.gemm(statement)
-            case name:
-                raise Unsupported("L001", f"no rule lowers {name or type(statement).__name__}")
-
-    def copy(self, statement: Any) -> list[Any]:
+    def load(self, statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.copy":
+            return None
         source, target = arguments(statement)
-        if not is_on_chip(source.source):
-            cb = self.tiles[target.source]
-            block = self.region(source, target.source, write=False)
-            return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
-        if not is_on_chip(target.source):
-            cb = self.tiles[source.source]
-            return [write_operation(target.source, cb, self.region(target, source.source, write=True))]
+        if is_on_chip(source.source):
+            return None
+        cb = self.tiles[target.source]
+        block = self.region(source, target.source, write=False)
+        return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
+
+    def store(self, statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.copy":
+            return None
+        source, target = arguments(statement)
+        if is_on_chip(target.source):
+            return None
+        cb = self.tiles[source.source]
+        return [write_operation(target.source, cb, self.region(target, source.source, write=True))]
+
+    def copy(self, statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.copy":
+            return None
+        source, target = arguments(statement)
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
     def region(self, region: Any, buffer: Any, *, write: bool) -> BlockRegion:
@@ -147,7 +127,7 @@ class _Lowering:
         if attribute(statement, "transpose"):
             if dtype_of(source) == "float32":
                 self.reasons.append(f"{source.name} is transposed: float32 is cut to 10 bits of fraction on the way")
-            value = storage.temporary(target, dtype_of(source))
+            value = storage.temporary(target, dtype_of(source), statement)
             rows, columns = tile_grid(shape_of(target_block))
             return [
                 storage.each(count, lambda t: op(
@@ -164,7 +144,7 @@ class _Lowering:
         if scope_of(target) != "tt.dst":
             if scope_of(source) == "tt.dst" and not converted:
                 return storage.pack(source, target, target_block)
-            value = storage.temporary(target, kinds[1])
+            value = storage.temporary(target, kinds[1], statement)
             return [
                 *self.to_dst(source, value),
                 *storage.convert(value, *kinds),
@@ -181,7 +161,9 @@ class _Lowering:
             return [self.storage.move(source, target, dtype_of(source))]
         return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
 
-    def fill(self, statement: Any) -> list[Any]:
+    def fill(self, statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.fill":
+            return None
         region, value = arguments(statement)
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
             raise Unsupported(
@@ -191,14 +173,16 @@ class _Lowering:
             )
         storage, target = self.storage, self.tiles[region.source]
         dtype = dtype_of(region.source)
-        into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype)
+        into = target if scope_of(target) == "tt.dst" else storage.temporary(target, dtype, statement)
         name, number = "fill_tile", float(rounded(value.value, dtype))
         if dtype == "int32":
             name, number = "fill_int_tile", int(value.value)
         made = [storage.each(storage.count(target), lambda t: op(name, into, t, number))]
         return made if into is target else [*made, *storage.pack(into, target, region.source)]
 
-    def gemm(self, statement: Any) -> list[Any]:
+    def gemm(self, statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.gemm":
+            return None
         a, b, c = (region.source for region in arguments(statement))
         rows, depth = tile_grid(shape_of(a))
         columns = tile_grid(shape_of(c))[1]
@@ -224,10 +208,34 @@ class _Lowering:
         made.append(loop(k, depth, [product]))
         return made
 
-    def parallel(self, statement: Any) -> list[Any]:
+    def parallel(self, statement: Any) -> list[Any] | None:
+        if not is_parallel(statement):
+            return None
         made, reasons = lower_parallel(statement, self.storage, self.eltwise, self.rounded)
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
         return made
+
+    def refusal(self, statement: Any) -> None:
+        if not isinstance(statement, tirx.Bind | tirx.For):
+            raise Unsupported("L001", f"no rule lowers {op_name(statement) or type(statement).__name__}")
+
+
+_RULES = (
+    StatementRule(BLOCK.name, BLOCK.sentence, _Lowering.allocation),
+    StatementRule("load", "The reader moves a block of a tensor as tiles, or as parts of them.", _Lowering.load),
+    StatementRule("store", "The writer moves a block to a tensor as tiles, or as parts of them.", _Lowering.store),
+    StatementRule(
+        "copy", "A copy on the chip goes through DST, tile by tile; rows become tiles by one operation.", _Lowering.copy
+    ),
+    StatementRule("fill", "A fill writes its number to each tile, in DST.", _Lowering.fill),
+    StatementRule(
+        "product", "A product adds up, in DST, products of a column of tiles and a row of tiles.", _Lowering.gemm
+    ),
+    StatementRule(
+        "element-wise", "A T.Parallel block becomes a loop over the tiles for each operation.", _Lowering.parallel
+    ),
+    StatementRule("refusal", "What no rule lowers is refused.", _Lowering.refusal),
+)
 
 
 def _read_by_others_than_packers(function: Any) -> set[Any]:

@@ -18,7 +18,7 @@ from ttexplore.ir.build import allocation, arguments, attribute, dtype_of, op_na
 from ttexplore.ir.dag import folded
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.passes.regions import BlockRegion
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -37,7 +37,9 @@ class Padding:
         return Padding(self.rows and other.rows, self.columns and other.columns)
 
 
-def with_masks(function: Any, loads: Mapping[Any, BlockRegion]) -> tuple[Any, tuple[str, ...]]:
+def with_masks(
+    function: Any, loads: Mapping[Any, BlockRegion], firings: Firings
+) -> tuple[Any, tuple[str, ...]]:  # fmt: skip
     """The kernel with zeros wherever a product would add up something else, and a note for each such operand.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
@@ -48,8 +50,7 @@ def with_masks(function: Any, loads: Mapping[Any, BlockRegion]) -> tuple[Any, tu
     0: that would keep what is no number. `loads` are the regions of copies from tensors.
     """
     facts = _Facts(function, loads)
-    masks: dict[Any, dict[str, Any]] = {}
-    allocated: dict[Any, list[Any]] = {}
+    masks = _Masks(function, firings)
     notes: list[str] = []
     names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
     names |= {str(parameter.name) for parameter in function.params}
@@ -64,25 +65,48 @@ def with_masks(function: Any, loads: Mapping[Any, BlockRegion]) -> tuple[Any, tu
             name = unused_name(f"{buffer.name}_masked", names)
             names.add(name)
             made = allocation(name, shape_of(buffer), dtype_of(buffer), scope_of(buffer), buffer.span)
-            masks.setdefault(statement, {})[role] = (buffer, made.buffer, axis)
-            allocated.setdefault(buffer, []).append(made)
+            masks.operands.setdefault(statement, {})[role] = (buffer, made.buffer, axis)
+            masks.allocated.setdefault(buffer, []).append(made)
             notes.append(_note(buffer, name, axis, statement))
 
-    def rule(statement: Any) -> list[Any] | None:
-        if isinstance(statement, tirx.AllocBuffer):
-            return [statement, *allocated.get(statement.buffer, [])]
-        if statement not in masks:
+    return (rewrite(_RULES, masks), tuple(notes)) if notes else (function, ())
+
+
+class _Masks(Context):
+    """The masked copies: by statement and operand what is masked, what takes its place and along which axis; and their
+    allocations by what is masked."""
+
+    def __init__(self, function: Any, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.operands: dict[Any, dict[str, Any]] = {}
+        self.allocated: dict[Any, list[Any]] = {}
+
+    def allocation(self, statement: Any) -> list[Any] | None:
+        if not isinstance(statement, tirx.AllocBuffer) or statement.buffer not in self.allocated:
+            return None
+        return [statement, *self.allocated[statement.buffer]]
+
+    def product(self, statement: Any) -> list[Any] | None:
+        if statement not in self.operands:
             return None
         parts = arguments(statement)
         nests: list[Any] = []
-        for role, (source, target, axis) in masks[statement].items():
+        for role, (source, target, axis) in self.operands[statement].items():
             nests.append(_mask(source, target, axis))
             place = "AB".index(role)
             parts[place] = tirx.BufferRegion(target, list(parts[place].region))
         value = tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)
         return [*nests, value]
 
-    return (rewrite(function, rule), tuple(notes)) if masks else (function, ())
+
+_RULES = (
+    StatementRule("buffer for a masked copy", "The masked copy of an operand needs a buffer.", _Masks.allocation),
+    StatementRule(
+        "masked operand",
+        "A product adds up whole tiles, so zeros take the place of what lies behind the end of a block.",
+        _Masks.product,
+    ),
+)
 
 
 def _mask(source: Any, target: Any, axis: int) -> Any:

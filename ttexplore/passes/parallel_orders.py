@@ -8,10 +8,10 @@ from tvm import tirx
 
 from ttexplore.ir.build import with_body
 from ttexplore.ir.dataflow import is_parallel, parallel_body, same_indices
-from ttexplore.ir.rewrite import rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 
 
-def with_ordered_parallel(function: Any) -> Any:
+def with_ordered_parallel(function: Any, firings: Firings) -> Any:
     """The kernel with turned T.Parallel nests the right way round: they have no order of their own.
 
     for j, i in T.Parallel(64, 32):       for i, j in T.Parallel(32, 64):
@@ -19,19 +19,24 @@ def with_ordered_parallel(function: Any) -> Any:
     """
     if not any(is_parallel(one) for one in walk(function.body)):
         return function
-    moved: list[Any] = []
+    context = Context(function, firings)
+    fired = len(firings.all)
+    made = rewrite([_TURNED], context)
+    return made if len(firings.all) > fired else function
 
-    def rule(statement: Any) -> list[Any] | None:
-        if not is_parallel(statement):
-            return None
-        loops, body = parallel_body(statement)
-        stores = [one for one in body if isinstance(one, tirx.BufferStore)]
-        turned = [one.loop_var for one in loops][::-1]
-        if len(loops) != 2 or not stores or not all(same_indices(one.indices, turned) for one in stores):
-            return [statement]
-        outer, inner = loops
-        moved.append(statement)
-        return [with_body(inner, [with_body(outer, body)])]
 
-    made = rewrite(function, rule)
-    return made if moved else function
+def _in_order(context: Context, statement: Any) -> list[Any] | None:
+    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
+        return None
+    loops, body = parallel_body(statement)
+    stores = [one for one in body if isinstance(one, tirx.BufferStore)]
+    turned = [one.loop_var for one in loops][::-1]
+    if len(loops) != 2 or not stores or not all(same_indices(one.indices, turned) for one in stores):
+        return None
+    outer, inner = loops
+    return [with_body(inner, [with_body(outer, body)])]
+
+
+_TURNED = StatementRule(
+    "loops in order", "The loops of a T.Parallel nest stand in the order of the axes that it stores to.", _in_order
+)

@@ -121,7 +121,7 @@ def lower(
             yield Applied(step, program, program, own, time.perf_counter() - start, error)
             return
         yield Applied(step, program, after, own, time.perf_counter() - start)
-        program = after
+        program = dataclasses.replace(after, firings=())
 
 
 def _annotation_line(program: Program, options: Mapping[str, Any]) -> Span | None:

@@ -14,6 +14,7 @@ from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.accessors import accessor_of
 from ttexplore.passes.core_resources import check_l1, tensors_in_l1
@@ -61,8 +62,9 @@ def propagate_tt_layout(
     operation and every product; ``auto`` takes 16 bits where no result suffers. With `dst_full_sync` DST holds twice as
     many tiles, and packing waits for computing.
     """
-    masked, masks = with_masks(program.kernel, check_regions(program, target))
-    program = program if masked is program.kernel else program.with_kernel(masked)
+    firings = Firings()
+    masked, masks = with_masks(program.kernel, check_regions(program, target), firings)
+    program = program if masked is program.kernel else program.with_kernel(masked, firings)
     kernel, unused = without_unused(program.kernel)
     staging = plan_staging(kernel, stages, program.plan.layouts)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)

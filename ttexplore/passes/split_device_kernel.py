@@ -10,13 +10,16 @@ from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import op, op_name, operands, statements, with_body, with_function_body
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import stamp, walk
+from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ops import FORMS
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
 from ttexplore.target import Target
 
 _MARKERS = ("tt.receive_block", "tt.send_block")
+
+_RECEIVE = Rule("receive a block", "The compute kernel gets the block that the reader moves here.")
+_SEND = Rule("send a block", "The compute kernel hands the block that it packed to the writer.")
 
 
 def split_device_kernel(program: Program, target: Target) -> Program:
@@ -31,13 +34,14 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     """
     body = statements(program.kernel.body)
     functions: dict[str, Any] = {}
+    firings = Firings()
     for role in KERNEL_ROLES:
         used = set[Any]()
-        kept = pruned(_select(body, role, program.plan), used)
+        kept = pruned(_select(body, role, program.plan, firings), used)
         parameters = [parameter for parameter in program.kernel.params if parameter in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
     _check_complete(program.kernel, functions)
-    return Program(functions, program.plan, program.source)
+    return program.with_functions(functions, firings)
 
 
 def role_of(statement: Any) -> KernelRole:
@@ -48,40 +52,38 @@ def role_of(statement: Any) -> KernelRole:
     return FORMS[name].op.role
 
 
-def _select(body: list[Any], role: KernelRole, plan: Plan) -> list[Any]:
+def _select(body: list[Any], role: KernelRole, plan: Plan, firings: Firings) -> list[Any]:
     made: list[Any] = []
     for statement in body:
         if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             made.append(statement)
         elif isinstance(statement, tirx.For):
-            inner = _select(statements(statement.body), role, plan)
+            inner = _select(statements(statement.body), role, plan, firings)
             if any(not isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in inner):
                 made.append(with_body(statement, inner))
             if role == "compute":
-                made += _sent(statement, plan)
+                made += _sent(statement, plan, firings)
         elif role_of(statement) == role:
             made.append(statement)
             if role == "compute":
-                made += _sent(statement, plan)
+                made += _sent(statement, plan, firings)
         elif role == "compute" and role_of(statement) == "reader":
             cb = operands(statement)["cb"]
             if plan.buffer(str(cb.name)).consumer == "compute":
-                made.append(_marker("receive_block", cb, plan, statement))
+                made += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])
     return made
 
 
-def _sent(statement: Any, plan: Plan) -> list[Any]:
+def _sent(statement: Any, plan: Plan, firings: Firings) -> list[Any]:
     """The marker after what packs a block for the writer."""
     cb = packed_by(statement)
     if cb is not None and plan.buffer(str(cb.name)).consumer == "writer":
-        return [_marker("send_block", cb, plan, statement)]
+        return firings.made(_SEND, statement, [_marker("send_block", cb, plan)])
     return []
 
 
-def _marker(name: str, cb: Any, plan: Plan, statement: Any) -> Any:
-    made = op(name, cb, plan.buffer(str(cb.name)).block_pages)
-    stamp(made, statement.span)
-    return made
+def _marker(name: str, cb: Any, plan: Plan) -> Any:
+    return op(name, cb, plan.buffer(str(cb.name)).block_pages)
 
 
 def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:

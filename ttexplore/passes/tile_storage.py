@@ -9,9 +9,13 @@ from tvm import tirx
 
 from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variable
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.passes.staging import tile_grid
 from ttexplore.plan import CircularBuffer, Plan
+
+BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")
+_VALUE = Rule("tiles of a value", "What an operation leaves for the next one gets tiles of DST.")
+_CONSTANT = Rule("tile of constants", "A tile of constants is filled once, before the work starts.")
 
 
 class TileStorage:
@@ -21,9 +25,10 @@ class TileStorage:
     circular buffers of those. `dst_dtype` is what a tile of DST holds of numbers.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, firings: Firings) -> None:
         assert plan.compute is not None
         self.dst_dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
+        self.firings = firings
         self.tiles: dict[Any, Any] = {}
         self.made: list[Any] = []
         self.prologue: list[Any] = []
@@ -37,26 +42,28 @@ class TileStorage:
         """Whether DST holds float32."""
         return self.dst_dtype == "float32"
 
-    def allocate(self, name: str, tiles: int, dtype: str, scope: str, span: Any) -> Any:
+    def allocate(self, rule: Rule, source: Any, name: str, tiles: int, dtype: str, scope: str, span: Any = None) -> Any:
         unique = unused_name(name, self.names)
         self.names.add(unique)
         statement = allocation(unique, (tiles, 32, 32), dtype, scope, span)
-        self.made.append(statement)
+        self.made += self.firings.made(rule, source, [statement])
         return statement.buffer
 
-    def add(self, block: Any, dtype: str, span: Any) -> None:
-        """Allocate the tiles of a block buffer."""
+    def add(self, statement: Any, dtype: str) -> None:
+        """Allocate the tiles of a block buffer, where the statement allocates that."""
+        block = statement.buffer
         rows, columns = tile_grid(shape_of(block))
-        tiles = self.allocate(str(block.name), rows * columns, dtype, scope_of(block), span)
-        self.tiles[block] = tiles
+        self.tiles[block] = self.allocate(
+            BLOCK, statement, str(block.name), rows * columns, dtype, scope_of(block), statement.span
+        )
 
     def in_dst(self, dtype: str) -> str:
         """What a tile of DST holds of a dtype: integers, or the numbers that there is room for."""
         return "int32" if dtype == "int32" else self.dst_dtype
 
-    def temporary(self, like: Any, dtype: str) -> Any:
-        """A DST array for values of a dtype, with a tile for each tile of `like`."""
-        return self.allocate(f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst", None)
+    def temporary(self, like: Any, dtype: str, source: Any) -> Any:
+        """A DST array for values of a dtype that the statement `source` needs, with a tile for each tile of `like`."""
+        return self.allocate(_VALUE, source, f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst")
 
     def move(self, source: Any, target: Any, dtype: str) -> Any:
         """Copying values of a dtype within DST."""
@@ -90,34 +97,29 @@ class TileStorage:
 
     # Constant tiles
 
-    def zero_tile(self, span: Any) -> Any:
-        """A circular buffer with one tile of zeros that the compute kernel fills once; `span` is its first use."""
+    def zero_tile(self, source: Any) -> Any:
+        """A circular buffer with one tile of zeros that the compute kernel fills once; `source` is its first use."""
         if "zeros" not in self.constants:
-            value = self.allocate("zeros_value", 1, self.dst_dtype, "tt.dst", None)
-            zeros = self._constant("zeros", "compute", "a row is broadcast by adding zeros")
-            self._before([
+            value = self.allocate(_VALUE, source, "zeros_value", 1, self.dst_dtype, "tt.dst")
+            zeros = self._constant(source, "zeros", "compute", "a row is broadcast by adding zeros")
+            self.prologue += self.firings.made(_CONSTANT, source, [
                 self.each(1, lambda t: op("fill_tile", value, t, 0.0)),
                 self.each(1, lambda t: op("pack_tile", value, t, zeros, t)),
-            ], span)  # fmt: skip
+            ])  # fmt: skip
         return self.constants["zeros"]
 
-    def index_tile(self, axis: int, span: Any) -> Any:
+    def index_tile(self, axis: int, source: Any) -> Any:
         """A circular buffer with one tile of the row numbers (axis 0) or column numbers (axis 1) of its elements,
-        0 to 31, which bfloat16 holds exactly. The reader writes it once; `span` is its first use."""
+        0 to 31, which bfloat16 holds exactly. The reader writes it once; `source` is its first use."""
         name = ("row_numbers", "column_numbers")[axis]
         if name not in self.constants:
-            numbers = self._constant(name, "reader", f"expressions of the index along axis {axis}")
-            self._before([op("index_block", numbers, axis)], span)
+            numbers = self._constant(source, name, "reader", f"expressions of the index along axis {axis}")
+            self.prologue += self.firings.made(_CONSTANT, source, [op("index_block", numbers, axis)])
         return self.constants[name]
 
-    def _constant(self, name: str, producer: Any, reason: str) -> Any:
-        made = self.allocate(name, 1, "bfloat16", "tt.cb", None)
+    def _constant(self, source: Any, name: str, producer: Any, reason: str) -> Any:
+        made = self.allocate(_CONSTANT, source, name, 1, "bfloat16", "tt.cb")
         self.orders[str(made.name)] = "row_major"
         self.extra.append(CircularBuffer(str(made.name), 1, 1, "Float16_b", producer, "compute", reason=reason))
         self.constants[name] = made
         return made
-
-    def _before(self, statements: list[Any], span: Any) -> None:
-        for one in statements:
-            stamp(one, span)
-        self.prologue += statements

@@ -14,18 +14,18 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
-from ttexplore.ir.build import arguments, op_name, sequence, statements, with_function_body
+from ttexplore.ir.build import arguments, op_name
 from ttexplore.ir.dag import folded, nodes_of, with_parts
-from ttexplore.ir.rewrite import walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
 
-def with_wide_indices(function: Any) -> Any:
+def with_wide_indices(function: Any, firings: Firings) -> Any:
     """The kernel with each start of a region, bound of a loop and condition in int32."""
     if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
         return function
-    return with_function_body(function, [_statement(one) for one in statements(function.body)])
+    return rewrite([_WIDE], Context(function, firings))
 
 
 def _indices(statement: Any) -> list[Any]:
@@ -48,25 +48,24 @@ def _is_narrow(e: Any) -> bool:
     return narrow and not any(isinstance(one, ir.TensorLoad) for one in nodes)
 
 
-def _statement(statement: Any) -> Any:
-    match statement:
-        case tirx.For():
-            return tirx.For(
-                statement.loop_var, _wide(statement.min), _wide(statement.extent), statement.kind,
-                _body(statement.body), statement.thread_binding, statement.annotations, statement.step, statement.span,
-            )  # fmt: skip
-        case tirx.IfThenElse(then_case=then, else_case=otherwise):
-            otherwise = None if otherwise is None else _body(otherwise)
-            return tirx.IfThenElse(_wide(statement.condition), _body(then), otherwise, statement.span)
-        case tirx.Evaluate(value=ir.Call()) if any(map(_is_narrow, _indices(statement))):
-            parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
-            return tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)
-        case _:
-            return statement
+def _widest(context: Context, statement: Any) -> list[Any] | None:
+    if not any(map(_is_narrow, _indices(statement))):
+        return None
+    if isinstance(statement, tirx.Evaluate):
+        parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
+        return [tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)]
+    inner = context.inside(statement, lambda body: rewrite_body(body, [_WIDE], context))
+    if isinstance(statement, tirx.IfThenElse):
+        return [tirx.IfThenElse(_wide(statement.condition), inner.then_case, inner.else_case, statement.span)]
+    return [
+        tirx.For(
+            statement.loop_var, _wide(statement.min), _wide(statement.extent), statement.kind, inner.body,
+            statement.thread_binding, statement.annotations, statement.step, statement.span,
+        )
+    ]  # fmt: skip
 
 
-def _body(body: Any) -> Any:
-    return sequence([_statement(one) for one in statements(body)])
+_WIDE = StatementRule("indices in int32", "Starts, bounds and conditions of few bits are computed in int32.", _widest)
 
 
 def _region(region: Any) -> Any:

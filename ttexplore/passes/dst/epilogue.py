@@ -9,33 +9,38 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.ir.build import constant
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.passes.dst.groups import Grouping
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.dst.steps import Reader
 
+_TURN = Rule("turn apart", "A turn of a loop stands for itself, so that what follows finds its results in DST.")
+_SHORTER = Rule("one turn less", "The last turn of the loop stands behind it.")
 
-def without_single_turns(body: list[Any], reader: Reader) -> list[Any]:
+
+def without_single_turns(body: list[Any], reader: Reader, firings: Firings) -> list[Any]:
     """`body` with each loop of one turn over operations on DST replaced by that turn."""
     made: list[Any] = []
     for statement in body:
         seen = reader.seen(statement)
         if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
-            made += without_single_turns(turn(statement, statement.min, reader), reader)
+            made += without_single_turns(_turn(statement, statement.min, reader, firings), reader, firings)
         else:
             made.append(statement)
     return made
 
 
-def turn(statement: Any, number: Any, reader: Reader) -> list[Any]:
+def _turn(statement: Any, number: Any, reader: Reader, firings: Firings) -> list[Any]:
     """The statements of one turn of a loop."""
-    made = [replaced(one, {statement.loop_var: number}) for one in reader.inside(statement)]
-    for one in made:
-        stamp(one, statement.span)
+    made: list[Any] = []
+    for one in reader.inside(statement):
+        made += firings.made(_TURN, one, [replaced(one, {statement.loop_var: number})])
     return made
 
 
-def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) -> list[Any] | None:
+def last_turn_apart(
+    statement: Any, after: Iterable[Any], grouping: Grouping, firings: Firings
+) -> list[Any] | None:  # fmt: skip
     """A loop without its last turn and that turn, if the operations in `after`, behind the loop, then share sections
     with the last ones in it and want a value of theirs; else None. `grouping` has come to the loop."""
     extent = constant(statement.extent)
@@ -46,15 +51,15 @@ def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) ->
     last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
     if last is None:
         return None
-    apart = turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"), reader)
-    before = [*_shorter(statement, extent - 1, reader), *apart[:last]]
+    apart = _turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"), reader, firings)
+    before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
     for one in before:
         trial.add(one)
     if reader.step(end) is None:
         # A loop again: its own last turn is what shares sections with what follows.
-        found = last_turn_apart(end, itertools.chain(rest, after), trial)
+        found = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
         return None if found is None else [*before, *found, *rest]
     trial.add(end)
     group = trial.group
@@ -69,11 +74,11 @@ def last_turn_apart(statement: Any, after: Iterable[Any], grouping: Grouping) ->
     return [*before, end, *rest] if wanted else None
 
 
-def _shorter(statement: Any, extent: int, reader: Reader) -> list[Any]:
+def _shorter(statement: Any, extent: int, reader: Reader, firings: Firings) -> list[Any]:
     if extent == 1:
-        return turn(statement, statement.min, reader)
+        return _turn(statement, statement.min, reader, firings)
     made = tirx.For(
         statement.loop_var, statement.min, tirx.const(extent, "int32"), statement.kind, statement.body,
         statement.thread_binding, statement.annotations, statement.step, statement.span,
     )  # fmt: skip
-    return [made] if extent else []
+    return firings.made(_SHORTER, statement, [made]) if extent else []

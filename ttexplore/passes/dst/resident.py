@@ -8,14 +8,14 @@ from tvm import tirx
 
 from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import loop, op, variable, with_body
-from ttexplore.ir.rewrite import stamp
+from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.dst.blocks import plus
-from ttexplore.passes.dst.spills import Spill
+from ttexplore.passes.dst.spills import RELOAD, SECTION, SLOTS, SPILL, Spill
 from ttexplore.passes.dst.steps import Reader
 
 
 def resident_stretches(
-    body: list[Any], reader: Reader, spilled: dict[Any, Spill], dst: Any, capacity: int
+    body: list[Any], reader: Reader, spilled: dict[Any, Spill], dst: Any, capacity: int, firings: Firings
 ) -> list[Any]:
     """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
     if not any(_is_nest(statement, reader) for statement in body):
@@ -29,7 +29,7 @@ def resident_stretches(
     position = 0
     while position < len(body):
         end = _stretch(values, spans, position, spilled)
-        section = _whole_stretch(body[position:end], reader, dst, capacity) if end > position + 1 else None
+        section = _whole_stretch(body[position:end], reader, dst, capacity, firings) if end > position + 1 else None
         if section is None:
             made.append(body[position])
             position += 1
@@ -53,7 +53,9 @@ def _stretch(values: list[list[Any]], spans: dict[Any, tuple[int, int]], start: 
     return end
 
 
-def _whole_stretch(body: list[Any], reader: Reader, dst: Any, capacity: int) -> list[Any] | None:
+def _whole_stretch(
+    body: list[Any], reader: Reader, dst: Any, capacity: int, firings: Firings
+) -> list[Any] | None:  # fmt: skip
     nests = [one for one in body if _is_nest(one, reader)]
     if not nests or not all(_turns_alike(one, reader) for one in nests):
         return None
@@ -72,12 +74,10 @@ def _whole_stretch(body: list[Any], reader: Reader, dst: Any, capacity: int) -> 
         if index == packs[0]:
             made += [op("tile_regs_commit"), op("tile_regs_wait")]
         if index not in zeroed:
-            made.append(_placed(statement, reader, slots, dst))
+            made.append(_placed(statement, reader, slots, dst, firings))
         if index == packs[-1]:
             made.append(op("tile_regs_release"))
-    for one in made:
-        stamp(one, body[0].span)
-    return made
+    return firings.made(SECTION, body[0], made)
 
 
 def can_stay(statement: Any, reader: Reader, capacity: int) -> bool:
@@ -89,7 +89,7 @@ def can_stay(statement: Any, reader: Reader, capacity: int) -> bool:
 
 
 def resident_loop(
-    statement: Any, reader: Reader, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any
+    statement: Any, reader: Reader, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any, firings: Firings
 ) -> list[Any]:
     """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
     touches = reader.seen(statement).touches
@@ -105,21 +105,22 @@ def resident_loop(
             continue
         t, tiles = variable("t"), _tiles(value)
         copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))
-        made += [op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)]
-    made.append(_placed(statement, reader, slots, dst))
+        made += firings.made(RELOAD, statement, [
+            op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)
+        ])  # fmt: skip
+    made.append(_placed(statement, reader, slots, dst, firings))
     made.append(op("tile_regs_commit"))
     leaving = [value for value in values if value in live]
-    made += [op("cb_reserve_back", spilled[value].cb, _tiles(value)) for value in leaving]
+    reserves = [op("cb_reserve_back", spilled[value].cb, _tiles(value)) for value in leaving]
+    made += firings.made(SPILL, statement, reserves)
     made.append(op("tile_regs_wait"))
     for value in leaving:
         t, spill = variable("t"), spilled[value]
         packed = op("pack_tile", dst, plus(t, slots[value]), spill.cb, spill.shape.place_in_parts(t))
-        made.append(loop(t, _tiles(value), [packed]))
+        made += firings.made(SPILL, statement, [loop(t, _tiles(value), [packed])])
     made.append(op("tile_regs_release"))
-    made += [op("cb_push_back", spilled[value].cb, _tiles(value)) for value in leaving]
-    for one in made:
-        stamp(one, statement.span)
-    return made
+    made += firings.made(SPILL, statement, [op("cb_push_back", spilled[value].cb, _tiles(value)) for value in leaving])
+    return firings.made(SECTION, statement, made)
 
 
 def _has_own_sections(statement: Any, reader: Reader) -> bool:
@@ -210,15 +211,15 @@ def _tiles(value: Any) -> int:
     return int(value.ty.shape[0])
 
 
-def _placed(statement: Any, reader: Reader, slots: dict[Any, int], dst: Any) -> Any:
+def _placed(statement: Any, reader: Reader, slots: dict[Any, int], dst: Any, firings: Firings) -> Any:
     """The statement with each value replaced by its slots."""
     seen = reader.seen(statement)
     if not seen.touches:
         return statement
     if type(statement) is tirx.For:
-        return with_body(statement, [_placed(inner, reader, slots, dst) for inner in seen.inside])
+        return with_body(statement, [_placed(inner, reader, slots, dst, firings) for inner in seen.inside])
     (operation,) = seen.operations
     values = list(operation.arguments)
     for operand in operation.operands:
         values[operand.position], values[operand.position + 1] = dst, plus(operand.index, slots[operand.value])
-    return op(operation.op.name, *values, span=statement.span)
+    return firings.made(SLOTS, statement, [op(operation.op.name, *values)])[0]

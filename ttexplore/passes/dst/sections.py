@@ -7,12 +7,11 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.ir.build import arguments, loop, op, op_name, variable, when, with_body
-from ttexplore.ir.rewrite import stamp
 from ttexplore.passes.dst.blocks import Part, SubBlock, plus, substituted, times
 from ttexplore.passes.dst.groups import Group
 from ttexplore.passes.dst.line import Line
 from ttexplore.passes.dst.schedule import Fetch, Run, Schedule, Section
-from ttexplore.passes.dst.spills import Spill, SpillBuffers
+from ttexplore.passes.dst.spills import RELOAD, SECTION, SLOTS, SPILL, Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Step
 from ttexplore.passes.engine_setup import operations
 
@@ -26,21 +25,21 @@ def write_group(
     `spilled` says where values that come from outside are, and where those that leave go.
     """
     part, around = Part.loops(shape)
-    writer = _Writer(line, schedule, part, spilled, dst, buffers)
+    source = group.steps[0].statement
+    writer = _Writer(line, schedule, part, spilled, dst, buffers, source)
     body: list[Any] = []
     for number, section in enumerate(schedule.sections):
         body += writer.section(number, section)
-    made = [*writer.waits(), *around(body)]
-    for one in made:
-        stamp(one, group.steps[0].statement.span)
-    return made
+    return buffers.firings.made(SECTION, source, [*writer.waits(), *around(body)])
 
 
 class _Writer:
     def __init__(
-        self, line: Line, schedule: Schedule, part: Part, spilled: dict[Any, Spill], dst: Any, buffers: SpillBuffers
-    ) -> None:
+        self, line: Line, schedule: Schedule, part: Part, spilled: dict[Any, Spill], dst: Any, buffers: SpillBuffers,
+        source: Any,
+    ) -> None:  # fmt: skip
         self.line, self.part, self.spilled, self.dst, self.buffers = line, part, spilled, dst, buffers
+        self.firings, self.source = buffers.firings, source
         self.tiles = part.shape.tiles
         self.entering = {number: value for value, number in line.entering.items()}
         self.first: dict[int, tuple[int, int]] = {}
@@ -55,14 +54,15 @@ class _Writer:
     def waits(self) -> list[Any]:
         """What must have arrived before the first part, because it is looked at and stays."""
         found = [self.spilled[self.entering[number]] for number in sorted(self.line.staying)]
-        return [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
+        waits = [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
+        return self.firings.made(RELOAD, self.source, waits)
 
     def section(self, number: int, section: Section) -> list[Any]:
         made: list[Any] = [op("tile_regs_acquire")]
         for place, action in enumerate(section.actions):
             match action:
                 case Fetch():
-                    made += self.fetch(action, (number, place))
+                    made += self.firings.made(RELOAD, self.source, self.fetch(action, (number, place)))
                 case Run():
                     made.append(self.step(self.line.steps[action.operation], action.reads, action.writes))
         made.append(op("tile_regs_commit"))
@@ -72,18 +72,22 @@ class _Writer:
         for version, slot in section.stores:
             if version in leaving:
                 spill = self.spilled[leaving[version]]
-                packs += self.store(spill, slot)
+                packs += self.kept(*self.store(spill, slot))
                 if not self.accumulates(spill):
-                    made.append(op("cb_reserve_back", spill.cb, self.tiles))
-                    pushes.append(op("cb_push_back", spill.cb, self.tiles))
+                    made += self.kept(op("cb_reserve_back", spill.cb, self.tiles))
+                    pushes += self.kept(op("cb_push_back", spill.cb, self.tiles))
             if version in self.last:
                 cb = self.lent[version] = self.buffers.borrow(self.line.owner[version], self.tiles)
-                packs.append(self.pack_part(cb, slot))
-                made.append(op("cb_reserve_back", cb, self.tiles))
-                pushes.append(op("cb_push_back", cb, self.tiles))
+                packs += self.kept(self.pack_part(cb, slot))
+                made += self.kept(op("cb_reserve_back", cb, self.tiles))
+                pushes += self.kept(op("cb_push_back", cb, self.tiles))
         made.append(op("tile_regs_wait"))
         made += [self.step(self.line.steps[operation], (slot,), None) for operation, slot in section.packs]
         return [*made, *packs, op("tile_regs_release"), *pushes]
+
+    def kept(self, *made: Any) -> list[Any]:
+        """What moves a value to a circular buffer."""
+        return self.firings.made(SPILL, self.source, made)
 
     # Loads and stores
 
@@ -136,8 +140,7 @@ class _Writer:
     def step(self, step: Step, reads: tuple[int, ...], writes: int | None) -> Any:
         """A step on the current part, with its values in these slots."""
         made = self.product(step, writes) if step.is_matmul else self.tile_loop(step, reads, writes)
-        stamp(made, step.statement.span)
-        return made
+        return self.firings.made(SLOTS, step.statement, [made])[0]
 
     def product(self, step: Step, slot: int | None) -> Any:
         assert slot is not None
@@ -147,7 +150,7 @@ class _Writer:
         b = plus(b, times(self.part.column, shape.columns))
         base = slot * self.tiles
         made = op("matmul_block", in0, in1, a, b, self.dst, base, transpose, shape.columns, shape.rows, depth)
-        stamp(made, step.operation.call.span)
+        self.firings.made(SLOTS, step.operation.call, [made])
         if int(step.statement.extent.value) == 1:
             return replaced(made, {step.variable: tirx.const(0, "int32")})
         return with_body(step.statement, [made])
@@ -167,9 +170,7 @@ class _Writer:
             for position, value in enumerate(values):
                 if position - 1 not in given and position not in given:
                     values[position] = substituted(value, {step.variable: block_tile})
-            made = op(step.op.name, *values)
-            stamp(made, step.operation.call.span)
-            return made
+            return self.firings.made(SLOTS, step.operation.call, [op(step.op.name, *values)])[0]
 
         return self.part.each(tile)
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import allocation, dtype_of
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.passes.dst.blocks import SubBlock
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
+
+# What D5 does, wherever it writes sections.
+SECTION = Rule("section of DST", "What shares DST acquires it, computes, commits, packs and releases it.")
+SLOTS = Rule("slots of DST", "An operation runs on the part of its block that DST holds, with its values in slots.")
+SPILL = Rule("value put by", "A value that DST cannot keep goes to a circular buffer.")
+RELOAD = Rule("value fetched", "A value that was put by comes back to DST, right before its use.")
+_BUFFER = Rule("buffer for a value", "A value that DST cannot keep needs a circular buffer.")
 
 
 @dataclass(frozen=True)
@@ -31,10 +40,10 @@ class Spill:
 
 class SpillBuffers:
     """Makes the circular buffers: for whole blocks of values, and for one part of a value for a while. Values that are
-    not alive together share one."""
+    not alive together share one. `sources` are the allocations of the values."""
 
-    def __init__(self, taken: set[str]) -> None:
-        self.taken = set(taken)
+    def __init__(self, taken: set[str], firings: Firings, sources: Mapping[int, Any]) -> None:
+        self.taken, self.firings, self.sources = set(taken), firings, sources
         self.buffers: list[CircularBuffer] = []
         self.allocations: list[Any] = []
         self.largest_part = 0
@@ -69,7 +78,7 @@ class SpillBuffers:
         self.taken.add(name)
         made = allocation(name, (tiles, 32, 32), dtype, "tt.cb", value.span)
         data_format = FORMAT_OF_DTYPE[dtype]
-        self.allocations.append(made)
+        self.allocations += self.firings.made(_BUFFER, self.sources[identity(value)], [made])
         self.buffers.append(
             CircularBuffer(
                 name, tiles, 1, data_format, "compute", "compute", unpack_to_dest=data_format == "Float32",

@@ -1,0 +1,115 @@
+"""Which rule made which line: the firings of a step as numbers of the statements before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ttexplore.ir.adapter import identity
+from ttexplore.ir.nodes import For, IfThenElse
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.record import FiringRecord, Listing
+
+# What a statement is known by: itself or, where it was made anew around another body, its variable or condition.
+_Key = tuple[str, int]
+
+
+def firing_records(before: Program, after: Program, listings: tuple[Listing, Listing]) -> tuple[FiringRecord, ...]:
+    """The firings of the pass that made `after`, with the listings of both programs.
+
+    Where a rule changed what an earlier one had made, both have made the lines. Statements that stand in what a rule
+    made as they did before were not made by it.
+    """
+    if not after.firings:
+        return ()
+    return _Lines(before, after, listings).records()
+
+
+def _keys(statement: Any) -> tuple[_Key, ...]:
+    own = ("statement", identity(statement))
+    if isinstance(statement, For):
+        return own, ("loop", identity(statement.loop_var))
+    if isinstance(statement, IfThenElse):
+        return own, ("branch", identity(statement.condition))
+    return (own,)
+
+
+class _Side:
+    """The statements of a program by what they are known by, and their texts by number."""
+
+    def __init__(self, program: Program, listing: Listing) -> None:
+        self.texts = {line.node: line.text.strip() for line in listing.lines if line.node is not None}
+        self.nodes: dict[_Key, list[int]] = {}
+        # TVM's objects are known by where they are in memory, so they have to stay there.
+        self.statements = [one for function in program.functions.values() for one in walk(function.body)]
+        for number, statement in enumerate(self.statements):
+            for key in _keys(statement):
+                self.nodes.setdefault(key, []).append(number)
+
+    def of(self, statement: Any) -> list[int]:
+        """The numbers of a statement, several where several kernels have it."""
+        return next((self.nodes[key] for key in _keys(statement) if key in self.nodes), [])
+
+
+class _Lines:
+    def __init__(self, before: Program, after: Program, listings: tuple[Listing, Listing]) -> None:
+        self.firings = after.firings
+        self.old, self.new = _Side(before, listings[0]), _Side(after, listings[1])
+        # The statements that are there before and after: `stays` has their numbers before, `kept` those after.
+        self.stays: set[int] = set()
+        self.kept: set[int] = set()
+        for number, statement in enumerate(self.new.statements):
+            same = [one for one in self.old.of(statement) if self.old.texts[one] == self.new.texts[number]]
+            if same:
+                self.kept.add(number)
+                self.stays.update(same)
+
+    def records(self) -> tuple[FiringRecord, ...]:
+        # By firing: the earlier one that made what it was made of, and the statements before and after it.
+        parents: list[int | None] = []
+        sources: list[tuple[int, ...]] = []
+        made: list[set[int]] = []
+        makers: dict[_Key, int] = {}
+        claimed: set[int] = set()
+        for position, (_, source, statements) in enumerate(self.firings):
+            inner = [one for statement in statements for one in walk(statement)]
+            new = {number for one in inner for number in self.new.of(one)} - self.kept - claimed
+            claimed |= new
+            parent = self._maker(source, makers)
+            parents.append(parent)
+            sources.append(self._replaced(source, statements, new) if parent is None else sources[parent])
+            made.append(new)
+            for one in inner:
+                for key in _keys(one):
+                    makers.setdefault(key, position)
+        for new, parent in zip(reversed(made), reversed(parents), strict=True):
+            if parent is not None:
+                made[parent] |= new
+        found: dict[tuple[str, tuple[int, ...]], set[int]] = {}
+        for firing, before, new in zip(self.firings, sources, made, strict=True):
+            if new:
+                found.setdefault((firing.rule.name, before), set()).update(new)
+        return tuple(FiringRecord(rule, before, tuple(sorted(new))) for (rule, before), new in found.items())
+
+    def _maker(self, source: Any, makers: dict[_Key, int]) -> int | None:
+        """The firing that made a statement, if an earlier one of this pass did."""
+        if source is None or _keys(source)[0] in self.old.nodes:
+            return None
+        return next((makers[key] for key in _keys(source) if key in makers), None)
+
+    def _replaced(self, source: Any, statements: Sequence[Any], new: set[int]) -> tuple[int, ...]:
+        """The first statement of `source`, and where `statements` take its place those that are gone. One that has been
+        made anew with the same text, out of `new`, is kept."""
+        if source is None:
+            return ()
+        header = self.old.of(source)[:1]
+        if self.stays.issuperset(header) and not any(set(_keys(one)) & {*_keys(source)} for one in statements):
+            return tuple(header)
+        inside = [number for one in walk(source) for number in self.old.of(one)]
+        for number in inside:
+            same = next((one for one in sorted(new) if self.new.texts[one] == self.old.texts[number]), None)
+            if same is not None and number not in self.stays:
+                new.remove(same)
+                self.stays.add(number)
+        return tuple(sorted({*header, *(number for number in inside if number not in self.stays)}))
