@@ -6,76 +6,77 @@ from ttexplore.diagnostics.diagnostic import diagnostic
 
 KERNELS = (
     diagnostic(
-        "K001", "a region outside of its tensor",
-        "A copy or an access leaves the tensor or the buffer.",
+        "K001", "region outside its tensor",
+        "A copy or an access reaches outside the tensor or buffer.",
         "Check the block indices, or make the size a multiple of the block.",
     ),
     diagnostic(
-        "K002", "shapes that do not fit",
-        "The operands of an operation have shapes that do not go together.",
-        "Compare the shapes that the message names.",
+        "K002", "shape mismatch",
+        "The shapes of the operands do not match.",
+        "Compare the shapes in the message.",
     ),
     diagnostic(
-        "K003", "a wrong index",
-        "A buffer is indexed with as many indices as it has dimensions, and a slice cannot be assigned to.",
-        "Give one index for each dimension; assign in T.Parallel.",
+        "K003", "wrong index",
+        "A buffer takes one index per dimension, and slices cannot be assigned to.",
+        "Use one index per dimension; assign inside T.Parallel.",
     ),
     diagnostic(
-        "K004", "a wrong extent",
+        "K004", "wrong extent",
         "Extents of loops, grids and buffers are integers of at least 1.",
-        "Give a positive integer.",
+        "Use a positive integer.",
     ),
     diagnostic(
-        "K005", "a statement outside of T.Kernel",
-        "A kernel is one `with T.Kernel(...)`; what runs on the chip stands inside, once.",
-        "Put everything into one T.Kernel, outside of loops and branches.",
+        "K005", "statement outside T.Kernel",
+        "A kernel has exactly one `with T.Kernel(...)`, which contains all the code for the chip.",
+        "Put all statements into one T.Kernel, outside loops and branches.",
     ),
     diagnostic(
-        "K006", "a value is read before it is written",
-        "On-chip buffers start with no defined contents.",
-        "T.copy, T.fill or T.clear it first.",
+        "K006", "value read before it is written",
+        "On-chip buffers are uninitialized at the start.",
+        "Initialize it with T.copy, T.fill or T.clear first.",
     ),
     diagnostic(
-        "K007", "a wrong parameter or result",
-        "Parameters are tensors; what a kernel returns are tensors that it writes.",
+        "K007", "wrong parameter or result",
+        "Parameters are tensors; a kernel returns tensors that it writes.",
         "Annotate parameters with T.Tensor, and write each output.",
     ),
     diagnostic(
-        "K008", "a wrong operand",
-        "A function of the kernel language got a block for an element, an element for a block, or too many of them.",
-        "Compare with what the message says that it wants.",
+        "K008", "wrong operand",
+        "A function of the kernel language received a block instead of an element, an element instead of a block, or "
+        "too many operands.",
+        "Compare the operands with those that the message expects.",
     ),
     diagnostic(
-        "K009", "a wrong dtype",
-        "The name is no dtype, a value cannot be cast to it, or the operation is not for values of it.",
-        "Use a dtype of T, or its name, and the operation that the hint names.",
+        "K009", "wrong dtype",
+        "The name is not a dtype, a value cannot be cast to it, or the operation does not support it.",
+        "Use a dtype of T, or its name, and the operation in the hint.",
     ),
     diagnostic(
-        "K010", "Python on values that are known only when the kernel runs",
-        "Plain Python's if, loops and assignments run while the kernel is traced; they cannot see its values.",
+        "K010", "Python cannot see run-time values",
+        "Python's own if, loops and assignments run while the kernel is traced, when its values are not known.",
         "Decorate helper functions with @T.macro, or use the loops of T.",
     ),
     diagnostic(
-        "K011", "the kernel's own Python raised an error",
-        "While the kernel was traced, its Python raised.",
-        "Mend the line: the message is Python's, or that of the name that is not known.",
+        "K011", "the kernel's Python raised an error",
+        "Python raised an error while the kernel was traced.",
+        "Fix the line; the message is Python's, or names what is unknown.",
     ),
     diagnostic(
-        "K012", "a package that is not installed",
-        "The kernel uses a package that it only needs on a GPU.",
-        "Keep what uses it out of the kernel, or install it.",
+        "K012", "package not installed",
+        "The kernel uses a package that it needs only on a GPU.",
+        "Move the code that uses it out of the kernel, or install the package.",
     ),
     diagnostic(
-        "K013", "a wrong use of a size that is known only at run time",
-        "A T.dynamic size has a name of its own and is the size of a tensor, whose array gives it its value.",
-        "Use each in the shape of a tensor, under a name of its own.",
+        "K013", "wrong use of a run-time size",
+        "A T.dynamic size has a name of its own and is a dimension of some tensor, whose array determines its value.",
+        "Use each size in the shape of a tensor, under its own name.",
     ),
     diagnostic(
-        "K014", "Python that another turn or branch would see changed",
-        "The body of a kernel loop is traced once, for all turns, and of a branch that is decided when the kernel runs "
-        "both sides are. What Python changes there would keep its first value in all turns, or get that of both sides. "
-        "Names that are bound before they are read may change.",
-        "Compute the value from the loop's variable, keep it in T.alloc_var or a buffer, or let Python run the loop: "
-        "`for k in [*range(3)]` writes its turns out.",
+        "K014", "Python state changed in a loop or branch",
+        "The body of a kernel loop is traced once for all iterations, and both sides of a run-time branch are traced. "
+        "State that Python changes there would keep its first value in all iterations, or receive the changes of both "
+        "sides. Names that are assigned before they are read may change.",
+        "Compute the value from the loop variable, keep it in T.alloc_var or a buffer, or let Python run the loop: "
+        "`for k in [*range(3)]` unrolls it.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Unsupported: the kernel may be right, but no rule lowers what it says."""
+"""Unsupported: the kernel may be right, but no rule lowers it."""
 
 from __future__ import annotations
 
@@ -6,80 +6,80 @@ from ttexplore.diagnostics.diagnostic import diagnostic
 
 LOWERING = (
     diagnostic(
-        "L001", "a function or operation that is not lowered",
-        "The kernel language has it, the compiler has no rule for it; nothing is dropped or guessed.",
-        "Write it with operations that are lowered, as the hint says.",
+        "L001", "unsupported function or operation",
+        "The kernel language has this operation, but the compiler has no rule that lowers it; nothing is dropped or "
+        "guessed.",
+        "Write it with supported operations, as the hint says.",
     ),
     diagnostic(
-        "L002", "an expression that is not lowered",
+        "L002", "unsupported expression",
         "No device operation, and no combination of them, computes this inside T.Parallel.",
-        "Write it with + - * /, comparisons, T.if_then_else and the functions of T on floats; of int32 there are + - * "
-        "// and % by powers of two, T.max, T.min, T.abs, comparisons, bitwise operators and shifts.",
+        "Use + - * /, comparisons, T.if_then_else and the functions of T on floats. int32 supports + - *, // and % by "
+        "powers of two, T.max, T.min, T.abs, comparisons, bitwise operators and shifts.",
     ),
     diagnostic(
-        "L003", "an access in T.Parallel that is not element by element",
+        "L003", "access in T.Parallel that is not element-wise",
         "T.Parallel works on whole on-chip blocks: it stores at its loop variables, in order, and reads elements, "
         "rows, columns or single values.",
         "Copy to an on-chip buffer first, and index with the loop variables in order.",
     ),
     diagnostic(
-        "L005", "control flow that is only known when the kernel runs",
-        "Conditions and loop lengths must be known when the kernel is lowered.",
+        "L005", "run-time control flow",
+        "Conditions and loop lengths must be known at compile time.",
         "Use T.if_then_else on elements, or decide it in Python.",
     ),
     diagnostic(
-        "L006", "a region that is not whole tiles",
-        "What is moved is tiles of 32 x 32 elements.",
-        "Start at multiples of 32 and take multiples of 32, or constant block sizes.",
+        "L006", "region that is not whole tiles",
+        "Data is moved in tiles of 32 x 32 elements.",
+        "Start at multiples of 32 and use sizes that are multiples of 32, or constant block sizes.",
     ),
     diagnostic(
-        "L007", "a part of an on-chip buffer",
-        "Operations take whole on-chip buffers.",
-        "Allocate a buffer for each block.",
+        "L007", "part of an on-chip buffer",
+        "Operations work on whole on-chip buffers.",
+        "Allocate one buffer per block.",
     ),
     diagnostic(
-        "L008", "an operation on a tensor in DRAM",
+        "L008", "operation on a tensor in DRAM",
         "Operations work on on-chip buffers.",
         "T.copy the block to an on-chip buffer first.",
     ),
     diagnostic(
-        "L009", "a dtype that is not lowered",
-        "The chip's tiles hold bfloat16, float32 and int32; float16 and uint8 are held as bfloat16. Products are of "
-        "floats.",
-        "Use one of the dtypes that the hint names.",
+        "L009", "unsupported dtype",
+        "Tiles hold bfloat16, float32 and int32; float16 and uint8 are stored as bfloat16. Products take floats.",
+        "Use one of the dtypes in the hint.",
     ),
     diagnostic(
-        "L010", "a tensor of this shape or role",
-        "Tensors have at most four dimensions and are read or written; scalars are constants of the kernel.",
-        "Reshape it, write to a tensor of its own, or make it a constant.",
+        "L010", "unsupported shape or role of a tensor",
+        "Tensors have at most eight dimensions and are read or written; scalars are constants of the kernel.",
+        "Reshape the tensor, write to a separate tensor, or make the scalar a constant.",
     ),
     diagnostic(
-        "L012", "an expression that has no C++ text",
-        "The emitter has no C++ for it.",
-        "Write it with operations that are lowered.",
+        "L012", "expression without C++ text",
+        "The emitter cannot write this expression in C++.",
+        "Write it with supported operations.",
     ),
     diagnostic(
-        "L013", "a single element of a tensor",
-        "The cores move tensors in blocks, and know no element of one as a number: it cannot say where a block lies, "
-        "how often a loop runs or whether something happens.",
-        "Copy the tensor into an on-chip buffer and use its elements inside T.Parallel.",
+        "L013", "single element of a tensor as a number",
+        "Cores move tensors in blocks and cannot use an element of a tensor as a number: it cannot determine the "
+        "position of a block, the length of a loop or a condition.",
+        "Copy the tensor to an on-chip buffer and use its elements inside T.Parallel.",
     ),
     diagnostic(
-        "L014", "a layout that is not lowered",
-        "Tensors lie in DRAM or in the L1 of the cores, in tiles of 32 x 32, interleaved or in shards of whole runs, "
-        "or row by row, interleaved over DRAM.",
-        "Leave the hint out, or use the form that the hint of the message names.",
+        "L014", "unsupported layout",
+        "Tensors lie in DRAM or L1, in 32 x 32 tiles that are interleaved or in shards of contiguous rows, or "
+        "row-major and interleaved over DRAM.",
+        "Remove the request, or use the form in the hint.",
     ),
     diagnostic(
-        "L015", "a whole number that int32 does not hold",
-        "Indices, bounds of loops and what they are computed from are int32, in TIR and on the chip. What leaves it, a "
-        "division by 0 and a shift by more bits than there are have no meaning.",
-        "Compute with smaller numbers: reduce before multiplying, and divide by what is never 0.",
+        "L015", "integer outside int32",
+        "Indices, loop bounds and the values that they are computed from are int32, in TIR and on the chip. Results "
+        "outside int32, divisions by 0 and shifts by too many bits are undefined.",
+        "Compute with smaller numbers: reduce before you multiply, and divide by values that are never 0.",
     ),
     diagnostic(
-        "L016", "what is too deep",
-        "So many operations, loops or branches stand inside one another that the compiler cannot follow them. Those of "
-        "elements get names by themselves; an index, also one that names stand for, is one expression.",
-        "Compute it in fewer steps, or with fewer loops.",
+        "L016", "nesting too deep",
+        "Operations, loops or branches are nested too deeply for the compiler. Deep values of elements are split "
+        "automatically; an index, including the names it uses, is one expression.",
+        "Compute it in fewer steps, or use fewer nested loops.",
     ),
 )  # fmt: skip

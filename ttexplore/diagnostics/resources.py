@@ -7,7 +7,7 @@ from ttexplore.diagnostics.diagnostic import diagnostic
 RESOURCES = (
     diagnostic(
         "R001", "the circular buffers do not fit L1",
-        "All circular buffers of a program lie in the L1 of each core, with all their stages.",
+        "All circular buffers of a program, with all their stages, lie in the L1 of each core.",
         "Make the largest block smaller, or use fewer stages.",
     ),
     diagnostic(
@@ -17,27 +17,27 @@ RESOURCES = (
     ),
     diagnostic(
         "R003", "DST is too small for an expression",
-        "DST holds 8 tiles of 16 bits or 4 of 32 bits, and every value of an expression that is alive needs one.",
-        "Divide the expression over several T.Parallel blocks, or use smaller blocks.",
+        "DST holds 8 tiles of 16 bits or 4 tiles of 32 bits, and every live value of an expression needs one.",
+        "Split the expression over several T.Parallel blocks, or use smaller blocks.",
     ),
     diagnostic(
         "R004", "too many kernel arguments",
         "The runtime and common arguments of a kernel share a fixed number of words.",
-        "Use fewer tensors, more cores, or a policy whose items count up.",
+        "Use fewer tensors, more cores, or a policy that assigns items in equal steps.",
     ),
     diagnostic(
-        "R005", "cores that the chip does not have",
-        "The cores that were asked for reach outside of the compute grid.",
-        "Ask for fewer cores, or for another target.",
+        "R005", "cores outside the compute grid",
+        "The requested cores reach outside the compute grid.",
+        "Request fewer cores, or another target.",
     ),
     diagnostic(
-        "R006", "shards that the chip cannot hold",
-        "Each shard lies on a core or in a bank of DRAM of its own.",
+        "R006", "shards that do not fit the chip",
+        "Each shard lies on a core of its own, or in a DRAM bank of its own.",
         "Use fewer shards, or more cores.",
     ),
     diagnostic(
         "R010", "not enough memory on this machine",
-        "Kernels are lowered, interpreted and emulated in this machine's memory.",
-        "Use smaller tensors; T.dynamic sizes can be bound to smaller ones for a check.",
+        "Kernels are lowered, interpreted and emulated in the memory of this machine.",
+        "Use smaller tensors; for a check, bind T.dynamic sizes to smaller values.",
     ),
 )  # fmt: skip
