@@ -298,6 +298,13 @@ def test_a_number_that_int32_does_not_hold_where_it_is_written() -> None:
     with pytest.raises(Unsupported, match="int32 does not hold the number 1099511627776") as caught:
         page(lambda bx: T.min(bx, 2**40))
     assert caught.value.code == "TTX-L015"
+
+
+def test_a_number_that_no_integer_holds() -> None:
+    with pytest.raises(Unsupported, match="int64 does not hold a number of this line") as caught:
+        page(lambda bx: bx + 10**30)
+    assert caught.value.code == "TTX-L015"
+    assert caught.value.span is not None
     assert caught.value.span is not None
 
 

@@ -226,9 +226,11 @@ def no_divisor(text: str, divisor: str, span: Span | None) -> Unsupported:
     )
 
 
-def not_held(dtype: str, number: int, span: Span | None) -> Unsupported:
+def not_held(dtype: str, number: int | None, span: Span | None) -> Unsupported:
+    """What is told of a number; of one of the line, where it is not known which."""
     hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
-    return Unsupported("L015", f"{dtype} does not hold the number {number}", hint=hint, span=span)
+    which = "a number of this line" if number is None else f"the number {number}"
+    return Unsupported("L015", f"{dtype} does not hold {which}", hint=hint, span=span)
 
 
 def _truth(word: Word) -> Word:

@@ -104,6 +104,8 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     beyond = re.search(r"Literal value (-?\d+) exceeds range of (\w+)", text)
     if beyond is not None:
         return not_held(beyond[2], int(beyond[1]), span)
+    if "ffi.BigInt" in text:
+        return not_held("int64", None, span)
     hint = hint_of(error)
     if hint is None:
         names_one = any(_is_expression(word) for word in re.findall(r"\w+", text))
