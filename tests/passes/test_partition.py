@@ -272,6 +272,7 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
     [
         ({"cores": (9, 1)}, "9x1 cores are asked for; wormhole_n150 has 8x8"),
         ({"cores": (4, 4), "core_offset": (5, 0)}, "4x4 cores from (5, 0) on are asked for; wormhole_n150 has 8x8"),
+        ({"core_offset": (8, 9)}, "the cores from (8, 9) on are asked for; wormhole_n150 has 8x8"),
         ({"core_ranges": [((3, 3), (2, 3))]}, "the cores (3, 3) to (2, 3) are asked for; wormhole_n150 has 8x8"),
         ({"work_lists": {(8, 0): list(range(15))}}, "core (8, 0) gets work; wormhole_n150 has 8x8"),
     ],

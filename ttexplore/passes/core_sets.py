@@ -24,9 +24,10 @@ def core_ranges(
         (x, y), (columns, rows) = offset, cores or (width - offset[0], height - offset[1])
         if not (x >= 0 and y >= 0 and 1 <= columns <= width - x and 1 <= rows <= height - y):
             at = f" from ({x}, {y}) on" if (x, y) != (0, 0) else ""
+            wanted = "the" if cores is None else f"{columns}x{rows}"
             raise ResourceError(
                 "R005",
-                f"{columns}x{rows} cores{at} are asked for; {target.name} has {width}x{height}",
+                f"{wanted} cores{at} are asked for; {target.name} has {width}x{height}",
                 hint="ask for fewer cores or another target",
             )
         return (CoreRange((x, y), (x + columns - 1, y + rows - 1)),)
