@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttexplore.ir.rewrite import Firing, Firings
+from ttexplore.ir.storage import Staging
 from ttexplore.options import DEFAULTS, Options
 from ttexplore.plan import Plan
 from ttexplore.record import Listing
@@ -21,7 +22,8 @@ class Program:
 
     `functions` is ``{"kernel": f}`` until the split and then reader, compute and writer; each is a tirx.PrimFunc.
     `options` are those of all passes; the plan has them in JSON form. `firings` say what the pass that came last made
-    of the functions before it.
+    of the functions before it. `staging` is the storage of the kernel's values, from A2, which decides it, to C1, which
+    carries it out.
     """
 
     functions: dict[str, Any]
@@ -29,6 +31,7 @@ class Program:
     source: Listing
     options: Options = DEFAULTS
     firings: tuple[Firing, ...] = ()
+    staging: Staging | None = None
 
     @property
     def kernel(self) -> Any:

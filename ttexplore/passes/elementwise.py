@@ -18,10 +18,10 @@ from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
 from ttexplore.ir.dataflow import parallel_body
 from ttexplore.ir.deep import Deep, deep
 from ttexplore.ir.rewrite import Rule
+from ttexplore.ir.storage import tile_grid
 from ttexplore.ops import OPS
 from ttexplore.options import Engine
 from ttexplore.passes.expressions import Reader
-from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
 from ttexplore.plan import FORMAT_OF_DTYPE

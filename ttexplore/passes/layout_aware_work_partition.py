@@ -24,8 +24,6 @@ from ttexplore.passes.shard_work import (
     tile_of,
     whole_buffer,
 )
-from ttexplore.passes.staging import plan_staging
-from ttexplore.passes.unused import without_unused
 from ttexplore.passes.work_orders import common_step, in_order
 from ttexplore.plan import (
     TILE_COLUMNS,
@@ -388,11 +386,10 @@ def with_local_shards(program: Program) -> Program:
     order, each once. Raises UsageError, with the reason for each tensor, where that is so for none.
     """
     plan, options = program.plan, program.options
-    partition = plan.partition
+    partition, staging = plan.partition, program.staging
     assert partition is not None, "it is decided"
-    kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, options.stages, plan.layouts)
-    copies = tensor_copies(grid_loops(kernel))
+    assert staging is not None, "A2 decides it"
+    copies = tensor_copies(grid_loops(program.kernel))
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +28,7 @@ from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body
-from ttexplore.passes.staging import Staging, plan_staging
-from ttexplore.passes.unused import without_unused
+from ttexplore.ir.storage import Staging, TileCopy
 from ttexplore.target import Target
 
 
@@ -40,12 +41,12 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
                                                                           T.copy(C_local, C_local_out)
                                                                           T.copy(C_local_out, C[...])
 
-    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses; values
-    that no output depends on are left out. Loops count from 0, and those that may make no turn are marked: what is in
+    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses; A2
+    has decided it. Loops count from 0, and those that may make no turn are marked: what is in
     DST must survive them.
     """
-    kernel, _ = without_unused(program.kernel)
-    staging = plan_staging(kernel, program.options.stages, program.plan.layouts)
+    kernel, staging = program.kernel, program.staging
+    assert staging is not None, "A2 decides it"
     made = {
         name: allocation(name, one.shape, one.dtype, f"tt.{one.kind}", to_tvm_span(one.span) if one.span else None)
         for name, one in staging.buffers.items()
@@ -54,7 +55,8 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     body = rewrite_body(statements(kernel.body), _RULES, storage)
     for name, statement in made.items():
         storage.made(_BUFFER, storage.allocations.get(storage.originals.get(name)), [statement])
-    return program.with_kernel(with_function_body(program.kernel, [*made.values(), *body]), storage.firings)
+    program = program.with_kernel(with_function_body(kernel, [*made.values(), *body]), storage.firings)
+    return dataclasses.replace(program, staging=None)
 
 
 @dataclass
@@ -110,7 +112,7 @@ class _Storage(Context):
         before, after = (self.copies(statement, one) for one in (self.staging.before, self.staging.after))
         return [*before, made, *after]
 
-    def copies(self, statement: Any, around: dict[Any, list[tuple[str, str, bool]]]) -> list[Any]:
+    def copies(self, statement: Any, around: Mapping[Any, Sequence[TileCopy]]) -> list[Any]:
         found = [_copy(self.buffers, *one) for one in around.get(statement, [])]
         return self.made(_STAGED, statement, found) if found else []
 

@@ -25,11 +25,11 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
+from ttexplore.ir.storage import tile_grid
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine
 from ttexplore.passes.elementwise import lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
-from ttexplore.passes.staging import tile_grid
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
 from ttexplore.plan import Product
 from ttexplore.target import Target

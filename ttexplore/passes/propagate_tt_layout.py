@@ -15,13 +15,14 @@ from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
+from ttexplore.ir.storage import Staging, StagingBuffer
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.accessors import accessor_of
 from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
 from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip
-from ttexplore.passes.staging import Staging, StagingBuffer, check_block, plan_staging, storage_dtype
+from ttexplore.passes.staging import check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (
     FORMAT_OF_DTYPE,
@@ -49,6 +50,8 @@ def propagate_tt_layout(
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
     ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
 
+    Values that no output depends on are left out.
+
     Where a product would add up what lies beyond a block in its last tiles, and that is not known to be zero, it gets
     a masked copy of the block; the plan's notes say which and why.
 
@@ -64,9 +67,9 @@ def propagate_tt_layout(
     """
     firings = Firings()
     masked, masks = with_masks(program.kernel, check_regions(program, target), firings)
-    program = program if masked is program.kernel else program.with_kernel(masked, firings)
-    kernel, unused = without_unused(program.kernel)
+    kernel, unused = without_unused(masked, firings)
     staging = plan_staging(kernel, stages, program.plan.layouts)
+    program = dataclasses.replace(program.with_kernel(kernel, firings), staging=staging)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     tiles = target.dst_tiles(wide, dst_full_sync)
     if dst_full_sync:

@@ -1,4 +1,4 @@
-"""Which storage each on-chip value gets: a circular buffer or DST. Decided by A2, carried out by C1.
+"""Which storage each on-chip value gets: a circular buffer or DST. Decided in A2.
 
 A circular buffer has one kernel that pushes and one that pops, so a value that is loaded and then changed, or used by
 the compute kernel and stored as well, becomes several buffers with tile copies between them. So does a float32 value
@@ -18,18 +18,14 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_body, webs
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
 from ttexplore.plan import (
     BLOCK_FLOAT,
     DATA_FORMATS,
     FORMAT_OF_DTYPE,
     TILE_COLUMNS,
-    TILE_ROWS,
-    KernelRole,
     TensorLayout,
 )
-from ttexplore.record import Span
-
-TileOrder = Literal["row_major", "column_major"]
 
 # Roles of what only operations on circular buffers read.
 _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
@@ -41,69 +37,24 @@ _OF_ELEMENTS = ("element", "row", "column", "scalar")
 DEFAULT_STAGES = 2
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """The num_stages that a pipelined loop of the kernel asks for, and the loop's line."""
-
-    stages: int
-    span: Span | None
-
-
-@dataclass(frozen=True)
-class StagingBuffer:
-    """Storage for one value: a block of tiles in L1 (a circular buffer) or in DST.
-
-    `shape` counts elements, `dtype` is the storage dtype; `order` is the order of the tiles in the buffer.
-    `exact` says that no FPU operation reads it, so that float32 can go to DST uncut. `data_format` is that of the
-    tensor whose tiles it holds, empty for that of the dtype. `reason` says why a value that has storage already gets
-    this one, where that is not plain from the kernel. `rows` says that it holds rows of elements. `pipeline` is what
-    the kernel itself asks for where the reader fills the buffer.
-    """
-
-    name: str
-    kind: Literal["cb", "dst"]
-    shape: tuple[int, ...]
-    dtype: str
-    span: Span | None
-    producer: KernelRole = "compute"
-    consumer: KernelRole = "compute"
-    stages: int = 1
-    order: TileOrder = "row_major"
-    exact: bool = True
-    data_format: str = ""
-    reason: str = ""
-    rows: bool = False
-    pipeline: Pipeline | None = None
-
-    @property
-    def tiles(self) -> int:
-        rows, columns = self.tile_grid
-        return rows * columns
-
-    @property
-    def tile_grid(self) -> tuple[int, int]:
-        return tile_grid(self.shape)
-
-
 @dataclass
-class Staging:
-    """All staging buffers, and what each statement is to use. `tensors` are names that no buffer may take.
-
-    `reads` and `writes` map (statement, original buffer) to the name of the buffer to use instead; `before` and
-    `after` list the tile copies (source, target, transpose) to insert around a statement.
-    """
+class _Draft:
+    """A Staging while it is decided. `tensors` are names that no buffer may take."""
 
     tensors: frozenset[str]
     buffers: dict[str, StagingBuffer] = field(default_factory=dict[str, StagingBuffer])
     reads: dict[tuple[Any, Any, str], str] = field(default_factory=dict[tuple[Any, Any, str], str])
     writes: dict[tuple[Any, Any], str] = field(default_factory=dict[tuple[Any, Any], str])
-    before: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
-    after: dict[Any, list[tuple[str, str, bool]]] = field(default_factory=dict[Any, list[tuple[str, str, bool]]])
+    before: dict[Any, list[TileCopy]] = field(default_factory=dict[Any, list[TileCopy]])
+    after: dict[Any, list[TileCopy]] = field(default_factory=dict[Any, list[TileCopy]])
 
     def add(self, name: str, **facts: Any) -> str:
         unique = unused_name(name, self.buffers.keys() | self.tensors)
         self.buffers[unique] = StagingBuffer(unique, **facts)
         return unique
+
+    def decided(self) -> Staging:
+        return Staging(self.buffers, self.reads, self.writes, self.before, self.after)
 
 
 @dataclass(frozen=True)
@@ -128,12 +79,6 @@ def storage_dtype(dtype: str) -> str:
     return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
-def tile_grid(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Tile rows and columns of a block, the last ones not always full; a vector is one row of tiles."""
-    rows, columns = shape if len(shape) == 2 else (1, shape[0])
-    return -(-rows // TILE_ROWS), -(-columns // TILE_COLUMNS)
-
-
 def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
     """Decide the storage of every on-chip value of a kernel whose tensors have these layouts. What goes through tilize
     gets a circular buffer of rows besides that of tiles. `stages` is the depth of what the reader fills, None where
@@ -141,14 +86,14 @@ def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayo
 
     Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
     """
-    staging = Staging(frozenset(layout.name for layout in layouts))
+    draft = _Draft(frozenset(layout.name for layout in layouts))
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipelines(function), _loops_around(function)
     for web in webs(function):
         check_block(web.buffer)
-        _Web(web, staging, pipelines, loops, stages, tensors).place(tilized)
-    return staging
+        _Web(web, draft, pipelines, loops, stages, tensors).place(tilized)
+    return draft.decided()
 
 
 def _pipelines(function: Any) -> dict[Any, Pipeline | None]:
@@ -203,10 +148,10 @@ class _Web:
     """Places one web."""
 
     def __init__(
-        self, web: Web, staging: Staging, pipelines: dict[Any, Pipeline | None], loops: dict[Any, tuple[int, ...]],
+        self, web: Web, draft: _Draft, pipelines: dict[Any, Pipeline | None], loops: dict[Any, tuple[int, ...]],
         stages: int | None, tensors: dict[str, Held],
     ) -> None:  # fmt: skip
-        self.web, self.staging, self.stages = web, staging, stages
+        self.web, self.draft, self.stages = web, draft, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
@@ -226,44 +171,44 @@ class _Web:
         for store in stores:
             if loads and store in straight:
                 # What comes and goes in rows is never in tiles.
-                name = self.staging.reads[(store, self.web.buffer, "source")]
-                self.staging.buffers[name] = replace(self.staging.buffers[name], rows=True)
+                name = self.draft.reads[(store, self.web.buffer, "source")]
+                self.draft.buffers[name] = replace(self.draft.buffers[name], rows=True)
             else:
                 self._store_rows(store)
 
     def _is_straight(self, store: Any) -> bool:
         """Whether the reader fills what the writer stores from."""
-        name = self.staging.reads[(store, self.web.buffer, "source")]
-        return self.staging.buffers[name].producer == "reader"
+        name = self.draft.reads[(store, self.web.buffer, "source")]
+        return self.draft.buffers[name].producer == "reader"
 
     def _load_rows(self, load: Any) -> None:
         """Let the reader fill a buffer of rows, and the compute kernel that of tiles from it."""
         key = (load, self.web.buffer)
-        name = self.staging.writes[key]
-        tiles = self.staging.buffers[name]
+        name = self.draft.writes[key]
+        tiles = self.draft.buffers[name]
         reason = f"rows of {_tensor_of_load(load).name}, which the compute kernel makes tiles of"
         # The tiles are packed and used by one kernel: another stage would hold nothing.
         stages = tiles.stages if tiles.consumer == "writer" else 1
-        self.staging.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
-        self.staging.writes[key] = self._add(
+        self.draft.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
+        self.draft.writes[key] = self._add(
             f"{name}_rows", "cb", producer="reader", stages=tiles.stages, pipeline=tiles.pipeline, dtype=tiles.dtype,
             data_format=tiles.data_format, order=tiles.order, rows=True, reason=reason,
         )  # fmt: skip
-        self.staging.after.setdefault(load, []).insert(0, (self.staging.writes[key], name, False))
+        self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, False))
 
     def _store_rows(self, store: Any) -> None:
         """Let the compute kernel fill a buffer of rows from that of tiles, and the writer store from it."""
         key = (store, self.web.buffer, "source")
-        name = self.staging.reads[key]
-        tiles = self.staging.buffers[name]
+        name = self.draft.reads[key]
+        tiles = self.draft.buffers[name]
         reason = f"rows of {_tensor_of_store(store).name}, which the compute kernel makes of tiles"
         stages = tiles.stages if tiles.producer == "reader" else 1
-        self.staging.buffers[name] = replace(tiles, consumer="compute", stages=stages)
-        self.staging.reads[key] = self._add(
+        self.draft.buffers[name] = replace(tiles, consumer="compute", stages=stages)
+        self.draft.reads[key] = self._add(
             f"{name}_rows", "cb", consumer="writer", stages=tiles.stages, dtype=tiles.dtype,
             data_format=tiles.data_format, rows=True, reason=reason,
         )  # fmt: skip
-        self.staging.before.setdefault(store, []).append((name, self.staging.reads[key], False))
+        self.draft.before.setdefault(store, []).append((name, self.draft.reads[key], False))
 
     def _place(self) -> None:
         if self._is_loaded_for_its_uses():
@@ -337,7 +282,7 @@ class _Web:
 
     def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Any) -> str:
         facts = {"dtype": self.dtype, "shape": self.shape, "span": self.span} | facts
-        return self.staging.add(name, kind=kind, **facts)
+        return self.draft.add(name, kind=kind, **facts)
 
     def _input_depth(self, load: Any) -> dict[str, Any]:
         """How deep a buffer is that the reader fills, and what the kernel asks for."""
@@ -360,9 +305,9 @@ class _Web:
                 order="column_major" if transposed else "row_major", **form,
             )  # fmt: skip
             self._store_from(name)
-        self.staging.writes[(load, self.web.buffer)] = name
+        self.draft.writes[(load, self.web.buffer)] = name
         for store in self.stores:
-            self.staging.reads.setdefault((store, self.web.buffer, "source"), name)
+            self.draft.reads.setdefault((store, self.web.buffer, "source"), name)
         self._use_from(name)
 
     def _place_output(self) -> None:
@@ -371,29 +316,29 @@ class _Web:
         name = self._add(
             self.name, "cb", consumer="writer", stages=DEFAULT_STAGES, dtype=held.dtype, data_format=held.data_format
         )
-        self.staging.writes[(self.computed[0], self.web.buffer)] = name
-        self.staging.reads[(store, self.web.buffer, "source")] = name
+        self.draft.writes[(self.computed[0], self.web.buffer)] = name
+        self.draft.reads[(store, self.web.buffer, "source")] = name
 
     def _place_operand(self) -> None:
         transposed = all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
         order: TileOrder = "column_major" if transposed else "row_major"
         name = self._add(self.name, "cb", exact=self._exact(), order=order)
-        self.staging.writes[(self.computed[0], self.web.buffer)] = name
+        self.draft.writes[(self.computed[0], self.web.buffer)] = name
         self._store_from(name)
         self._use_from(name)
 
     def _place_general(self) -> None:
         name = self._add(self.name, "dst")
         for write in self.computed:
-            self.staging.writes[(write, self.web.buffer)] = name
+            self.draft.writes[(write, self.web.buffer)] = name
         for load in self.loads:
             held = self._loaded(load)
             entry = self._add(
                 f"{self.name}_in", "cb", producer="reader", dtype=held.dtype, data_format=held.data_format,
                 **self._input_depth(load),
             )  # fmt: skip
-            self.staging.writes[(load, self.web.buffer)] = entry
-            self.staging.after.setdefault(load, []).append((entry, name, False))
+            self.draft.writes[(load, self.web.buffer)] = entry
+            self.draft.after.setdefault(load, []).append((entry, name, False))
         self._store_from(name)
         self._use_from(name)
 
@@ -409,12 +354,12 @@ class _Web:
                 dtype=held.dtype,
                 data_format=held.data_format,
             )
-            self.staging.before.setdefault(store, []).append((name, leaving, False))
-            self.staging.reads[(store, self.web.buffer, "source")] = leaving
+            self.draft.before.setdefault(store, []).append((name, leaving, False))
+            self.draft.reads[(store, self.web.buffer, "source")] = leaving
 
     def _use_from(self, name: str) -> None:
         """Let the compute kernel's uses read the buffer, or an operand buffer where they need another form."""
-        home = self.staging.buffers[name]
+        home = self.draft.buffers[name]
         kept = home.kind == "cb" and self._is_kept_whole()
         reason = f"the FPU cuts float32 to TF32, and {self.name} is used whole besides" if kept else ""
         for read, role in self.uses:
@@ -427,15 +372,15 @@ class _Web:
                     operand = name
                 turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
-                self.staging.reads[key] = turned
+                self.draft.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
                 exact = role in ("row", "scalar")
                 operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)
-                self.staging.reads[key] = operand
+                self.draft.reads[key] = operand
             else:
-                self.staging.reads[key] = name
+                self.draft.reads[key] = name
 
     def _is_turned(self, read: Any, role: str) -> bool:
         """Whether a use wants the transposed block. A vector is a row of tiles, so as a column it is transposed."""
@@ -447,7 +392,7 @@ class _Web:
         return self.shape[::-1] if len(self.shape) == 2 else (self.shape[0], TILE_COLUMNS)
 
     def _copy_before(self, statement: Any, source: str, target: str, *, transpose: bool) -> None:
-        self.staging.before.setdefault(statement, []).append((source, target, transpose))
+        self.draft.before.setdefault(statement, []).append((source, target, transpose))
 
     def _serves(self, home: StagingBuffer, read: Any, role: str) -> bool:
         """Whether an operation on circular buffers can read the value where it is, without cutting it for others."""

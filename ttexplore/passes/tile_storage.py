@@ -10,7 +10,7 @@ from tvm import tirx
 from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variable
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.passes.staging import tile_grid
+from ttexplore.ir.storage import tile_grid
 from ttexplore.plan import CircularBuffer, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")

@@ -10,9 +10,10 @@ from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, op_name, statements, with_body, with_function_body
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
+from ttexplore.ir.rewrite import Firings, Rule
 
 
-def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
+def without_unused(function: Any, firings: Firings) -> tuple[Any, tuple[str, ...]]:
     """The kernel without the statements that no output depends on, and a note for each of them.
 
         T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
@@ -22,17 +23,21 @@ def without_unused(function: Any) -> tuple[Any, tuple[str, ...]]:
     notes: list[str] = []
     while True:
         told = len(notes)
-        made = _Liveness(webs(function)).body(statements(function.body), notes)
+        made = _Liveness(webs(function), firings).body(statements(function.body), notes)
         if len(notes) == told:
             return function, tuple(notes)
         # What only they have read has lost its readers.
         function = with_function_body(function, made)
 
 
+_LEFT = Rule("what is used", "Of a T.Parallel, the elements stay that an output depends on.")
+
+
 class _Liveness:
     """Which webs a stored value depends on: `live`, by their numbers."""
 
-    def __init__(self, found: tuple[Web, ...]) -> None:
+    def __init__(self, found: tuple[Web, ...], firings: Firings) -> None:
+        self.firings = firings
         self.webs = found
         self.written: dict[Any, list[int]] = {}
         # The webs that a statement may need a value of. One that changes a buffer in place may read it for another
@@ -112,7 +117,7 @@ class _Liveness:
         notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
         if not gone:
             return [statement]
-        return [_nest(statement, kept)] if kept else []
+        return self.firings.made(_LEFT, statement, [_nest(statement, kept)]) if kept else []
 
 
 def _nest(statement: Any, body: list[Any]) -> Any:

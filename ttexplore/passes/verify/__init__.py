@@ -44,6 +44,8 @@ class Verifier:
         self.facts: tuple[Any, ...] = ()
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
+        # What the kernel stores is read as no pass has changed it yet.
+        self.first: Any = None
         self.stored: dict[str, Pages] | None = None
 
     def check(self, program: Program) -> None:
@@ -70,8 +72,9 @@ class Verifier:
             check_partition(plan.partition, self.target)
             self.partition = plan.partition
         if not program.is_split:
+            self.first = self.first or program.kernel
             if self.stored is None and plan.partition is not None:
-                self.stored = stored_pages(self.reader.read("kernel", program.kernel), plan)
+                self.stored = stored_pages(self.reader.read("kernel", self.first), plan)
             return
         check_arguments(self.kernels, plan)
         facts = (plan.buffers, plan.compute)
