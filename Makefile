@@ -66,7 +66,7 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 .PHONY: test
 test: export OPENBLAS_NUM_THREADS := 1
 test: lint $(VENV)/installed compiler chromium headers ## all checks without the SDK: lint, types, tests, notebooks
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not device"
+	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
 

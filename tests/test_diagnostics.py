@@ -205,7 +205,6 @@ def told(error: TTExploreError, given: str, *, is_source: bool = False) -> Examp
     return Example(given, is_source, message.rstrip(":"), line, hint)
 
 
-@functools.cache
 def errors_of_faults() -> list[tuple[str, TTExploreError]]:
     """What the faults of tests/faults are and what is said about them."""
     found = [(fault.name, found_by(fault)[1]) for fault in FAULTS]
@@ -226,6 +225,7 @@ def fits(form: str, message: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, form.split("{}"))), message, re.DOTALL) is not None
 
 
+@pytest.mark.xdist_group("faults")
 def test_every_raise_of_the_verifier_is_provoked() -> None:
     """By a fault whose message docs/faults.md holds, or in tests/passes/test_verify.py."""
     elsewhere = {"the condition {} cannot be decided", "{}: which pages of {} are touched is not known: {}"}
@@ -240,6 +240,7 @@ def test_every_raise_of_the_verifier_is_provoked() -> None:
     assert unread == [], "plant a fault for each in tests/faults"
 
 
+@pytest.mark.xdist_group("faults")
 def test_every_code_has_an_example(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

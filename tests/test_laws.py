@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ttexplore as ttx
-from tests.corpus import CORPUS, Case, gemm
+from tests.corpus import gemm
+from tests.corpus.explored import CASES, NAMES, explored
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
-from ttexplore.exploration import Exploration
 from ttexplore.plan import KERNEL_ROLES
 from ttexplore.target import TARGETS, get_target
-
-NAMES = {case.name: case for case in CORPUS}
-
-
-def lowered(case: Case, **arguments: Any) -> Exploration:
-    exploration = ttx.explore(case.make(), options=case.options, **arguments)
-    if exploration.error is not None:
-        raise exploration.error
-    return exploration
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     """Law 2, and the emitted text on the emulator, for all steps and the default target."""
-    exploration = lowered(NAMES[name])
+    exploration = explored(name)
     check = exploration.check()
     assert check, str(check)
     assert len(check.results) == 15
@@ -77,7 +67,7 @@ def test_both_ways_to_accumulate(accumulate: str) -> None:
 @pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
 def test_emitted_kernels_type_check(name: str, target: str, ttnn_headers: Path) -> None:
     """Every emitted kernel against the SDK's own headers, and the list of what is never emitted."""
-    exploration = lowered(NAMES[name], target=target)
+    exploration = explored(name, target)
     chip = get_target(target)
     plan = exploration.plan
     assert plan.compute is not None
@@ -96,7 +86,7 @@ def test_emitted_kernels_type_check(name: str, target: str, ttnn_headers: Path) 
 @pytest.mark.parametrize("name", NAMES)
 def test_origins_never_shrink(name: str) -> None:
     """Law 4: every line of every listing that is a statement knows a line of the kernel."""
-    exploration = lowered(NAMES[name])
+    exploration = explored(name)
     source = exploration.kernel.source
     lines = {origin.span.line for line in source.lines for origin in line.origins}
     for step in exploration.steps:
@@ -113,7 +103,7 @@ def test_origins_never_shrink(name: str) -> None:
 @pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "batched_rank4"])
 def test_two_runs_are_the_same(name: str) -> None:
     """Law 5: listings, plans and files are byte-equal."""
-    first, second = lowered(NAMES[name]), lowered(NAMES[name])
+    first, second = (ttx.explore(CASES[name].make(), options=CASES[name].options) for _ in range(2))
     assert [step.listing.text for step in first.steps] == [step.listing.text for step in second.steps]
     assert {n: f.text for n, f in first.files.items()} == {n: f.text for n, f in second.files.items()}
     assert first._repr_html_() == second._repr_html_()
@@ -122,7 +112,7 @@ def test_two_runs_are_the_same(name: str) -> None:
 
 def test_a_planted_fault_is_found() -> None:
     """The check of the steps can fail: a product with a wrong reference does not pass."""
-    exploration = lowered(NAMES["gemm_in_dst"])
+    exploration = explored("gemm_in_dst")
     other = exploration.inputs(seed=1)
     run = exploration.run(other)
     assert run.passed

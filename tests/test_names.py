@@ -16,10 +16,9 @@ import pytest
 from tvm import ir
 
 import ttexplore as ttx
-from tests.corpus import CORPUS
+from tests.corpus.explored import CASES, NAMES, explored
 from ttexplore.language.kernel import TracedKernel, trace
 
-NAMES = {case.name: case for case in CORPUS}
 # In these kernels names do show: those of C++ and of passes are changed where they are emitted.
 HOSTILE = {"names_of_passes", "names_of_masks", "names_of_cpp"}
 
@@ -56,13 +55,14 @@ def _in_words(value: Any, words: dict[str, str]) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_means_anything(name: str) -> None:
-    case = NAMES[name]
+    case = CASES[name]
     kernel = trace(case.make())
+    first = explored(name)
     if name in HOSTILE:
         kernel, _ = renamed(kernel, len(name) + 1)
+        first = ttx.explore(kernel, options=case.options)
     other, words = renamed(kernel, len(name))
     options = {option: _in_words(value, words) for option, value in case.options.items()}
-    first = ttx.explore(kernel, options=case.options)
     second = ttx.explore(other, options=options)
     assert first.error is None
     assert second.error is None, str(second.error)
@@ -80,7 +80,7 @@ def test_no_name_means_anything(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["gemm_bias_reload", "deep_expression", "chained_gemms", *sorted(HOSTILE)])
 def test_results_are_equal_under_any_names(name: str) -> None:
-    kernel = trace(NAMES[name].make())
+    kernel = trace(CASES[name].make())
     other, _ = renamed(kernel, 1)
-    first, second = (ttx.explore(one, options=NAMES[name].options).run() for one in (kernel, other))
+    first, second = (ttx.explore(one, options=CASES[name].options).run() for one in (kernel, other))
     assert [one.tobytes() for one in first.outputs] == [one.tobytes() for one in second.outputs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,10 +13,13 @@ from playwright.sync_api import BrowserContext, Locator, Page, Route
 
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import packed
+from widgets.build import FOLDER
 
 # The loopback's name makes the page a secure one, which the clipboard wants; no server is behind it.
 ADDRESS = "http://localhost/"
 WIDE, NARROW = 1400, 620
+_VIEWS = (FOLDER / "explorer.js").read_text(encoding="utf-8").partition("const VIEWS = {")[2].partition("};")[0]
+TABS = tuple(re.findall(r'^  "?([A-Z][\w ]*)"?: ', _VIEWS, re.MULTILINE))
 BACKENDS = [
     {"name": "reference", "missing": "", "arithmetic": False},
     {"name": "emulator", "missing": "", "arithmetic": True},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import Open, Show
-from tests.browser.explorer_page import ExplorerPage
+from tests.browser.explorer_page import TABS, ExplorerPage
 from ttexplore import Exploration, explore
 from ttexplore.record import ErrorRecord
 from ttexplore.views.explorer import error_data
@@ -21,7 +21,6 @@ TAGS = (
 # Reverses the reading direction, hides a character.
 UNSEEN = "\u202edrawkcab\u2066\u200b"
 LONG = "x" * 10_000
-TABS = ("Steps", "Cores", "Buffers", "Code", "Run", "What if")
 
 
 @pytest.fixture(scope="module")

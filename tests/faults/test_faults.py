@@ -32,6 +32,8 @@ from ttexplore.passes.verify import Verifier
 TABLE = Path(__file__).parents[2] / "docs" / "faults.md"
 WRONG = "the result is wrong"
 _TESTS = Path(__file__).parents[1]
+# They share what they find, which tests/test_diagnostics.py reads too.
+pytestmark = pytest.mark.xdist_group("faults")
 
 
 @functools.cache
@@ -57,6 +59,7 @@ def verified(fault: Fault) -> Program:
     return program
 
 
+@functools.cache
 def found_by(fault: Fault) -> tuple[str, TTExploreError | None]:
     """Who finds a fault, and what it says; no error stands for wrong numbers."""
     exploration = sound(fault.kernel)
@@ -79,6 +82,7 @@ def right(exploration: Exploration, outputs: Sequence[Any]) -> bool:
     return compare(outputs, exploration.reference(), exploration.plan.precisions, rounding).passed
 
 
+@functools.cache
 def found_in_text(fault: TextFault) -> TTExploreError | None:
     """What the emulator says about a faulty text; None where its numbers are wrong."""
     exploration = sound(fault.kernel)

@@ -34,6 +34,18 @@ def test_every_module_of_the_model_is_tested() -> None:
     assert [name for name in modules if f"/model/{name}" not in texts] == []
 
 
+def test_every_module_is_in_the_explorer() -> None:
+    """A view is shown once `explorer.js` names it: what nothing imports is not in the bundle."""
+    used: set[Path] = set()
+    pending = [FOLDER / "explorer.js"]
+    while pending:
+        if (path := pending.pop().resolve()) not in used:
+            used.add(path)
+            imported = re.findall(r'from "(\..*?)";', path.read_text(encoding="utf-8"))
+            pending += [path.parent / name for name in imported]
+    assert {path.resolve() for layer in LAYERS for path in (FOLDER / layer).glob("*.js")} - used == set()
+
+
 def test_numbers_mean_the_same_in_python_and_in_the_page() -> None:
     program = """
         import { ROWS } from "./model/diff.js";
