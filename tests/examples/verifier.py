@@ -11,7 +11,7 @@ import ttexplore as ttx
 from tests.corpus.dtypes import conversions
 from tests.faults.kernels import difference
 from tests.faults.test_faults import sound
-from tests.ir.test_interpreter import dropped, run_changed
+from tests.ir.interpreter.changed import dropped, run_changed
 from ttexplore.passes.split_device_kernel import _check_complete
 
 

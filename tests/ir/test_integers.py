@@ -10,7 +10,7 @@ import pytest
 import ttexplore as ttx
 from tests.corpus import elementwise
 from tests.corpus.dtypes import bytes_from_numbers, conversions, plain_copies, polynomial
-from tests.ir.test_interpreter import dropped, renamed, run_changed
+from tests.ir.interpreter.changed import dropped, renamed, run_changed
 from ttexplore.backends.compare import compare
 from ttexplore.errors import Unsupported, UsageError, VerifyError
 

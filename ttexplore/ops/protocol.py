@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ttexplore.ops.op import Op, circular_buffer, integer, page, slot, tensor
+import numpy as np
+
+from ttexplore.ops.op import Op, Tile, circular_buffer, integer, page, slot, tensor
 
 _DATAFLOW_BUFFER = "api/dataflow/dataflow_buffer.h"
 _REGISTERS = "api/compute/reg_api.h"
@@ -75,6 +77,13 @@ NOC_READ_BARRIER = Op("noc_read_barrier", (), "noc.async_read_barrier()", "api/d
 NOC_WRITES_FLUSHED = Op("noc_writes_flushed", (), "noc.async_writes_flushed()", "api/dataflow/noc.h", "noc")
 NOC_WRITE_BARRIER = Op("noc_write_barrier", (), "noc.async_write_barrier()", "api/dataflow/noc.h", "noc")
 
+
+def _numbers(axis: int) -> Tile:
+    """The row (axis 0) or column (axis 1) number of each element of a tile."""
+    numbers = np.arange(32, dtype=np.float32).reshape((-1, 1) if axis == 0 else (1, -1))
+    return np.broadcast_to(numbers, (32, 32))
+
+
 WRITE_INDEX_TILE = Op(
     "write_index_tile",
     (circular_buffer("cb", "write"), slot("slot", "cb"), integer("axis")),
@@ -82,6 +91,7 @@ WRITE_INDEX_TILE = Op(
     _DATAFLOW_BUFFER,
     "riscv",
     note="a bfloat16 tile of the row (axis 0) or column (axis 1) of each of its elements, which bfloat16 holds exactly",
+    meaning=_numbers,
     functions=("float_bits", "write_index_tile"),
 )
 

@@ -2,55 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
-import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus import elementwise, gemm
 from tests.corpus.rows import ROWS, total
-from tests.rewriting import rewrite
+from tests.ir.interpreter.changed import Change, dropped, replaced, run_changed
 from ttexplore.errors import VerifyError
-from ttexplore.ir.build import arguments, op, op_name
-from ttexplore.ir.interpreter import interpret, tilize, untilize
-from ttexplore.ir.program import Program
-from ttexplore.passes.tensor_roles import tensor_roles
-
-Change = Callable[[Any], "list[Any] | None"]
-
-
-def run_changed(kernel: Any, role: str, change: Change, **plan_changes: Any) -> None:
-    exploration = ttx.explore(kernel, options={"cores": (1, 1)})
-    program: Program = exploration.steps["E1"].after
-    functions = {**program.functions, role: rewrite(program.functions[role], change)}
-    plan = program.plan.replace(**plan_changes)
-    interpret(functions, plan, exploration.inputs(), dict(tensor_roles(exploration.kernel.function)), turn_limit=10_000)
-
-
-def dropped(name: str) -> Change:
-    return lambda statement: [] if op_name(statement) == f"tt.{name}" else None
-
-
-def renamed(old: str, new: str) -> Change:
-    def change(statement: Any) -> list[Any] | None:
-        return [op(new, *arguments(statement))] if op_name(statement) == f"tt.{old}" else None
-
-    return change
-
-
-def replaced(name: str, position: int, value: int) -> Change:
-    def change(statement: Any) -> list[Any] | None:
-        if op_name(statement) != f"tt.{name}":
-            return None
-        values = arguments(statement)
-        values[position] = value
-        return [op(name, *values)]
-
-    return change
-
 
 ADD = elementwise(lambda a, b: a + b, "float32")
 BY_ROWS = T.annotate_tt_layout(total((33, 50), (32, 32), "float32"), {"A": ROWS})
@@ -117,28 +77,3 @@ def test_missing_reconfiguration() -> None:
     kernel = gemm(128, 128, 128, 128, 128, 32)
     with pytest.raises(VerifyError, match=r"the packer is set to|unpacker .* is set to|is in force, which it is not"):
         run_changed(kernel, "compute", dropped("reconfig_pack"))
-
-
-def test_turn_limit() -> None:
-    exploration = ttx.explore(gemm(128, 128, 128, 64, 64, 32), options={"cores": (1, 1)})
-    program: Program = exploration.steps["E1"].after
-    with pytest.raises(VerifyError, match="did not end within 1 turns"):
-        interpret(
-            program.functions, program.plan, exploration.inputs(), dict(tensor_roles(exploration.kernel.function)),
-            turn_limit=1,
-        )  # fmt: skip
-
-
-@pytest.mark.parametrize("shape", [(64, 96), (3, 64, 32), (2, 2, 32, 32), (128,), (33, 50), (2, 1, 31), (1,), (70,)])
-def test_tilize_and_back(shape: tuple[int, ...]) -> None:
-    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    tiles = tilize(values, np.nan)
-    assert np.isnan(tiles).sum() == tiles.size - values.size
-    np.testing.assert_array_equal(untilize(tiles, shape), values)
-
-
-def test_fewer_pages_still_run() -> None:
-    """Depth is speed, not meaning: with one stage each block waits for the one before."""
-    exploration = ttx.explore(gemm(stages=1), options={"stages": 1})
-    assert exploration.check()
-    assert exploration.plan.buffer("a").stages == 1

@@ -1,0 +1,55 @@
+"""Arrays as the interpreter holds them: float32, or int32 where a buffer holds that; and what formats keep of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.uncertain import Uncertain, lifted
+from ttexplore.ops.block_float import GROUP, rounded_in_groups
+from ttexplore.ops.op import TileKind
+from ttexplore.ops.storage import rounded as rounded_array
+from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
+
+# float32, or int32 where a buffer holds that.
+Array = NDArray[Any]
+
+rounded = lifted(rounded_array)
+
+# What a place holds that nothing was written to: integers have no NaN.
+UNWRITTEN: dict[TileKind, float] = {"float32": np.nan, "int32": -0x21524111}
+
+
+def held(dtype: str) -> TileKind:
+    """In which dtype the interpreter holds what a kernel dtype stands for."""
+    return "int32" if dtype == "int32" else "float32"
+
+
+def unwritten(shape: Sequence[int], dtype: str) -> Array:
+    return np.full(shape, UNWRITTEN[held(dtype)], held(dtype))
+
+
+def storage(dtype: str) -> Any:
+    """The NumPy dtype of what the chip holds of a kernel dtype. Raises Unsupported where no tile format does."""
+    if dtype not in FORMAT_OF_DTYPE:
+        raise Unsupported("L009", f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
+    bfloat16 = FORMAT_OF_DTYPE[dtype] == "Float16_b" and dtype != "uint8"
+    return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
+
+
+def in_format(array: Array, data_format: str | None) -> Array:
+    """Numbers as a tile format holds them that is not their dtype's; as they are in others, or without one."""
+    return rounded_in_groups(array) if data_format == BLOCK_FLOAT else array
+
+
+def error_in_format(array: Uncertain, data_format: str | None) -> NDArray[np.float32]:
+    """The errors of what a tensor holds: numbers of a group with one exponent are as wrong as the largest of them."""
+    if data_format != BLOCK_FLOAT:
+        return array.error
+    sizes = np.abs(array.value).reshape(-1, GROUP).max(axis=1, keepdims=True)
+    return np.hypot(array.error, np.broadcast_to(sizes * array.unit, (len(sizes), GROUP)).reshape(array.shape))

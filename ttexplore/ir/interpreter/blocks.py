@@ -1,0 +1,135 @@
+"""Whole blocks, before the protocol of circular buffers: reading, writing, receiving, sending, and rows to tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ttexplore.ir.interpreter.arrays import Array
+from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.interpreter.tiles import existence, place_in_rows, strip
+from ttexplore.ir.interpreter.waits import Wait
+from ttexplore.ops.move import PACK_UNTILIZE_BLOCK, TILIZE_BLOCK
+from ttexplore.ops.op import Op
+from ttexplore.ops.protocol import WRITE_INDEX_TILE
+from ttexplore.ops.storage import rounded
+from ttexplore.plan import FACE
+
+
+def read_block(
+    core: Core, tensor: str, cb: str, page: int, rows: int, columns: int, stride: int, column_slots: int,
+    row_slots: int, *guards: int,
+) -> Wait | None:  # fmt: skip
+    exists = existence(guards)
+
+    def write(block: Array) -> None:
+        for r in range(rows):
+            for c in range(columns):
+                tile = core.page(tensor, page + r * stride + c) if exists(r, c) else 0
+                block[r * row_slots + c * column_slots] = tile
+
+    return core.blocks[cb].fill(write)
+
+
+def write_block(
+    core: Core, cb: str, tensor: str, page: int, rows: int, columns: int, stride: int, *guards: int
+) -> Wait | None:  # fmt: skip
+    block = core.blocks[cb].take()
+    if not isinstance(block, np.ndarray):
+        return block
+    exists = existence(guards)
+    for r in range(rows):
+        for c in range(columns):
+            if exists(r, c):
+                core.set_page(tensor, page + r * stride + c, block[r * columns + c])
+    return None
+
+
+def read_strips(
+    core: Core, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, row: int, column: int, rows: int,
+    columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+) -> Wait | None:  # fmt: skip
+    exists, row_tiles = existence(guards), core.plan.buffer(cb).row_tiles
+
+    def write(block: Array) -> None:
+        block[...] = 0.0
+        for r in range(0, rows, unit):
+            for c in range(0, columns, FACE):
+                if exists(r, c):
+                    given = _tensor_strip(core, tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                    if row_tiles:
+                        first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
+                        part = given[0, : columns - c]
+                        block.reshape(-1)[first : first + part.size] = part
+                        continue
+                    into, place = strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                    block[into][place][:, : given.shape[1]] = given
+
+    return core.blocks[cb].fill(write)
+
+
+def write_strips(
+    core: Core, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int, rows: int,
+    columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+) -> Wait | None:  # fmt: skip
+    block = core.blocks[cb].take()
+    if not isinstance(block, np.ndarray):
+        return block
+    exists, row_tiles, dtype = existence(guards), core.plan.buffer(cb).row_tiles, core.dtypes[tensor]
+    for r in range(0, rows, unit):
+        for c in range(0, columns, FACE):
+            if exists(r, c):
+                into = _tensor_strip(core, tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                if row_tiles:
+                    first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
+                    into[0] = rounded(block.reshape(-1)[first : first + into.shape[1]], dtype)
+                    continue
+                source, place = strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                into[...] = rounded(block[source][place][:, : into.shape[1]], dtype)
+    return None
+
+
+def _tensor_strip(
+    core: Core, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int, r: int, c: int,
+    unit: int,
+) -> Array:  # fmt: skip
+    """The strip of a tensor, as a view, for row r and column c of a block; a row-major one's can end early."""
+    if core.plan.layout(tensor).page == "row":
+        number = page + r * matrix_stride + (row if matrix_stride else row + r) * stride
+        return core.page(tensor, number)[None, column + c : column + c + FACE]
+    number, inside = strip(page, stride, matrix_stride, row, column, r, c, unit)
+    return core.page(tensor, number)[inside]
+
+
+def index_block(core: Core, cb: str, axis: int) -> Wait | None:
+    meaning = WRITE_INDEX_TILE.meaning
+    assert meaning is not None
+
+    def write(block: Array) -> None:
+        block[0] = meaning(axis)
+
+    return core.blocks[cb].fill(write)
+
+
+def receive_block(core: Core, cb: str, count: int) -> Wait | None:
+    return core.channels[cb].receive(count)
+
+
+def send_block(core: Core, cb: str, count: int) -> Wait | None:
+    return core.channels[cb].send(count)
+
+
+def tilize(core: Core, source: str, target: str) -> None:
+    """A block of rows as tiles."""
+    _convert(core, TILIZE_BLOCK, source, target, core.plan.buffer(source).row_tiles)
+
+
+def untilize(core: Core, source: str, target: str) -> None:
+    """A block of tiles as rows."""
+    _convert(core, PACK_UNTILIZE_BLOCK, source, target, core.plan.buffer(target).row_tiles)
+
+
+def _convert(core: Core, op: Op, source: str, target: str, tiles: int) -> None:
+    rows, made = core.blocks[source].tiles, core.blocks[target].tiles
+    assert op.meaning is not None
+    for first in range(0, len(rows), tiles):
+        made[first : first + tiles] = rounded(op.meaning(rows[first : first + tiles]), core.dtypes[target])

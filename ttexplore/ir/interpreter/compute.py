@@ -1,0 +1,210 @@
+"""Operations of the compute kernel: what each means is the table's, where its tiles come from and go to stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never
+
+import numpy as np
+
+from ttexplore.ir.interpreter.arrays import held
+from ttexplore.ir.interpreter.engines import Part
+from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ops.matmul import MATMUL_BLOCK
+from ttexplore.ops.op import Form, Op, Operand
+
+# What a step of an operation does with its arguments: it adds to what the meaning takes.
+_Step = Callable[[Core, tuple[Any, ...], list[Any]], None]
+
+
+def computing(form: Form) -> Callable[..., None]:
+    """An operation of the FPU, the SFPU or the packer on tiles: it reads what its operands say, in their order."""
+    op, check = form.op, _checking(form)
+    places = {operand.name: at for operand, at in form.places}
+    steps = [step for operand, at in form.places if (step := _step(op, operand, at, places)) is not None]
+    (out,) = (operand for operand in op.operands if operand.access in ("write", "update"))
+    at = places[out.name]
+    index_at = at + 1 if out.kind == "dst" else next(p for operand, p in form.places if operand.of == out.name)
+    meaning, packs = op.meaning, out.kind == "cb"
+    assert meaning is not None
+
+    def compute(core: Core, *values: Any) -> None:
+        check(core, values)
+        taken: list[Any] = []
+        for step in steps:
+            step(core, values, taken)
+        result = meaning(*taken)
+        if packs:
+            _pack(core, op, values[at], values[index_at], result)
+        else:
+            core.dst.write(op, values[at], values[index_at], result)
+
+    return compute
+
+
+def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | None:
+    def tile(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+        cb = values[places[operand.of]]
+        taken.append(core.dst.as_taken(op, core.tiles[cb].get(values[at]), cb))
+
+    def in_dst(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+        core.dst.check_slot(op, values[at], values[at + 1])
+        if operand.access != "write":
+            taken.append(core.dst.read(op, values[at], values[at + 1]))
+
+    def number(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+        taken.append(int(values[at]))
+
+    def real(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+        taken.append(np.float32(values[at]))
+
+    match operand.kind:
+        case "cb":
+            return None
+        case "tile":
+            written = next(one for one in op.operands if one.name == operand.of).access == "write"
+            return None if written else tile
+        case "dst":
+            return in_dst
+        case "float":
+            return real
+        case "int" | "flag":
+            return number
+        case "slot" | "tensor" | "page":
+            raise AssertionError(f"{op.name} computes, and has a {operand.kind}")
+        case _:
+            assert_never(operand.kind)
+
+
+def _pack(core: Core, op: Op, cb: str, index: int, result: Any) -> None:
+    dtype = core.dtypes[cb]
+    if str(result.dtype) != held(dtype):
+        raise core.where.fault(
+            "V045", f"{op.name} packs {result.dtype} to {cb}, which holds {held(dtype)}", "call a typecast before"
+        )
+    if core.dst.adds:
+        core.queues[cb].add(index, result)
+    else:
+        core.tiles[cb].put(index, result)
+
+
+def matmul_block(
+    core: Core, a: str, b: str, a_tile: int, b_tile: int, out: str, slot: int, transpose: int, columns: int, rows: int,
+    depth: int,
+) -> None:  # fmt: skip
+    _CHECK_MATMUL(core, (a, b, a_tile, b_tile, out, slot, transpose, columns, rows, depth))
+    left, right = core.tiles[a], core.tiles[b]
+    rows_of_a = np.stack([left.get(a_tile + r * depth) for r in range(rows)])
+    columns_of_b = np.stack([right.get(b_tile + c) for c in range(columns)])
+    core.dst.check_slot(MATMUL_BLOCK, out, slot + rows * columns - 1)
+    assert MATMUL_BLOCK.meaning is not None
+    core.dst.add(out, slot, MATMUL_BLOCK.meaning(rows_of_a, columns_of_b, transpose))
+
+
+def converting(form: Form) -> Callable[..., None]:
+    """Rows at the front of a buffer to tiles, or tiles to rows: in DST sections of its own."""
+    op, check = form.op, _checking(form)
+    meaning = op.meaning
+    assert meaning is not None
+
+    def convert(core: Core, source: str, target: str, tiles: int) -> None:
+        check(core, (source, target, tiles))
+        core.dst.check_released(op)
+        given, into = core.tiles[source], core.tiles[target]
+        for index, page in enumerate(meaning(np.stack([given.get(index) for index in range(tiles)]))):
+            into.put(index, page)
+
+    return convert
+
+
+# The set-up of the engine
+
+
+def _checking(form: Form) -> Callable[[Core, tuple[Any, ...]], None]:
+    """What checks that the engine is set up for an operation, once it was started."""
+    op = form.op
+    places = {operand.name: (operand, at) for operand, at in form.places}
+    named: tuple[tuple[Part, str], ...] = (("a", op.source_a), ("b", op.source_b), ("pack", op.packs))
+    parts: list[tuple[Part, int]] = [(part, places[name][1]) for part, name in named if name]
+    init = [places[name] for name in op.init_operands]
+    numbers = [at + 1 if operand.kind == "dst" else at for operand, at in init if operand.kind != "cb"]
+
+    def check(core: Core, values: tuple[Any, ...]) -> None:
+        setup = core.setup
+        if not setup.started:
+            return
+        for part, at in parts:
+            setup.check_format(op, part, values[at])
+        if op.init:
+            setup.check_init(op, tuple(int(values[at]) for at in numbers))
+
+    return check
+
+
+_CHECK_MATMUL = _checking(MATMUL_BLOCK.forms[0])
+
+
+def initialising(form: Form) -> Callable[..., None]:
+    """The init of an operation: its engine is set up for it, and for no other."""
+    op = form.op
+
+    def initialise(core: Core, *values: Any) -> None:
+        if op.engine == "sfpu":
+            core.setup.sfpu = op.init
+        else:
+            core.setup.fpu = (op.name, tuple(int(value) for value in values if not isinstance(value, str)))
+
+    return initialise
+
+
+def uninitialise(core: Core, *values: Any) -> None:
+    core.setup.fpu = None
+
+
+def startup(core: Core, in0: str, in1: str, out: str) -> None:
+    core.setup.start(in0, in1, out)
+
+
+def startup_matmul(core: Core, in0: str, in1: str, out: str) -> None:
+    core.setup.start(in1, in0, out)
+
+
+def reconfiguring(part: Part) -> Callable[..., None]:
+    """What sets a part to another format, and says which it had."""
+
+    def reconfigure(core: Core, old: str, new: str) -> None:
+        core.setup.change(part, old, new)
+
+    return reconfigure
+
+
+def setting(part: Part) -> Callable[..., None]:
+    """What sets a part to a format, whichever it had."""
+
+    def set_part(core: Core, new: str) -> None:
+        core.setup.set(part, new)
+
+    return set_part
+
+
+def l1_accumulate(core: Core, enable: Any) -> None:
+    core.dst.adds = bool(enable)
+
+
+# Sections of DST
+
+
+def acquire(core: Core) -> None:
+    core.dst.acquire()
+
+
+def commit(core: Core) -> None:
+    core.dst.commit()
+
+
+def wait(core: Core) -> None:
+    core.dst.wait()
+
+
+def release(core: Core) -> None:
+    core.dst.release()

@@ -1,0 +1,173 @@
+"""The compute engine of a core: DST with its sections, and what unpackers, packer and engines are set up for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ttexplore.ir.interpreter.arrays import Array
+from ttexplore.ir.interpreter.where import Where
+from ttexplore.ops.op import Op, TileKind
+from ttexplore.ops.storage import rounded
+from ttexplore.plan import Plan
+
+# Source registers A and B, and the packer: each is set to the data format of a circular buffer.
+Part = Literal["a", "b", "pack"]
+# A data format, and whether it is unpacked to DST directly.
+Format = tuple[str, bool]
+# Where a section of DST is: "" stands for released.
+Section = Literal["", "acquired", "committed", "waited"]
+
+
+@dataclass(slots=True)
+class Dst:
+    """The arrays of tiles in DST, by name. Where its use is `managed`, it is used in sections; `wide` tiles have 32
+    bits. `kinds` tells what tiles hold, by array and index: nothing is known of those that were not touched. With
+    `adds`, what is packed is added to the tile in L1."""
+
+    arrays: dict[str, Array]
+    where: Where
+    managed: bool
+    wide: bool
+    kinds: dict[tuple[str, int], TileKind] = field(default_factory=dict[tuple[str, int], TileKind])
+    section: Section = ""
+    adds: bool = False
+
+    # Sections
+
+    def acquire(self) -> None:
+        self._go("", "acquired")
+        self.arrays["dst"][...] = 0.0
+        self.kinds.clear()
+
+    def commit(self) -> None:
+        self._go("acquired", "committed")
+
+    def wait(self) -> None:
+        self._go("committed", "waited")
+
+    def release(self) -> None:
+        self._go("waited", "")
+        self.arrays["dst"][...] = np.nan
+
+    def _go(self, wanted: Section, new: Section) -> None:
+        if self.section != wanted:
+            raise self.where.fault(
+                "V020",
+                f"the DST section is {self.section or 'released'}, it should be {wanted or 'released'}",
+                "the order is acquire, commit, wait, release",
+            )
+        self.section = new
+
+    def check_released(self, op: Op) -> None:
+        if self.section:
+            raise self.where.fault(
+                "V021",
+                f"{op.name} runs while DST is {self.section}, it should be released",
+                "put it before tile_regs_acquire or after tile_regs_release",
+            )
+
+    # Tiles
+
+    def check_slot(self, op: Op, array: str, index: int) -> None:
+        tiles = len(self.arrays[array])
+        if not 0 <= index < tiles:
+            raise self.where.fault(
+                "V022", f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks"
+            )
+        if self.managed:
+            wanted = "waited" if op.engine == "pack" else "acquired"
+            if self.section != wanted:
+                raise self.where.fault(
+                    "V021",
+                    f"{op.name} runs while DST is {self.section or 'released'}, it should be {wanted}",
+                    "acquire before computing; commit and wait before packing",
+                )
+
+    def read(self, op: Op, array: str, index: int) -> Array:
+        """A tile as what it holds."""
+        tile = self.arrays[array][index]
+        known = self.kinds.get((array, index), op.takes)
+        return self.as_taken(op, tile.view(np.int32) if known == "int32" else tile, f"slot {index} of DST")
+
+    def as_taken(self, op: Op, tile: Array, holder: str) -> Array:
+        """A tile that an operation reads. Raises VerifyError where it takes only others."""
+        if op.takes != "any" and str(tile.dtype) != op.takes:
+            raise self.where.fault(
+                "V045", f"{op.name} takes {op.takes}, {holder} holds {tile.dtype}", "call a typecast before"
+            )
+        return tile
+
+    def write(self, op: Op, array: str, index: int, result: Array) -> None:
+        tiles = self.arrays[array]
+        if op.accumulates and self.section:
+            result = tiles[index] + result
+        if result.dtype == np.int32:
+            self.kinds[array, index] = "int32"
+            tiles[index] = result.view(np.float32)
+            return
+        self.kinds[array, index] = "float32"
+        tiles[index] = result if self.wide else rounded(result, "bfloat16")
+
+    def add(self, array: str, index: int, results: Array) -> None:
+        """Add to tiles from `index` on."""
+        into = self.arrays[array][index : index + len(results)]
+        total = into + results
+        into[...] = total if self.wide else rounded(total, "bfloat16")
+        self.kinds |= dict.fromkeys(((array, index + tile) for tile in range(len(results))), "float32")
+
+
+@dataclass(slots=True)
+class Setup:
+    """What the engine is set up for, from its start-up on: the data formats of its parts, the operation, with its
+    numbers, that the FPU was initialised for, and the init of the SFPU."""
+
+    plan: Plan
+    where: Where
+    started: bool = False
+    formats: dict[Part, Format] = field(default_factory=dict[Part, Format])
+    fpu: tuple[str, tuple[int, ...]] | None = None
+    sfpu: str | None = None
+
+    def format_of(self, cb: str) -> Format:
+        buffer = self.plan.buffer(cb)
+        return buffer.data_format, buffer.unpack_to_dest
+
+    def start(self, source_a: str, source_b: str, out: str) -> None:
+        self.started = True
+        self.formats = {
+            "a": self.format_of(source_a), "b": self.format_of(source_b), "pack": self.format_of(out)
+        }  # fmt: skip
+        self.fpu = self.sfpu = None
+
+    def change(self, part: Part, old: str, new: str) -> None:
+        """Set a part to another format. Raises VerifyError where it is not set to the old one."""
+        if self.formats.get(part) != self.format_of(old):
+            raise self.where.fault(
+                "V032",
+                f"the reconfiguration to {new} says that {old} is in force, which it is not",
+                "name the buffer that is",
+            )
+        self.set(part, new)
+
+    def set(self, part: Part, new: str) -> None:
+        self.formats[part] = self.format_of(new)
+        if part != "pack":
+            self.fpu = None
+
+    def check_format(self, op: Op, part: Part, cb: str) -> None:
+        if self.formats.get(part) != self.format_of(cb):
+            what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
+            raise self.where.fault(
+                "V032",
+                f"{op.name}: the {what} is set to {self.formats.get(part)}, {cb} is {self.format_of(cb)}",
+                "reconfigure the data format before it",
+            )
+
+    def check_init(self, op: Op, numbers: tuple[int, ...]) -> None:
+        is_sfpu = op.engine == "sfpu"
+        found = self.sfpu if is_sfpu else self.fpu
+        if found != (op.init if is_sfpu else (op.name, numbers)):
+            raise self.where.fault("V031", f"{op.name} runs under the init of {found}", "put its own init before it")

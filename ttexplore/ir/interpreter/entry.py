@@ -1,0 +1,177 @@
+"""Running a program at any step: the tensors that go in and come out, and what decides how it is run."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import dtype_of, op_name
+from ttexplore.ir.interpreter import scheduling
+from ttexplore.ir.interpreter.arrays import UNWRITTEN, error_in_format, held, in_format, rounded, storage, unwritten
+from ttexplore.ir.interpreter.machine import Core, Mode, Run
+from ttexplore.ir.interpreter.tiles import tilize, untilize
+from ttexplore.ir.interpreter.translation import translate
+from ttexplore.ir.interpreter.where import Limits
+from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import bound_shape
+from ttexplore.ir.uncertain import Uncertain, value_of
+from ttexplore.ops.integers import as_uint8
+from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how wrong
+    rounding may make each element, if that was asked for."""
+
+    outputs: tuple[NDArray[Any], ...]
+    seconds: float
+    errors: tuple[NDArray[np.float32], ...] = ()
+
+
+def interpret(
+    functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
+    turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
+    unit: float | None = None,
+) -> Interpretation:  # fmt: skip
+    """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
+
+    With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
+    as well; only a program that has no tiles yet has them.
+
+    `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run before the next
+    statement, as `time_limit_seconds` do. Raises KernelError for reads and writes outside of buffers, VerifyError for
+    protocol faults and deadlocks, with the kernel's line, BackendError at the time limit, and Cancelled.
+    """
+    start = time.perf_counter()
+    tensors = _tensors(functions, plan)
+    names = sorted(tensors, key=lambda name: _position(name, plan, functions))
+    # A tensor that no output depends on has left the functions, and keeps its place among the inputs.
+    read = [name for name, role in roles.items() if role in ("input", "inout")]
+    given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
+    tiled, mode = _is_tiled(functions), _mode(functions)
+    assert unit is None or not tiled, "errors are those of a kernel before its lowering"
+    arrays: dict[str, Any] = {}
+    for name in names:
+        dtype, shape = tensors[name]
+        array = _stored(name, given.get(name), dtype, shape, plan)
+        if tiled:
+            # Nobody may lean on what lies in the padding of an output.
+            padding = 0 if roles[name] == "input" else UNWRITTEN[held(dtype)]
+            by_rows = plan.layout(name).page == "row"
+            array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
+        arrays[name] = array if unit is None else Uncertain.stored(array, unit)
+    programs = {role: translate(role, function, mode) for role, function in functions.items()}
+    partition = plan.partition
+    works: Sequence[CoreWork | None] = (
+        partition.cores if partition is not None and _has_core_values(functions) else [None]
+    )
+    limits = Limits(start, time_limit_seconds, cancel, len(works))
+    dtypes = {name: dtype for name, (dtype, _) in tensors.items()}
+    # From D5 on the values share one DST buffer, which is used in sections.
+    managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
+    one_run = Run(plan, arrays, dtypes, mode, managed, tiled, limits, unit)
+
+    def cores() -> Iterator[tuple[Core, dict[str, scheduling.Kernel]]]:
+        for work in works:
+            core = Core(one_run, work)
+            yield core, {role: started(core) for role, started in programs.items()}
+
+    # Infinities and NaN are results like any other.
+    with np.errstate(all="ignore"):
+        scheduling.run(cores(), turn_limit)
+    written = [name for name in names if roles[name] in ("output", "inout")]
+    errors = () if unit is None else tuple(error_in_format(arrays[one], _data_format(one, plan)) for one in written)
+    outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
+    return Interpretation(outputs, time.perf_counter() - start, errors)
+
+
+def _stored(
+    name: str, values: NDArray[Any] | None, dtype: str, shape: tuple[int, ...], plan: Plan
+) -> NDArray[Any]:  # fmt: skip
+    """What a tensor holds at first: what is given for it, as its format holds that."""
+    if values is None:
+        return unwritten(shape, dtype)
+    return in_format(rounded(values, dtype).reshape(shape), _data_format(name, plan))
+
+
+def _output(
+    name: str, array: NDArray[Any], dtype: str, shape: tuple[int, ...], tiled: bool, plan: Plan
+) -> NDArray[Any]:  # fmt: skip
+    """What a tensor holds in the end, in storage dtype."""
+    tiles = tiled and plan.layout(name).page == "tile"
+    data_format = _data_format(name, plan)
+    array = in_format(untilize(array, shape) if tiles else array.reshape(shape), data_format)
+    if dtype == "uint8":
+        return as_uint8(array)
+    return array.astype(ml_dtypes.bfloat16 if data_format == BLOCK_FLOAT else storage(dtype))
+
+
+def _data_format(name: str, plan: Plan) -> str | None:
+    """The tile format of a tensor, once it is decided."""
+    return next((layout.data_format for layout in plan.layouts if layout.name == name), None)
+
+
+def runs_alike(program: Program, other: Program) -> bool:
+    """Whether running both is the same run: the same functions, and the same facts of the plan, of those that a run
+    looks at. Most passes that decide facts leave it so."""
+    facts = (_facts(program.functions, one.plan) for one in (program, other))
+    return program.shares_functions(other) and next(facts) == next(facts)
+
+
+def _facts(functions: dict[str, Any], plan: Plan) -> tuple[Any, ...]:
+    positions = {name: _position(name, plan, functions) for name in _tensors(functions, plan)}
+    core_values = plan.partition if _has_core_values(functions) else None
+    # Before there are tiles and kernels nothing else is looked at.
+    machine = (plan.layouts, plan.buffers, plan.compute) if len(functions) > 1 or _is_tiled(functions) else ()
+    formats = [layout.name for layout in plan.layouts if layout.data_format == BLOCK_FLOAT]
+    return positions, plan.size_values, core_values, machine, formats
+
+
+def _tensors(functions: dict[str, Any], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
+    return {
+        str(p.name): (dtype_of(p), bound_shape(p, plan.size_values))
+        for function in functions.values()
+        for p in function.params
+        if is_buffer(p)
+    }
+
+
+def _position(name: str, plan: Plan, functions: dict[str, Any]) -> int:
+    for layout in plan.layouts:
+        if layout.name == name:
+            return layout.position
+    return [str(p.name) for p in next(iter(functions.values())).params].index(name)
+
+
+def _names(functions: dict[str, Any]) -> set[str]:
+    return {op_name(s) for function in functions.values() for s in walk(function.body)}
+
+
+def _is_tiled(functions: dict[str, Any]) -> bool:
+    return any(name.startswith("tt.") for name in _names(functions))
+
+
+def _has_core_values(functions: dict[str, Any]) -> bool:
+    return any(
+        isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == "tt.core_value"
+        for function in functions.values()
+        for s in walk(function.body)
+    )
+
+
+def _mode(functions: dict[str, Any]) -> Mode:
+    if len(functions) == 1:
+        return "sequential"
+    return "queues" if {"tt.cb_push_back", "tt.cb_pop_front"} & _names(functions) else "channels"

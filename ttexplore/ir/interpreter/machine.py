@@ -1,0 +1,190 @@
+"""One core: its arrays, circular buffers and compute engine, and the pages of tensors that all cores share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.interpreter.arrays import Array, rounded, unwritten
+from ttexplore.ir.interpreter.engines import Dst, Setup
+from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
+from ttexplore.ir.interpreter.where import Limits, Where
+from ttexplore.ir.uncertain import Uncertain, value_of
+from ttexplore.ops.storage import rounded as rounded_array
+from ttexplore.plan import CoreWork, Plan
+from ttexplore.record import Span
+
+# How far kernels of one core are apart: one function, or three that exchange whole blocks, or tiles by the protocol.
+Mode = Literal["sequential", "channels", "queues"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all cores of a run share.
+
+    `tensors` are the tensors, by name, of a program that is `tiled` as pages; `dtypes` are theirs. From D5 on the use
+    of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for.
+    """
+
+    plan: Plan
+    tensors: dict[str, Any]
+    dtypes: dict[str, str]
+    mode: Mode
+    managed: bool
+    tiled: bool
+    limits: Limits
+    unit: float | None
+
+
+class Core:
+    """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
+    both. `unwritten` writes are those that no barrier waited for."""
+
+    def __init__(self, run: Run, work: CoreWork | None) -> None:
+        self.run, self.plan, self.work = run, run.plan, work
+        self.where = Where(work, run.mode != "sequential", run.limits)
+        self.arrays: dict[str, Any] = {}
+        self.dtypes = dict(run.dtypes)
+        self.queues: dict[str, Queue] = {}
+        self.channels: dict[str, Channel] = {}
+        self.blocks: dict[str, Blocks] = {}
+        self.tiles: dict[str, Tiles] = {}
+        wide = self.plan.compute is None or self.plan.compute.fp32_dest_acc_en
+        self.dst = Dst(self.arrays, self.where, run.managed, wide)
+        self.setup = Setup(self.plan, self.where)
+        self.unwritten = False
+
+    # Running
+
+    @property
+    def name(self) -> str:
+        return self.where.core
+
+    @property
+    def span(self) -> Span | None:
+        return self.where.span
+
+    def turn_to(self, role: str) -> None:
+        self.where.role = role
+
+    def kernel_ended(self) -> None:
+        """The kernel that runs has ended. Raises VerifyError where it may not."""
+        if self.where.role == "writer" and self.unwritten:
+            raise self.where.fault(
+                "V012", "the writer ends before its writes have arrived", "end with noc_write_barrier"
+            )
+
+    def ended(self) -> None:
+        """All kernels have ended: what lies in shards is in their tensors. Raises VerifyError for tiles left over."""
+        for queue in self.queues.values():
+            shard_of = queue.plan.shard_of
+            if shard_of and self.plan.layout(shard_of).role != "input":
+                for slot, page in self._shard(shard_of):
+                    self.set_page(shard_of, page, queue.tiles[slot])
+            if queue.filled:
+                raise self.where.fault(
+                    "V001",
+                    f"{queue.name} still holds {queue.filled} tiles when all kernels have ended",
+                    "pop as many tiles as are pushed",
+                )
+        self.run.limits.ended += 1
+
+    def core_value(self, name: str) -> int:
+        assert self.work is not None
+        return self.work.values[name]
+
+    def core_item(self, position: int) -> int:
+        assert self.work is not None
+        if position >= len(self.work.listed):
+            raise self.where.fault(
+                "V040", f"work item {position} of a core that has {len(self.work.listed)}", "check the work count"
+            )
+        return self.work.listed[position]
+
+    # Buffers
+
+    def allocate(self, name: str, scope: str, dtype: str, shape: tuple[int, ...]) -> None:
+        self.dtypes[name] = dtype
+        is_cb = scope == "tt.cb"
+        if is_cb and self.run.mode != "sequential":
+            # Each kernel names the circular buffers that it uses.
+            if name not in self.tiles:
+                self.tiles[name] = (
+                    self._queue(name, dtype) if self.run.mode == "queues" else self._channel(name, dtype, shape)
+                )
+            return
+        # The tiles of DST hold numbers or the bits of integers, as the operations leave them.
+        in_dst = self.run.tiled and scope == "tt.dst"
+        array = unwritten(shape, "float32" if in_dst else dtype)
+        self.arrays[name] = self.stored(array)
+        if is_cb and self.run.tiled:
+            formats = {buffer.name: buffer.data_format for buffer in self.plan.buffers}
+            self.tiles[name] = self.blocks[name] = Block(dtype, formats.get(name), array)
+
+    def _queue(self, name: str, dtype: str) -> Queue:
+        plan = self.plan.buffer(name)
+        made = Queue(plan, dtype, self.where, unwritten((plan.pages, 32, 32), dtype))
+        if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
+            for slot, page in self._shard(plan.shard_of):
+                made.tiles[slot] = self.page(plan.shard_of, page)
+        self.queues[name] = made
+        return made
+
+    def _channel(self, name: str, dtype: str, shape: tuple[int, ...]) -> Channel:
+        made = Channel(self.plan.buffer(name), dtype, self.where, unwritten(shape, dtype))
+        self.channels[name] = self.blocks[name] = made
+        return made
+
+    def _shard(self, tensor: str) -> list[tuple[int, int]]:
+        """The places of this core's shard of a tensor that hold a page, and the page."""
+        assert self.work is not None, "a shard is some core's"
+        pages = self.plan.layout(tensor).shard_pages((self.work.x, self.work.y))
+        return [(slot, page) for slot, page in enumerate(pages) if page is not None]
+
+    def stored(self, array: Array) -> Any:
+        """An array whose elements carry their errors, where these are asked for."""
+        return array if self.run.unit is None else Uncertain.stored(array, self.run.unit)
+
+    # Elements
+
+    def array(self, name: str) -> Any:
+        return self.arrays[name] if name in self.arrays else self.run.tensors[name]
+
+    def load(self, name: str, indices: tuple[Any, ...]) -> Any:
+        """Elements of a buffer. Raises KernelError for those outside."""
+        array, indices = self.array(name), tuple(map(value_of, indices))
+        self._check_indices(name, array, indices)
+        return array[indices].astype(np.uint8) if self.dtypes[name] == "uint8" else array[indices]
+
+    def store(self, name: str, indices: tuple[Any, ...], value: Any) -> None:
+        """Raises KernelError for elements outside of a buffer."""
+        array, indices = self.array(name), tuple(map(value_of, indices))
+        self._check_indices(name, array, indices)
+        array[indices] = rounded(value, self.dtypes[name])
+
+    def _check_indices(self, name: str, array: Any, indices: tuple[Any, ...]) -> None:
+        for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
+            low, high = int(np.min(index)), int(np.max(index))
+            if low < 0 or high >= extent:
+                raise KernelError(
+                    "K001",
+                    f"{name} has {extent} elements along axis {axis}; "
+                    f"index {high if high >= extent else low} is outside",
+                    hint="check the index",
+                    span=self.span,
+                )
+
+    # Pages
+
+    def page(self, tensor: str, page: int) -> Array:
+        """A page of a tensor: a tile, or of a row-major tensor a row. Raises VerifyError where there is none."""
+        pages = self.run.tensors[tensor]
+        if not 0 <= page < len(pages):
+            raise self.where.fault("V013", f"page {page} of {tensor}, which has {len(pages)}", "check the index")
+        return pages[page]
+
+    def set_page(self, tensor: str, page: int, values: Array) -> None:
+        self.page(tensor, page)[...] = rounded_array(values, self.dtypes[tensor])

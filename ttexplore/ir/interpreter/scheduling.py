@@ -1,0 +1,135 @@
+"""Cores and their kernels, one after another: a kernel runs until it waits, a core until all its kernels wait.
+
+A core is left only when its kernels wait for other cores, and goes on before another one starts. So cores that never
+wait for others run one after another, and only one of them has its circular buffers at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ttexplore.errors import VerifyError
+from ttexplore.ir.interpreter.waits import Remedy, Wait
+from ttexplore.record import Span
+
+Kernel = Generator[Wait, None, None]
+# Of kernels that wait for each other, so many are told.
+_MOST_TOLD = 12
+
+
+class Core(Protocol):
+    """What is scheduled, with its kernels."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def span(self) -> Span | None:
+        """The statement that it came to."""
+        ...
+
+    def turn_to(self, role: str) -> None:
+        """Another of its kernels runs."""
+        ...
+
+    def kernel_ended(self) -> None:
+        """The kernel that runs has ended."""
+        ...
+
+    def ended(self) -> None:
+        """All its kernels have ended."""
+        ...
+
+
+@dataclass(slots=True)
+class _Started:
+    """A core whose `kernels` have not all ended; those that wait say what for."""
+
+    core: Core
+    kernels: dict[str, Kernel]
+    waits: dict[str, Wait] = field(default_factory=dict[str, Wait])
+    turns: int = 0
+
+    def can_go_on(self) -> bool:
+        return any(role not in self.waits or self.waits[role].is_over() for role in self.kernels)
+
+    @property
+    def waits_for_others(self) -> bool:
+        return any(wait.crosses_cores for wait in self.waits.values())
+
+    def advance(self, turn_limit: int | None) -> None:
+        """Give turns to the kernels until all have ended, or none can go on."""
+        while self.kernels:
+            went = False
+            for role, kernel in list(self.kernels.items()):
+                wait = self.waits.get(role)
+                if wait is not None and not wait.is_over():
+                    continue
+                went = True
+                self.core.turn_to(role)
+                try:
+                    self.waits[role] = next(kernel)
+                except StopIteration:
+                    self.core.kernel_ended()
+                    del self.kernels[role]
+                    self.waits.pop(role, None)
+            if not went:
+                return
+            self.turns += 1
+            if turn_limit is not None and self.turns > turn_limit:
+                raise VerifyError("V009", f"the kernels did not end within {turn_limit} turns", span=self.core.span)
+
+
+def run(cores: Iterable[tuple[Core, dict[str, Kernel]]], turn_limit: int | None = None) -> None:
+    """Run the kernels of all cores to their ends. `cores` may make each core when it is asked for it.
+
+    `turn_limit` bounds the turns that the kernels of one core get. Raises VerifyError where it is reached, and for
+    kernels that wait for each other, with the line of one that waits.
+    """
+    fresh = iter(cores)
+    started: list[_Started] = []
+    while True:
+        one = next((other for other in started if other.can_go_on()), None)
+        if one is None:
+            made = next(fresh, None)
+            if made is None:
+                break
+            one = _Started(*made)
+            started.append(one)
+            # Its buffers go with it.
+            del made
+        one.advance(turn_limit)
+        if not one.kernels:
+            one.core.ended()
+            started.remove(one)
+        elif not one.waits_for_others:
+            raise _deadlock([one])
+    if started:
+        raise _deadlock(started)
+
+
+def _deadlock(stuck: Sequence[_Started]) -> VerifyError:
+    told: list[str] = []
+    found: list[tuple[Remedy, Wait]] = []
+    for one in stuck:
+        for role in one.kernels:
+            wait = one.waits[role]
+            line = wait.place.span if wait.place is not None else None
+            who = f"the {role}" if len(stuck) == 1 else f"the {role} of {one.core.name}"
+            told.append(f"  {who} waits {wait} (line {line.line if line else '?'})")
+            remedy = wait.remedy(one.kernels.keys())
+            if remedy is not None:
+                found.append((remedy, wait))
+    if len(told) > _MOST_TOLD:
+        told[_MOST_TOLD:] = [f"  and {len(told) - _MOST_TOLD} more kernels"]
+    # What is surely the cause, else what may help.
+    remedy, wait = next((one for one in reversed(found) if one[0].is_cause), found[0] if found else (None, None))
+    where = stuck[0].core.name if len(stuck) == 1 else f"{len(stuck)} cores, which wait for each other"
+    return VerifyError(
+        "V009",
+        f"deadlock on {where}:\n" + "\n".join(told),
+        hint=remedy.text if remedy is not None else "a push is missing",
+        span=wait.place.span if wait is not None and wait.place is not None else None,
+    )

@@ -1,0 +1,100 @@
+"""The operations of the kernel language, on regions: copy, fill and gemm, before there are tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.interpreter.arrays import rounded
+from ttexplore.ir.interpreter.machine import Core
+
+# The name of a buffer, and start and length along each of its axes.
+Region = tuple[str, tuple[tuple[int, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How operands are taken: turned, or, of a gemm's result, as zeros."""
+
+    transpose: bool
+    transpose_a: bool
+    transpose_b: bool
+    clear_accum: bool
+
+
+def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
+    """Copy a block. What lies outside of a tensor reads as zero, and is not stored."""
+    tensors, dtype = core.run.tensors, core.dtypes[target[0]]
+    values = _padded(core, source) if source[0] in tensors else _view(core, source)
+    if flags.transpose:
+        if values.ndim == 1:
+            # A vector as a column: nothing else of the tiles is ever read.
+            _view(core, target, rank=2)[:, 0] = rounded(values, dtype)
+            return
+        values = values.T
+    values = rounded(values, dtype)
+    if target[0] not in tensors:
+        into = _view(core, target)
+        into[...] = values.reshape(into.shape)
+        return
+    array, inside, part = _inside(core, target)
+    array[inside] = values.reshape([extent for _, extent in target[1]])[part]
+
+
+def fill(core: Core, target: Region, value: Any, flags: Flags) -> None:
+    _view(core, target)[...] = rounded(value, core.dtypes[target[0]])
+
+
+def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
+    left, right, out = (_view(core, part, rank=2) for part in (a, b, c))
+    left = left.T if flags.transpose_a else left
+    right = right.T if flags.transpose_b else right
+    product = left @ right
+    out[...] = rounded(product if flags.clear_accum else out + product, core.dtypes[c[0]])
+
+
+STATEMENTS: dict[str, Callable[..., None]] = {"tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm}
+
+
+def _view(core: Core, region: Region, rank: int = 1) -> Any:
+    """The elements of a region, without its first axes of extent 1 as far as `rank` are left."""
+    name, parts = region
+    array = core.array(name)
+    for axis, ((low, extent), length) in enumerate(zip(parts, array.shape, strict=True)):
+        if low < 0 or low + extent > length:
+            raise KernelError(
+                "K001",
+                f"{name} has {length} elements along axis {axis}; the region {low}:{low + extent} is outside",
+                hint="make the size a multiple of the block, or check the index",
+                span=core.span,
+            )
+    view = array[tuple(slice(low, low + extent) for low, extent in parts)]
+    while view.ndim > rank and view.shape[0] == 1:
+        view = view[0]
+    return view
+
+
+def _inside(core: Core, region: Region) -> tuple[Any, tuple[slice, ...], tuple[slice, ...]]:
+    """The part of a region inside of its tensor, as slices of the tensor and of the region."""
+    name, parts = region
+    array = core.run.tensors[name]
+    inside: list[slice] = []
+    part: list[slice] = []
+    for (low, extent), length in zip(parts, array.shape, strict=True):
+        first, end = min(max(low, 0), length), max(min(low + extent, length), 0)
+        inside.append(slice(first, max(first, end)))
+        part.append(slice(first - low, max(first, end) - low))
+    return array, tuple(inside), tuple(part)
+
+
+def _padded(core: Core, region: Region) -> Any:
+    array, inside, part = _inside(core, region)
+    values = core.stored(np.zeros([extent for _, extent in region[1]], array.dtype))
+    values[part] = array[inside]
+    while values.ndim > 1 and values.shape[0] == 1:
+        values = values[0]
+    return values

@@ -1,0 +1,104 @@
+"""Transfers between tensors and circular buffers, over the network of the chip, and what waits for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ttexplore.ir.interpreter.arrays import Array
+from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.interpreter.tiles import as_faces, from_faces
+from ttexplore.ops.protocol import WRITE_INDEX_TILE
+from ttexplore.ops.storage import rounded
+from ttexplore.plan import DATA_FORMATS
+
+
+def read_tile(core: Core, tensor: str, page: int, cb: str, slot: int) -> None:
+    queue = core.queues[cb]
+    queue.put(slot, core.page(tensor, page))
+    queue.unread = True
+
+
+def write_tile(core: Core, cb: str, slot: int, tensor: str, page: int) -> None:
+    queue = core.queues[cb]
+    core.set_page(tensor, page, queue.get(slot))
+    queue.unsent = core.unwritten = True
+
+
+def read_part(
+    core: Core, tensor: str, page: int, offset: int, cb: str, slot: int, slot_offset: int, count: int
+) -> None:  # fmt: skip
+    """Elements of a face, or of a row; offsets and count are bytes."""
+    queue = core.queues[cb]
+    element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
+    first, size = slot_offset // element, count // element
+    queue.unread = True
+    if queue.plan.row_tiles:
+        memory = queue.elements_to_fill(slot * 1024 + first, size)
+        memory[...] = rounded(_part(core, tensor, page, offset // element, size), queue.dtype)
+        return
+    faces = as_faces(queue.to_fill(slot))
+    faces[first : first + size] = _part(core, tensor, page, offset // element, size)
+    queue.put(slot, from_faces(faces))
+
+
+def write_part(
+    core: Core, cb: str, slot: int, slot_offset: int, tensor: str, page: int, offset: int, count: int
+) -> None:  # fmt: skip
+    """Elements of a face, or of a row; offsets and count are bytes."""
+    queue = core.queues[cb]
+    element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
+    first, size = slot_offset // element, count // element
+    _part(core, tensor, page, offset // element, size)
+    by_rows, array = core.plan.layout(tensor).page == "row", core.page(tensor, page)
+    elements = array.copy() if by_rows else as_faces(array)
+    if queue.plan.row_tiles:
+        given = queue.elements_to_send(slot * 1024 + first, size)
+    else:
+        given = as_faces(queue.get(slot))[first : first + size]
+    elements[offset // element : offset // element + size] = given
+    core.set_page(tensor, page, elements if by_rows else from_faces(elements))
+    queue.unsent = core.unwritten = True
+
+
+def _part(core: Core, tensor: str, page: int, first: int, size: int) -> Array:
+    """Raises VerifyError where the elements are not all in one face, or in the row."""
+    if core.plan.layout(tensor).page == "row":
+        row = core.page(tensor, page)
+        if first < 0 or first + size > row.size:
+            raise core.where.fault(
+                "V013",
+                f"elements {first} to {first + size} of a row of {tensor}, which has {row.size}",
+                "check them",
+            )
+        return row[first : first + size]
+    if first < 0 or first % 256 + size > 256 or first + size > 1024:
+        raise core.where.fault(
+            "V013", f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
+        )
+    return as_faces(core.page(tensor, page))[first : first + size]
+
+
+def write_zeros(core: Core, cb: str, slot: int) -> None:
+    queue = core.queues[cb]
+    queue.put(slot, np.zeros((32, 32), np.float32))
+    queue.unread = True
+
+
+def write_index_tile(core: Core, cb: str, slot: int, axis: int) -> None:
+    assert WRITE_INDEX_TILE.meaning is not None
+    core.queues[cb].put(slot, WRITE_INDEX_TILE.meaning(axis))
+
+
+def read_barrier(core: Core) -> None:
+    for queue in core.queues.values():
+        queue.unread = False
+
+
+def writes_flushed(core: Core) -> None:
+    for queue in core.queues.values():
+        queue.unsent = False
+
+
+def write_barrier(core: Core) -> None:
+    writes_flushed(core)
+    core.unwritten = False

@@ -1,0 +1,361 @@
+"""Kernels as Python: each function is translated once, to a generator that yields what it waits for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+import numpy as np
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.dag import nodes_of, parts_of
+from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ir.index import WHOLE, CoreItem, CoreValue
+from ttexplore.ir.interpreter.arrays import Array, rounded
+from ttexplore.ir.interpreter.machine import Core, Mode
+from ttexplore.ir.interpreter.operations import operation
+from ttexplore.ir.interpreter.scheduling import Kernel as Running
+from ttexplore.ir.interpreter.statements import STATEMENTS, Flags
+from ttexplore.ir.kernel import (
+    Allocation,
+    Bind,
+    Body,
+    Branch,
+    Call,
+    Loop,
+    Place,
+    Reader,
+    Statement,
+    Store,
+)  # fmt: skip
+from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.uncertain import lifted
+from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
+from ttexplore.ops import FORMS
+from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
+from ttexplore.ops.op import Form
+
+# What a function is called in the text of a translated kernel: this and its name.
+_FUNCTION = "f_"
+
+
+def translate(role: str, function: Any, mode: Mode) -> Callable[[Core], Running]:
+    """What starts a function on a core. Raises Unsupported for what the interpreter does not know."""
+    sizes = size_variables(function)
+    for parameter in function.params:
+        if not is_buffer(parameter) and not any(parameter.same_as(size) for size in sizes):
+            raise _unknown(f"the value of the parameter {parameter.name}", parameter)
+    writer: _Writer | _KernelWriter
+    if mode == "queues":
+        kernel = Reader().read(role, function)
+        writer = _KernelWriter(words=Words(kernel.sizes, kernel.blocks))
+        for size in kernel.sizes:
+            writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
+        writer.body(kernel.body, 1)
+    else:
+        writer = _Writer()
+        for size in sizes:
+            writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
+        writer.body(function.body, 1)
+    text = "\n".join(["def kernel(core):", "    reach = core.where.reach", *writer.lines, "    return", "    yield"])
+    scope: dict[str, Any] = {
+        "np": np, "rounded": rounded, "converted": _converted, "shifted_left": lifted(shifted_left),
+        "shifted_right": lifted(shifted_right),
+        **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
+        **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
+    }  # fmt: skip
+    scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
+    exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
+    return scope["kernel"]
+
+
+@dataclass
+class _Lines:
+    """The text of a function as a Python generator: its lines, the names of variables, and what its constants are."""
+
+    lines: list[str] = field(default_factory=list[str])
+    values: dict[Any, str] = field(default_factory=dict[Any, str])
+    constants: list[Any] = field(default_factory=list[Any])
+
+    def constant(self, value: Any) -> str:
+        self.constants.append(value)
+        return f"K{len(self.constants) - 1}"
+
+    def name(self, variable: Any) -> str:
+        if variable not in self.values:
+            self.values[variable] = f"v{len(self.values)}"
+        return self.values[variable]
+
+    def emit(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def reach(self, place: Place, depth: int) -> None:
+        self.emit(depth, f"reach({self.constant(place)})")
+
+    def operation(self, form: Form, shown: Sequence[str], place: Place, depth: int) -> None:
+        """An operation of the table, whose arguments have these texts."""
+        call = f"{self.constant(operation(form))}({', '.join(['core', *shown])})"
+        self.reach(place, depth)
+        if not form.op.waits:
+            self.emit(depth, call)
+            return
+        self.emit(depth, f"while (wait := {call}) is not None:")
+        self.emit(depth + 1, "yield wait")
+        self.reach(place, depth + 1)
+
+
+@dataclass
+class _KernelWriter(_Lines):
+    """Writes a kernel whose indices are words, as in the C++."""
+
+    words: Words = field(default_factory=Words)
+
+    def body(self, body: Body, depth: int) -> None:
+        if not body:
+            self.emit(depth, "pass")
+        for statement in body:
+            self.statement(statement, depth)
+
+    def statement(self, statement: Statement, depth: int) -> None:
+        place = statement.place
+        match statement:
+            case Allocation(_, buffer, shape):
+                self.emit(depth, f"core.allocate('{buffer.name}', '{buffer.scope}', '{buffer.dtype}', {shape})")
+            case Bind():
+                self.reach(place, depth)
+                self.emit(depth, f"{self.name(statement.variable)} = {self.bound(statement)}")
+            case Branch():
+                self.emit(depth, f"if {self.word(self.words.condition(statement.condition, place))}:")
+                self.body(statement.then, depth + 1)
+                if statement.has_else:
+                    self.emit(depth, "else:")
+                    self.body(statement.otherwise, depth + 1)
+            case Loop():
+                low, end, _ = self.words.loop(statement)
+                self.emit(depth, f"for {self.name(statement.variable)} in range({self.word(low)}, {self.word(end)}):")
+                self.reach(place, depth + 1)
+                self.body(statement.body, depth + 1)
+            case Call():
+                self.operation(statement.form, self.arguments(statement), place, depth)
+            case Store():
+                raise _unknown(f"a store to {statement.tensor}", place)
+            case _:
+                assert_never(statement)
+
+    def word(self, word: Word) -> str:
+        return python(word, self.name)
+
+    def bound(self, bind: Bind) -> str:
+        word, _ = self.words.bind(bind)
+        match bind.value:
+            case CoreValue(name):
+                return f"core.core_value('{name}')"
+            case CoreItem(_, position):
+                return f"core.core_item({self.word(self.words.unsigned(position, bind.place))})"
+            case _:
+                assert word is not None
+                return self.word(word)
+
+    def arguments(self, call: Call) -> list[str]:
+        shown: list[str] = []
+        for operand in call.form.operands:
+            name = operand.name
+            if name in call.buffers:
+                shown.append(f"'{call.buffers[name].name}'")
+            match call.values.get(name):
+                case None:
+                    continue
+                case float(value):
+                    shown.append(f"np.float32({value!r})" if math.isfinite(value) else f"np.float32('{value}')")
+                case value if operand.kind == "float":
+                    shown.append(self.word(self.words.signed(value, call.place)))
+                case int(value):
+                    shown.append(str(value))
+                case value:
+                    shown.append(self.word(self.words.unsigned(value, call.place)))
+        return shown
+
+
+@dataclass
+class _Writer(_Lines):
+    """Writes a function of TIR, whose indices are Python's integers."""
+
+    shared: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    def share(self, e: Any, depth: int) -> None:
+        """Give names to the parts that an expression holds more than once."""
+        self.shared.clear()
+        uses: dict[Any, int] = {}
+        nodes = nodes_of(e)
+        for one in nodes:
+            for part in parts_of(one):
+                uses[part] = uses.get(part, 0) + 1
+        for one in nodes:
+            if uses.get(one, 0) > 1 and parts_of(one):
+                text = self.expression(one)
+                self.shared[one] = f"s{len(self.shared)}"
+                self.emit(depth, f"{self.shared[one]} = {text}")
+
+    def expression(self, e: Any) -> str:
+        if e in self.shared:
+            return self.shared[e]
+        if isinstance(e, tirx.Mod) or (isinstance(e, tirx.Div) and "float" not in str(e.ty.dtype)):
+            word = "quotient" if isinstance(e, tirx.Div) else "rest"
+            return f"truncated_{word}({self.expression(e.a)}, {self.divisor(e.b)})"
+        binary = {
+            tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
+            tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
+            tirx.Or: "|", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^",
+        }.get(type(e))  # fmt: skip
+        if binary:
+            right = self.divisor(e.b) if binary in ("//", "%") else self.expression(e.b)
+            return f"({self.expression(e.a)} {binary} {right})"
+        match e:
+            case tirx.IntImm():
+                # Whole numbers are int32 where nothing says otherwise; others wrap around in their own width.
+                dtype = str(e.ty.dtype)
+                return f"np.{dtype}({int(e.value)})" if dtype in SMALL_INTEGERS else str(int(e.value))
+            case tirx.FloatImm():
+                return f"np.float32({float(e.value)!r})" if np.isfinite(float(e.value)) else f"np.float32('{e.value}')"
+            case ir.Var():
+                return self.name(e)
+            case tirx.Max() | tirx.Min():
+                word = "maximum" if isinstance(e, tirx.Max) else "minimum"
+                return f"np.{word}({self.expression(e.a)}, {self.expression(e.b)})"
+            case tirx.Cast():
+                dtype = str(e.ty.dtype)
+                inner = self.expression(e.value)
+                if "float" in dtype or dtype == "int32":
+                    return f"rounded({inner}, '{dtype}')"
+                if dtype in WHOLE:
+                    return f"np.asarray({inner}).astype('int64')"
+                # Of numbers the lowest bits of the integer.
+                inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
+                return f"converted({inner}, '{dtype}')"
+            case tirx.Not():
+                return f"np.logical_not({self.expression(e.a)})"
+            case tirx.BitwiseNot():
+                return f"np.invert({self.expression(e.a)})"
+            case tirx.LShift() | tirx.RShift():
+                word = "shifted_left" if isinstance(e, tirx.LShift) else "shifted_right"
+                return f"{word}({self.expression(e.a)}, {self.expression(e.b)})"
+            case tirx.Select():
+                return self.choice(e, (e.condition, e.true_value, e.false_value))
+            case ir.Call() if str(e.op.name).rpartition(".")[2] == "if_then_else":
+                return self.choice(e, e.args)
+            case ir.TensorLoad():
+                indices = ", ".join(self.expression(index) for index in e.indices)
+                return f"core.load('{e.source.name}', ({indices},))"
+            case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
+                return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
+            case ir.Call() if str(e.op.name) == "tt.core_value":
+                return f"core.core_value('{e.args[0].value}')"
+            case ir.Call() if str(e.op.name) == "tt.core_item":
+                return f"core.core_item({self.expression(e.args[1])})"
+            case _:
+                what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
+                raise _unknown(what, e)
+
+    def divisor(self, e: Any) -> str:
+        """Both sides of a choice are computed here: where it does not come to a division, anything will do for 0."""
+        text = self.expression(e)
+        return text if isinstance(e, tirx.IntImm) else f"np.where({text}, {text}, 1)"
+
+    def choice(self, e: Any, parts: Sequence[Any]) -> str:
+        text = f"np.where({', '.join(self.expression(part) for part in parts)})"
+        # Of two numbers of Python NumPy makes int64.
+        dtype = str(e.ty.dtype)
+        return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
+
+    def body(self, body: Any, depth: int) -> None:
+        parts = statements(body)
+        if not parts:
+            self.emit(depth, "pass")
+        for part in parts:
+            self.statement(part, depth)
+
+    def statement(self, s: Any, depth: int) -> None:
+        match s:
+            case tirx.AllocBuffer():
+                b = s.buffer
+                self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
+            case tirx.Bind():
+                self.reach(Place(s), depth)
+                self.share(s.value, depth)
+                self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+            case tirx.IfThenElse():
+                self.emit(depth, f"if {self.expression(s.condition)}:")
+                self.body(s.then_case, depth + 1)
+                if s.else_case is not None:
+                    self.emit(depth, "else:")
+                    self.body(s.else_case, depth + 1)
+            case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
+                self.parallel(s, depth)
+            case tirx.For():
+                low = self.expression(s.min)
+                end = f"{low} + {self.expression(s.extent)}"
+                self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
+                self.reach(Place(s), depth + 1)
+                self.body(s.body, depth + 1)
+            case tirx.BufferStore():
+                self.store(s, depth)
+            case tirx.Evaluate():
+                self.evaluate(s, depth)
+            case _:
+                raise _unknown(type(s).__name__, s)
+
+    def store(self, s: Any, depth: int) -> None:
+        indices = ", ".join(self.expression(index) for index in s.indices)
+        self.reach(Place(s), depth)
+        self.share(s.value, depth)
+        self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
+
+    def parallel(self, s: Any, depth: int) -> None:
+        loops: list[Any] = []
+        while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
+            loops.append(s)
+            s = s.body
+        for axis, one in enumerate(loops):
+            shape = ", ".join("-1" if other == axis else "1" for other in range(len(loops)))
+            low, extent = self.expression(one.min), self.expression(one.extent)
+            self.emit(
+                depth,
+                f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
+            )
+        self.body(s, depth)
+
+    def region(self, region: Any) -> str:
+        parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
+        return f"('{region.source.name}', ({parts},))"
+
+    def evaluate(self, s: Any, depth: int) -> None:
+        name, values = op_name(s), arguments(s)
+        if name in FORMS:
+            shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
+            self.operation(FORMS[name], shown, Place(s), depth)
+            return
+        if name not in STATEMENTS:
+            raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
+        self.reach(Place(s), depth)
+        shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
+        flags = Flags(*(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum")))
+        self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
+
+
+@lifted
+def _converted(values: Any, dtype: str) -> Array:
+    return np.asarray(values).astype(dtype)
+
+
+def _unknown(what: str, at: Any) -> Unsupported:
+    return Unsupported(
+        "L001",
+        f"the interpreter does not know {what}",
+        hint="no rule lowers it either: the error of the exploration, ex.error, tells what to write instead",
+        span=at.span if isinstance(at, Place) else span_of(at),
+    )

@@ -1,0 +1,66 @@
+"""Where a run is: the core, its kernel and the statement, and what ends the run before its time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from ttexplore.errors import BackendError, VerifyError, refuse_cancelled
+from ttexplore.ir.kernel import Place
+from ttexplore.plan import CoreWork
+from ttexplore.record import Span
+
+
+@dataclass
+class Limits:
+    """What ends a run before its time: `seconds` from `start` on, or `cancel`. `ended` of its `cores` have ended."""
+
+    start: float
+    seconds: float
+    cancel: threading.Event | None
+    cores: int
+    ended: int = 0
+
+    def check(self, core: CoreWork | None, place: Place) -> None:
+        """Raises Cancelled, or BackendError where the time is over."""
+        refuse_cancelled(self.cancel)
+        if time.perf_counter() - self.start > self.seconds:
+            where = "it was at this line"
+            if core is not None:
+                where = f"core ({core.x}, {core.y}) was at this line, {self.ended} of {self.cores} cores had ended"
+            raise BackendError(
+                "B003",
+                f"the program did not end within the time limit of {self.seconds:g} seconds: {where}",
+                hint="raise the time limit, run smaller sizes, or run the emulator, which is faster",
+                span=place.span,
+            )
+
+
+@dataclass(slots=True)
+class Where:
+    """Where one core is: the kernel that runs, `role`, and the statement that it came to. What goes wrong, goes wrong
+    there. A program that `is_split` tells which of its kernels it was."""
+
+    work: CoreWork | None
+    is_split: bool
+    limits: Limits
+    role: str = ""
+    place: Place | None = None
+
+    @property
+    def core(self) -> str:
+        return "the core" if self.work is None else f"core ({self.work.x}, {self.work.y})"
+
+    @property
+    def span(self) -> Span | None:
+        return None if self.place is None else self.place.span
+
+    def reach(self, place: Place) -> None:
+        """Come to a statement. Raises Cancelled, or BackendError where the time is over."""
+        self.place = place
+        self.limits.check(self.work, place)
+
+    def fault(self, code: str, message: str, hint: str) -> VerifyError:
+        on = "" if self.work is None else f" on {self.core}"
+        return VerifyError(code, f"{self.role}{on}: {message}" if self.is_split else message, hint=hint, span=self.span)
