@@ -220,6 +220,7 @@ REFUSED: list[tuple[str, str, str, str, str]] = [
     ("closure of a function inside", "", "def make():\n    n = 0\n    def f():\n        nonlocal n\n        n += 1\n    return f\nf = make()\nfor k in range(3):\n    f()", "f()", f"what f {INSIDE}"),
     ("next of an iterator", "it = iter([1.0, 2.0]).__next__", "for k in range(2):\n    T.fill(c, it())", "T.fill(c, it())", f"what it {INSIDE}"),
     ("bytes", "g = bytearray(2)", "for k in range(3):\n    g[0] = 1", "g[0] = 1", f"what g {INSIDE}"),
+    ("a view of bytes", "g = memoryview(bytearray(2))", "for k in range(3):\n    g[0] = 1", "g[0] = 1", f"what g {INSIDE}"),
     ("typed array", "g = array.array('d', [1.0])", "for k in range(3):\n    g[0] = 2.0", "g[0] = 2.0", f"what g {INSIDE}"),
     ("large array", "g = np.ones((1024, 1024))", "for k in range(3):\n    g[0] = 2", "g[0] = 2", f"what g {INSIDE}"),
     ("random numbers", "g = random.Random(1)", "for k in range(3):\n    T.fill(c, g.random())", "T.fill(c, g.random())", f"what g {INSIDE}"),

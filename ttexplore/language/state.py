@@ -221,6 +221,8 @@ class _Walk:
                 if value.nbytes > _ARRAY_BYTES:
                     return ()
                 return (value.shape, hashlib.blake2b(value.tobytes()).digest())
+            case memoryview():
+                return (hashlib.blake2b(value.tobytes()).digest(),) if value.nbytes <= _ARRAY_BYTES else ()
             case io.IOBase():
                 return _position(value)
             case type():
