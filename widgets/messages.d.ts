@@ -78,6 +78,8 @@ export interface Diff {
   rows: Row[];
   counts: Counts;
   renames: [old: string, name: string][];
+  /** For each line before and after, the text that says which rules replaced or made it. */
+  why: [before: number[], after: number[]];
 }
 
 export type Counts = [added: number, removed: number, indented: number, renamed: number, moved: number];

@@ -172,3 +172,14 @@ def test_every_option_can_be_written_and_its_example_lowers() -> None:
             assert to_json(OPTIONS[name].parse(again["text"])) == to_json(OPTIONS[name].parse(one["example"])), name
     assert shown["work_lists"]["example"] == "{(0, 0): [0, 1], (1, 0): [2, 3]}"
     assert option_forms(64)["work_lists"].example == "{(0, 0): [0, 1], (1, 0): [..., 63]}"
+
+
+def test_lines_say_which_rule_made_them() -> None:
+    exploration, data = data_of("gemm_reload")
+    for step, shown in zip(exploration.steps, data["steps"], strict=True):
+        before, after = shown["ir"]["why"]
+        assert len(before) == len(step.record.before.lines)
+        for number, text in enumerate(after, 1):
+            rules = step.why(number).made_by
+            assert all(f"{one.rule}: {one.sentence}" in data["texts"][text] for one in rules)
+            assert bool(rules) == bool(data["texts"][text])

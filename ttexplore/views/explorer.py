@@ -22,6 +22,7 @@ from ttexplore.target import Target
 from ttexplore.views.cb_graph import cb_graph_svg
 from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.facts import plan_facts, source_location, status
+from ttexplore.views.history import ranges
 from ttexplore.views.l1_map import l1_map_svg
 from ttexplore.views.markup import visible
 from ttexplore.views.origins import ORIGIN_KINDS, coverage
@@ -136,12 +137,27 @@ def _step(tables: _Tables, step: StepRecord, forms: Mapping[str, OptionForm]) ->
         "name": visible(step.name), "letter": visible(step.letter), "stage": visible(step.stage),
         "summary": visible(step.summary), "prose": [visible(line) for line in prose.splitlines()],
         "glyph": glyph, "state": state, "ms": round(1000 * step.seconds, 2),
-        "ir": _diff(tables, step.before.lines, step.after.lines, ir),
+        "ir": _diff(tables, step.before.lines, step.after.lines, ir, step),
         "plan": _diff(tables, plan_lines[0], plan_lines[1], plan),
         "coverage": coverage(step.after),
         "options": [_option(name, value, forms.get(name, OptionForm())) for name, value in step.options.items()],
         "error": error_data(step.error) if step.error else None,
     }  # fmt: skip
+
+
+def _whys(step: StepRecord) -> tuple[list[str], list[str]]:
+    """For each line of the program before the step what replaced it, and for each line after it which rules made it."""
+    numbers = [{line.node: number for number, line in enumerate(one.lines)} for one in (step.before, step.after)]
+    before, after = ([""] * len(one.lines) for one in (step.before, step.after))
+    for firing in step.firings:
+        rule = f"{firing.rule}: {step.rules[firing.rule]}"
+        replaced = sorted(numbers[0][node] for node in firing.before)
+        of = f" (line {ranges([number + 1 for number in replaced])} before)" if replaced else ""
+        for number in replaced:
+            before[number] += f" · replaced by {rule}"
+        for node in firing.after:
+            after[numbers[1][node]] += f" · {rule}{of}"
+    return before, after
 
 
 def _plan_line(entry: tuple[str, str]) -> Line:
@@ -168,15 +184,18 @@ def error_data(error: ErrorRecord) -> dict[str, Any]:
 
 
 def _diff(
-    tables: _Tables, before: Sequence[Line], after: Sequence[Line], rows: Sequence[DiffRow]
+    tables: _Tables, before: Sequence[Line], after: Sequence[Line], rows: Sequence[DiffRow],
+    step: StepRecord | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     number: Counts = counts(rows)
     names = renames(rows)
+    whys = _whys(step) if step else ([""] * len(before), [""] * len(after))
     return {
         "before": tables.listing_of(before),
         "after": tables.listing_of(after),
         "rows": _packed_rows(rows),
         "counts": [number.added, number.removed, number.indented, number.renamed, number.moved],
+        "why": [[tables.text_of(text) for text in side] for side in whys],
         "renames": [[visible(old), visible(new)] for old, new in names.items()],
     }
 

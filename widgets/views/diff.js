@@ -38,7 +38,9 @@ export function diffPane(store) {
   /** @param {ShownRow} row */
   const place = (row) => {
     const [listing, line] = sideOf(row);
-    return row.gap ? `${row.gap} unchanged lines` : `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}`;
+    const { lowering: { steps, texts }, step, part } = store.state;
+    const why = texts[steps[step][part].why[+(row.j >= 0)][line]];
+    return row.gap ? `${row.gap} unchanged lines` : `${ROWS[row.kind]} line ${1 + line}: ${listing.text(line)}${why}`;
   };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]));
   rows.element.addEventListener("click", (event) => {

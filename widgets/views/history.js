@@ -17,11 +17,12 @@ export function historyStrip(store) {
     const lit = hover || pinned;
     const { coverage } = steps[index];
     const covered = h("span.q.coverage", { title: [...KINDS, "unknown"].map((kind, i) => `${coverage[i]} ${kind}`).join(", ") }, `${linkedShare(coverage) ?? 100} % of statements linked`);
-    if (!lit) return put(strip, quiet("Hover a line to see where it comes from and where it went; click it or press Enter to pin it."), covered);
+    if (!lit) return put(strip, quiet("Hover a line to see what made it and where it went; click or press Enter to pin it."), covered);
     const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
     const found = steps.map((step) => linked(lowering, listings[step.ir.after], lit).length);
     const most = Math.max(1, ...found);
     put(strip,
+      h("p", lit.from),
       h("span", !hover && quiet("pinned "), h("b", `L${lines.join(" L")}`)),
       h("span.cells", steps.map((step, i) => button([
         h("span.bar", { style: `height:${found[i] ? 3 + Math.round((BAR_PIXELS * found[i]) / most) : 0}px` }), h("span.lab", step.letter),
