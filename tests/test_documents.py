@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from ttexplore.plan import GraphEdge, GraphNode, TileGraph
 from ttexplore.results import Graph
 from ttexplore.views.dot import dataflow_dot
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+REPOSITORY = Path(__file__).parents[1]
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +157,11 @@ def test_the_commands(exploration: Exploration, tmp_path: Path, capsys: pytest.C
     assert main(["show", file, "M=3"]) == 2
     assert "is saved already and takes no arguments" in capsys.readouterr().err
     assert main(["check", file]) == 2
+
+
+def test_the_files_of_developing_exist() -> None:
+    """What docs/developing.md sends to: files and folders from the root of the repository."""
+    page = (REPOSITORY / "docs" / "developing.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests|ttexplore|widgets)/[\w./-]+)`", page)
+    assert len(named) > 30
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
