@@ -1,4 +1,8 @@
-"""One core: its arrays, circular buffers and compute engine, and the pages of tensors that all cores share."""
+"""One core: its arrays, circular buffers and compute engine, and the pages of tensors that all cores share.
+
+All cores see at once what one writes to a tensor, as if each write had arrived. Shards of tensors are copied: to the
+buffers of a core when it first names them, to the tensor when it has ended. Until then no other core sees the shard.
+"""
 
 from __future__ import annotations
 

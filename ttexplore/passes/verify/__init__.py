@@ -2,6 +2,10 @@
 
 The checks look at the program without running it, over all paths: loops of any length, both arms of branches. What a
 pass did not touch was proved before and is not looked at again.
+
+Today the kernels of one core wait only for each other, and no core writes to the memory of another one. The modules
+that lean on that say so: `handshake`, `balance`, `users`, `protocol`, `pages` and `resources`. `dst` and `engine` do
+not: no other core reaches the engine of a core.
 """
 
 from __future__ import annotations

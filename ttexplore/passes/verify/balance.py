@@ -1,4 +1,8 @@
-"""Pushes and pops of a circular buffer come to the same, over all turns and branches."""
+"""Pushes and pops of a circular buffer come to the same, over all turns and branches.
+
+Both sides are kernels of one core, so both have the same number of work items: a loop over these stands for the same
+number on either side. What one core pushes for another to pop has two numbers.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Kernels that only block on circular buffers do the same in whatever order they are run, so one order shows whether they
 ever get stuck: each is run as far as it gets, in turn, through two work items of a core.
+
+This holds for one core alone: only the core with the most work items is run, its loops over work items make two turns,
+and a kernel waits for nothing but tiles, or room for them. Where cores wait for each other, one that has fewer items
+can leave another one waiting, and all of them have to be run together, to their ends.
 """
 
 from __future__ import annotations

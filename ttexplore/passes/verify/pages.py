@@ -3,6 +3,9 @@
 The index expressions are evaluated for the work items of all cores at once. What a loop of constant length adds is
 bounded for reads, and followed turn by turn for writes, where a condition is about its turns and those of a loop
 inside, and where the bounds of a read leave its tensor.
+
+That no two cores write a page is right while cores never wait for each other. Where they do, one can write a page after
+another. A page that one core reads and another one writes is not looked at.
 """
 
 from __future__ import annotations

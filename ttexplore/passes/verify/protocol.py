@@ -1,4 +1,8 @@
-"""What each kernel does with its ends of the circular buffers, over all turns and branches."""
+"""What each kernel does with its ends of the circular buffers, over all turns and branches.
+
+Each kernel is looked at alone: it reads what it waited for itself, and overwrites what it reserved itself. A transfer
+that another core starts into a buffer of this one has no reserve here, and no barrier of this kernel waits for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the plan says fits the chip, and fits itself and the kernels."""
+"""What the plan says fits the chip, and fits itself and the kernels.
+
+All cores have the same circular buffers, and none has anything in its L1 that another core writes to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Who fills and who empties each circular buffer."""
+"""Who fills and who empties each circular buffer: kernels of its own core, of which the plan names one for each side. A
+buffer that other cores fill has producers that the plan cannot name yet."""
 
 from __future__ import annotations
 
