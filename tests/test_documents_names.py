@@ -97,7 +97,7 @@ def test_the_readme_names_the_sdk() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", ttx.explore(gemm()).files["main.cpp"].text))
     assert versions == {"0.81.1"}
-    assert "Exports are for ttnn and tt-metal 0.81.1" in readme
+    assert "Exports target ttnn and tt-metal 0.81.1" in readme
     assert "written for ttnn 0.81.1" in PAGE
 
 
