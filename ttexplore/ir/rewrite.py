@@ -94,17 +94,26 @@ class Context:
         self.around.pop()
 
     def inside(self, statement: Any, rewritten: Callable[[list[Any]], list[Any]]) -> Any:
-        """A loop or branch around its rewritten bodies."""
+        """A loop or branch around its rewritten bodies; the very same one where nothing in it is new."""
         self.enter(statement)
         if isinstance(statement, tirx.For):
-            made = with_body(statement, rewritten(statements(statement.body)))
+            before = statements(statement.body)
+            body = rewritten(before)
+            made = statement if _same(before, body) else with_body(statement, body)
         else:
-            then, otherwise = statement.then_case, statement.else_case
-            then = sequence(rewritten(statements(then)))
-            otherwise = None if otherwise is None else sequence(rewritten(statements(otherwise)))
-            made = tirx.IfThenElse(statement.condition, then, otherwise, statement.span)
+            before = statements(statement.then_case)
+            other_before = [] if statement.else_case is None else statements(statement.else_case)
+            then, otherwise = rewritten(before), rewritten(other_before)
+            made = statement
+            if not (_same(before, then) and _same(other_before, otherwise)):
+                other = None if statement.else_case is None else sequence(otherwise)
+                made = tirx.IfThenElse(statement.condition, sequence(then), other, statement.span)
         self.leave()
         return made
+
+
+def _same(before: list[Any], after: list[Any]) -> bool:
+    return len(before) == len(after) and all(one.same_as(other) for one, other in zip(before, after, strict=True))
 
 
 def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> Any:
