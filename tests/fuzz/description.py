@@ -159,7 +159,7 @@ BindForm = Literal["name", "list", "tuple", "dict", "walrus", "default", "helper
 class Bind:
     """A value that Python keeps inside T.Parallel, as it is where it is bound.
 
-    `form` says how: ``x = v``, ``x = [v]`` and ``x[0]``, ``first, *x = (0, v)``, ``x = {"x": v}``, ``:=``, as the default
+    `form` says how: ``x = v``, ``x = [v]`` and ``x[0]``, ``f, *x = (0, v)``, ``x = {"x": v}``, ``:=``, as the default
     value of a function, through a function of the file, or with those after it on the right of ``a[i], b[i] = v, w``.
     """
 
