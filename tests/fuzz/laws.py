@@ -20,7 +20,7 @@ from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
 from ttexplore.backends.base import Program as EmittedProgram
 from ttexplore.backends.emulator import Emulator
-from ttexplore.errors import ResourceError, TTExploreError, Unsupported, UsageError
+from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Exploration
 from ttexplore.ir.interpreter import runs_alike
 from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES
@@ -40,6 +40,7 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
         Unsupported,
         r"cannot be followed: their places depend on run-time values$",
     ),
+    ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )
 
 

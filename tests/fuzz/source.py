@@ -110,7 +110,7 @@ def _statement(statement: Statement, depth: int) -> list[str]:
             inner = _body(body, depth + 1)
             return [
                 f"{indent}{variable} = -1",
-                f"{indent}for _ in [*range({extent_text(extent)})]:",
+                f"{indent}for turn_of_{variable} in [*range({extent_text(extent)})]:",
                 f"{indent}    {variable} += 1",
                 *inner,
             ]
