@@ -282,10 +282,22 @@ def _operation(symbol: str, parts: list[Word], known: Range) -> Word:
             return _divided(symbol, left, right, known)
         case _:
             assert symbol in COMPARISONS, symbol
+            # Compilers warn of some comparisons that are always false.
             if low == high:
-                # Compilers warn of some comparisons that are always false.
                 return _constant(low, "bool")
+            if symbol in ("==", "!=") and (_differ_in_a_bit(left, right) or _differ_in_a_bit(right, left)):
+                return _constant(int(symbol == "!="), "bool")
             return Word(symbol, "bool", _comparable(left, right), low, high)
+
+
+def _differ_in_a_bit(word: Word, number: Word) -> bool:
+    """Whether a mask fixes a bit of a word that a constant has otherwise, as in ``(x & 36) == 1``."""
+    while word.symbol == "convert":
+        word = word.parts[0]
+    if word.symbol not in ("&", "|") or number.symbol != "constant" or number.low < 0:
+        return False
+    masks = [part.low for part in word.parts if part.symbol == "constant" and part.low >= 0]
+    return any(number.low & ~mask if word.symbol == "&" else mask & ~number.low for mask in masks)
 
 
 def _alike(left: Word, right: Word) -> tuple[Word, Word]:
