@@ -44,23 +44,6 @@ def stores(*, apart: bool) -> Callable[[int], Any]:
     return make
 
 
-def chains(n: int) -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_shared((32, 32), "float32")
-            c = T.alloc_fragment((32, 32), "float32")
-            T.copy(A, a)
-            for i, j in T.Parallel(32, 32):
-                v = a[i, j]
-                for _ in [*range(n)]:
-                    v = T.exp(v * 0.01)
-                c[i, j] = v
-            T.copy(c, C)
-
-    return kernel
-
-
 def chained(step: Callable[[Any, Any], Any]) -> Callable[[int], Any]:
     """Kernels whose values follow from each other by a helper function of the value before and of an element."""
 
@@ -132,7 +115,7 @@ def gemms(n: int) -> Any:
 SHAPES: dict[str, Callable[[int], Any]] = {
     "nests": stores(apart=True),
     "stores": stores(apart=False),
-    "chains": chains,
+    "chains": chained(lambda value, element: T.exp(value * 0.01)),
     "products": chained(lambda value, element: value * element),
     "squares": chained(lambda value, element: value * value + value),
     "blends": chained(lambda value, element: value * 0.5 + T.abs(element)),

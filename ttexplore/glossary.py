@@ -193,7 +193,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "role",
-            "Whether a kernel reads a tensor (input), writes it (output), or both (inout).",
+            "Whether a kernel reads a tensor (input) or writes it (output). A tensor that is both (inout) is rejected.",
         ),
     ),
     "The program": (

@@ -50,7 +50,7 @@ LOWERING = (
     ),
     diagnostic(
         "L010", "unsupported shape or role of a tensor",
-        "Tensors have at most eight dimensions and are read or written; scalars are constants of the kernel.",
+        "Tensors have at most eight dimensions and are either inputs or outputs. Scalars are constants of the kernel.",
         "Reshape the tensor, write to a separate tensor, or make the scalar a constant.",
     ),
     diagnostic(

@@ -174,7 +174,7 @@ VERIFIER = (
     diagnostic(
         "V050", "statement without a kernel line",
         "Every statement is linked to the kernel lines that it came from.",
-        "Stamp new statements with the span of the statement that they replace.",
+        "Make new statements by a rule, which gives them the span of the statements that they replace.",
     ),
     diagnostic(
         "V051", "step lost or added operations",

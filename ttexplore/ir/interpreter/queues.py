@@ -45,21 +45,13 @@ class Blocks(Tiles, Protocol):
 
 
 @dataclass(slots=True)
-class Queue:
-    """A circular buffer of a core, as a queue: its tiles, the positions where tiles are read and written next, and how
-    many are there, reserved and waited for. `unread` reads into it, and `unsent` writes from it, are under way."""
+class _Planned:
+    """A circular buffer of a core, as the plan has it, with tiles in it; `where` is the core."""
 
     plan: CircularBuffer
     dtype: str
     where: Where
     tiles: Array
-    front: int = 0
-    back: int = 0
-    filled: int = 0
-    reserved: int = 0
-    waited: int = 0
-    unread: bool = False
-    unsent: bool = False
 
     @property
     def name(self) -> str:
@@ -68,6 +60,24 @@ class Queue:
     @property
     def producer(self) -> str:
         return self.plan.producer
+
+    def rounded(self, tile: Array) -> Array:
+        """A tile as the buffer holds it."""
+        return in_format(rounded(tile, self.dtype), self.plan.data_format)
+
+
+@dataclass(slots=True)
+class Queue(_Planned):
+    """A circular buffer of a core, as a queue: its tiles, the positions where tiles are read and written next, and how
+    many are there, reserved and waited for. `unread` reads into it, and `unsent` writes from it, are under way."""
+
+    front: int = 0
+    back: int = 0
+    filled: int = 0
+    reserved: int = 0
+    waited: int = 0
+    unread: bool = False
+    unsent: bool = False
 
     @property
     def pages(self) -> int:
@@ -158,9 +168,6 @@ class Queue:
         into = self.to_fill(index)
         into[...] = self.rounded(into + self.rounded(tile))
 
-    def rounded(self, tile: Array) -> Array:
-        return in_format(rounded(tile, self.dtype), self.plan.data_format)
-
     def to_fill(self, index: int) -> Array:
         if not 0 <= index < self.reserved:
             raise self._not_reserved(index)
@@ -192,23 +199,11 @@ class Queue:
 
 
 @dataclass(slots=True)
-class Channel:
+class Channel(_Planned):
     """A circular buffer of a core, as a queue of whole blocks. `tiles` is the block that the compute kernel works on:
     the one that it received last, or will send next."""
 
-    plan: CircularBuffer
-    dtype: str
-    where: Where
-    tiles: Array
     blocks: deque[Array] = field(default_factory=deque[Array])
-
-    @property
-    def name(self) -> str:
-        return self.plan.name
-
-    @property
-    def producer(self) -> str:
-        return self.plan.producer
 
     @property
     def pages(self) -> int:
@@ -255,7 +250,7 @@ class Channel:
         return self.tiles[index]
 
     def put(self, index: int, tile: Array) -> None:
-        self.tiles[index] = in_format(rounded(tile, self.dtype), self.plan.data_format)
+        self.tiles[index] = self.rounded(tile)
 
 
 @dataclass(slots=True)

@@ -126,7 +126,7 @@ def _no_line(role: str, statement: object) -> VerifyError:
     return VerifyError(
         "V050",
         f"a statement of {kernel_name(role)} has no kernel line: {statement}",
-        hint="stamp new statements with the span of what they replace",
+        hint="make new statements by a rule, which gives them the span of what they replace",
     )
 
 
