@@ -242,7 +242,9 @@ class _Block:
                     made = moved(elements)
                 else:
                     ends.append(True)
-                    starts = isinstance(length, int) and known.can_prove(tirx.floormod(column, elements) == 0)
+                    starts = isinstance(length, int) and known.can_prove(
+                        tirx.EQ(tirx.floormod(column, elements), tirx.const(0, "int32"))
+                    )
                     rest = moved(length % elements if starts and length % elements else length - column)
                     made = when(ranges.simplify(whole), [moved(elements)], otherwise=[rest])
                     if known.can_prove(tirx.Not(whole)):

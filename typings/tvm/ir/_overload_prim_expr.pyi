@@ -1,0 +1,1 @@
+"""The operators of expressions, by their Python names."""

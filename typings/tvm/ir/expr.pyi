@@ -1,0 +1,3 @@
+from tvm.ir import Expr
+
+class ExprWithOp(Expr): ...

@@ -1,0 +1,19 @@
+from tvm.ir import Expr, Span
+
+class EqualOp:
+    """What `==` between expressions gives: a comparison that is a truth value as well."""
+
+    a: Expr
+    b: Expr
+    span: Span | None
+    def __init__(self, a: Expr, b: Expr, span: Span | None = None) -> None: ...
+    def __bool__(self) -> bool: ...
+    def asobject(self) -> Expr: ...
+
+class NotEqualOp:
+    a: Expr
+    b: Expr
+    span: Span | None
+    def __init__(self, a: Expr, b: Expr, span: Span | None = None) -> None: ...
+    def __bool__(self) -> bool: ...
+    def asobject(self) -> Expr: ...
