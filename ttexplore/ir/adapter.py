@@ -15,6 +15,8 @@ from typing import Any
 from tvm import ir, tirx
 from tvm.ir import _ffi_api as _ir_ffi
 from tvm.ir import _overload_prim_expr as _operators
+from tvm.tirx import _ffi_api as _tirx_ffi
+from tvm_ffi import _ffi_api as _ffi
 
 from ttexplore.record import Span
 
@@ -43,13 +45,22 @@ def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = No
 
     Raises TypeError for None, which TVM would not survive.
     """
-    return ir.Call(
-        register_op(op_name), [to_expr(arg) for arg in args], attrs=dict(attrs) if attrs else None, ret_ty=dtype
-    )
+    given = [to_expr(arg) for arg in args]
+    made_attrs = ir.DictAttrs(dict(attrs)) if attrs else None
+    return _ir_ffi.Call(_type_of(dtype), register_op(op_name), given, made_attrs, [], None)
+
+
+@functools.cache
+def _type_of(dtype: str) -> ir.PrimType:
+    return ir.PrimType(dtype)
 
 
 def to_expr(value: Any) -> Any:
     """`value` as a TVM expression. Raises TypeError for what has none, None above all."""
+    # Most by exact types, because TVM's own isinstance is slow where every pass comes by.
+    kind = type(value)
+    if kind is ir.Var or kind is tirx.IntImm:
+        return value
     if isinstance(value, bool):
         return tirx.const(int(value), "int32")
     if isinstance(value, int):
@@ -67,6 +78,48 @@ def identity(node: Any) -> int:
     """What a node is known by while it lives. TVM makes a Python object for it whenever it is looked at, and comparing
     those as keys of a dictionary builds an expression."""
     return node.__chandle__()
+
+
+# TVM's own lists and constructors, without the layers of Python around them, which take longer than they do.
+
+
+def elements(array: Any) -> list[Any]:
+    """What an array of TVM holds."""
+    item = _ffi.ArrayGetItem
+    return [item(array, position) for position in range(_ffi.ArraySize(array))]
+
+
+def sequence_of(statements: list[Any]) -> Any:
+    """The statement that several are, in order."""
+    return _tirx_ffi.SeqStmt(statements, None)
+
+
+def for_of(loop_var: Any, start: Any, extent: Any, like: Any, body: Any) -> Any:
+    """A loop whose other fields are those of `like`."""
+    return _tirx_ffi.For(
+        loop_var, start, extent, like.kind, body, like.thread_binding, like.annotations, like.step, like.span
+    )
+
+
+def function_of(parameters: list[Any], body: Any, like: Any) -> Any:
+    """A function with the attributes and the span of `like`."""
+    return _tirx_ffi.PrimFunc(parameters, body, ir.Type.missing(), like.attrs, like.span)
+
+
+def operation_name(called: ir.Call) -> str:
+    """The name of the operation that a call is of."""
+    op = called.op
+    number = identity(op)
+    name = _NAMES.get(number)
+    if name is None:
+        name = str(op.name)
+        if type(op) is ir.Op:
+            _NAMES[number] = name
+    return name
+
+
+# As _REGISTERED: TVM keeps an operation for ever.
+_NAMES: dict[int, str] = {}
 
 
 # What the operators of expressions do while a kernel is traced: it gets an operator's name, TVM's own meaning of it and

@@ -7,17 +7,16 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, set_span, to_expr
+from ttexplore.ir.adapter import call, elements, for_of, function_of, operation_name, sequence_of, set_span, to_expr
 from ttexplore.ops import FORMS
 
 
 def statements(body: Any) -> list[Any]:
     """The statements of a body in order. TVM keeps sequences flat; types are compared exactly, because TVM's own
-    isinstance goes through an abstract class and is slow where every pass comes by; so is iterating over its arrays,
-    of which a slice is a list already."""
+    isinstance goes through an abstract class and is slow where every pass comes by."""
     kind = type(body)
     if kind is tirx.SeqStmt:
-        return body.seq[:]
+        return elements(body.seq)
     if kind is tirx.Evaluate and type(body.value) is tirx.IntImm:
         return []
     return [body]
@@ -28,7 +27,7 @@ def sequence(body: Sequence[Any]) -> Any:
     flat = [inner for part in body for inner in statements(part)]
     if not flat:
         return tirx.Evaluate(tirx.const(0, "int32"))
-    return flat[0] if len(flat) == 1 else tirx.SeqStmt(flat)
+    return flat[0] if len(flat) == 1 else sequence_of(flat)
 
 
 def op(name: str, *arguments: Any, span: Any = None) -> Any:
@@ -60,10 +59,7 @@ def loop(
 
 def with_body(statement: Any, body: Sequence[Any]) -> Any:
     """The same loop around another body."""
-    return tirx.For(
-        statement.loop_var, statement.min, statement.extent, statement.kind, sequence(body), statement.thread_binding,
-        statement.annotations, statement.step, statement.span,
-    )  # fmt: skip
+    return for_of(statement.loop_var, statement.min, statement.extent, statement, sequence(body))
 
 
 def when(test: Any, body: Sequence[Any], span: Any = None, *, otherwise: Sequence[Any] | None = None) -> Any:
@@ -81,14 +77,12 @@ def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: An
 
 def with_function_body(function: Any, body: Sequence[Any], parameters: Sequence[Any] | None = None) -> Any:
     """The same function around another body; attributes and span are kept."""
-    return tirx.PrimFunc(
-        list(function.params if parameters is None else parameters), sequence(body), attrs=function.attrs,
-        span=function.span,
-    )  # fmt: skip
+    given = elements(function.params) if parameters is None else list(parameters)
+    return function_of(given, sequence(body), function)
 
 
 def shape_of(buffer: Any) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in buffer.ty.shape)
+    return tuple(int(extent) for extent in elements(buffer.ty.shape))
 
 
 def dtype_of(buffer: Any) -> str:
@@ -104,12 +98,12 @@ def op_name(statement: Any) -> str:
     if type(statement) is tirx.Evaluate:
         value = statement.value
         if type(value) is ir.Call:
-            return value.op.name
+            return operation_name(value)
     return ""
 
 
 def arguments(statement: Any) -> list[Any]:
-    return statement.value.args[:]
+    return elements(statement.value.args)
 
 
 def operands(statement: Any) -> dict[str, Any]:
@@ -125,4 +119,4 @@ def attribute(statement: Any, name: str) -> int:
 
 def constant(expression: Any) -> int | None:
     """The value of a constant expression, else None."""
-    return int(expression.value) if isinstance(expression, tirx.IntImm) else None
+    return int(expression.value) if type(expression) is tirx.IntImm else None

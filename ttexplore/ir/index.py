@@ -16,9 +16,11 @@ from typing import Any, Literal, NamedTuple, assert_never
 import numpy as np
 from tvm import ir, tirx
 
+# Variables and operations are named tuples: they are compared and hashed often. The fields of no two kinds can be
+# equal.
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+
+class Variable(NamedTuple):
     """A variable of a kernel. The same variable has the same number in all kernels of a program."""
 
     number: int
@@ -55,9 +57,6 @@ BinarySymbol = Literal[
     "+", "-", "*", "//", "%", "min", "max", "<", "<=", ">", ">=", "==", "!=", "and", "or", "truncdiv", "truncmod", "&",
     "|", "^", "<<", ">>",
 ]  # fmt: skip
-
-
-# Operations are named tuples: they are compared and hashed often. The fields of no two kinds can be equal.
 
 
 class Unary(NamedTuple):
@@ -111,6 +110,7 @@ _CONDITIONS = frozenset({"and", "or", "&", "|"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
 SHIFTS = frozenset({"<<", ">>"})
+_PARTIAL = DIVISIONS | SHIFTS
 WORD_BITS = 32
 # The dtypes of indices: of each only the numbers that int32 holds, too, so that casts between them change none.
 WHOLE = frozenset({"int32", "int64", "uint32", "uint64"})
@@ -167,17 +167,34 @@ def _cast(value: Expression, source: str, target: str) -> Expression | None:
     return Binary("-", Binary("&", Binary("+", value, half), lowest), half)
 
 
+def _of_many(values: Sequence[Any]) -> bool:
+    """Whether one of some values is an array."""
+    for one in values:  # noqa: SIM110
+        if isinstance(one, np.ndarray):
+            return True
+    return False
+
+
+def _all(values: Any) -> bool:
+    """Whether a condition holds, for all entries where it has several. NumPy takes long for one."""
+    return bool(values.all() if isinstance(values, np.ndarray) else values)
+
+
+def _any(values: Any) -> bool:
+    return bool(values.any() if isinstance(values, np.ndarray) else values)
+
+
 def _least(*values: Any) -> Any:
-    return reduce(np.minimum, values) if any(isinstance(v, np.ndarray) for v in values) else min(values)
+    return reduce(np.minimum, values) if _of_many(values) else min(values)
 
 
 def _most(*values: Any) -> Any:
-    return reduce(np.maximum, values) if any(isinstance(v, np.ndarray) for v in values) else max(values)
+    return reduce(np.maximum, values) if _of_many(values) else max(values)
 
 
 def _where(test: Any, chosen: Any, other: Any) -> Any:
     """Of Python's integers a Python integer: those of NumPy have an end."""
-    if any(isinstance(one, np.ndarray) for one in (test, chosen, other)):
+    if _of_many((test, chosen, other)):
         return np.where(test, chosen, other)
     return chosen if test else other
 
@@ -199,9 +216,17 @@ def parts_of(e: Expression) -> tuple[Expression, ...]:
 
 def variables(e: Expression) -> set[Variable]:
     """The variables in an expression."""
+    found = set[Variable]()
+    _add_variables(e, found)
+    return found
+
+
+def _add_variables(e: Expression, found: set[Variable]) -> None:
     if isinstance(e, Variable):
-        return {e}
-    return set[Variable]().union(*map(variables, parts_of(e)))
+        found.add(e)
+    else:
+        for part in parts_of(e):
+            _add_variables(part, found)
 
 
 # Under this the range of all that is listed is known, for those who do not look at each item.
@@ -216,6 +241,8 @@ def value_range(e: Expression, known: Mapping[Any, Range], live: Any = True) -> 
     for which of the entries, the value is asked for at all.
     """
     match e:
+        case Binary() | Select():
+            return _of_several(e, known, live)
         case int():
             return e, e
         case Variable() | CoreValue():
@@ -225,8 +252,6 @@ def value_range(e: Expression, known: Mapping[Any, Range], live: Any = True) -> 
         case Unary(symbol, operand):
             one = value_range(operand, known, live)
             return None if one is None else range_of(symbol, [one])
-        case Binary() | Select():
-            return _of_several(e, known, live)
         case float() | Unknown():
             return None
         case _:
@@ -239,11 +264,14 @@ def _of_several(e: Binary | Select, known: Mapping[Any, Range], live: Any) -> Ra
     if first is None:
         return None
     parts: list[Range] = [first]
+    if isinstance(e, Binary) and e.symbol not in ("and", "or"):
+        second = value_range(e.right, known, live)
+        return None if second is None else operation_range(e, [first, second], known, live)
     for part, holds in zip(others, taken_where(e), strict=True):
         one = None if isinstance(e, Select) else value_range(part, known, live)
         if one is None and holds is not None:
             there, asked = _under(test, first, known, live, holds)
-            one = value_range(part, there, asked) if np.any(asked) else (0, 0)
+            one = value_range(part, there, asked) if _any(asked) else (0, 0)
         if one is None:
             return None
         parts.append(one)
@@ -272,7 +300,7 @@ def _under(
     there = narrowed(test, known, holds=holds)
     for one, (low, high) in there.items():
         # No value is left: it is not computed, whatever the rest says.
-        if low is not high and one in known and np.any(low > high):
+        if low is not high and one in known and _any(low > high):
             live = live & (low <= high)
             there[one] = _where(low <= high, low, known[one][0]), _where(low <= high, high, known[one][1])
     return there, live
@@ -282,27 +310,27 @@ def reached(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> Map
     """What is known where a condition holds, or does not; None where that is nowhere."""
     found = value_range(test, known)
     there, live = _under(test, found or (0, 1), known, True, holds)
-    return there if np.any(live) else None
+    return there if _any(live) else None
 
 
 def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range], live: Any = True) -> Range | None:
     """The values of an operation whose operands have these ranges, with what is known of sums and of divisors; None
     where it has none, as of a division by 0."""
     symbol = e.symbol if isinstance(e, Binary | Unary) else "select"
-    if symbol in DIVISIONS | SHIFTS:
+    if symbol in _PARTIAL:
         left, (low, high) = parts
-        if not np.all(live):
+        if not _all(live):
             instead = 0 if symbol in SHIFTS else 1
             made = _where(live, low, instead)
             low, high = made, made if low is high else _where(live, high, instead)
         if (
             symbol in DIVISIONS
             and low is not high
-            and np.any((low <= 0) & (high >= 0))
+            and _any((low <= 0) & (high >= 0))
             and is_nonzero(parts_of(e)[1], known)
         ):
-            below = _combined(symbol, left, (_least(low, -1), -1)) if np.any(low < 0) else None
-            above = _combined(symbol, left, (1, _most(high, 1))) if np.any(high > 0) else None
+            below = _combined(symbol, left, (_least(low, -1), -1)) if _any(low < 0) else None
+            above = _combined(symbol, left, (1, _most(high, 1))) if _any(high > 0) else None
             given = [one for one in (below, above) if one is not None]
             return (_least(*(a for a, _ in given)), _most(*(b for _, b in given))) if given else None
         parts = [left, (low, high)]
@@ -311,7 +339,7 @@ def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range
         return found
     terms = _terms(e)
     # Whether a number is negative is what matters, and nobody relates many.
-    if np.all(found[0] >= 0) or len(terms) > _MOST_TERMS:
+    if _all(found[0] >= 0) or len(terms) > _MOST_TERMS:
         return found
     sums = [(key, limits) for key, limits in known.items() if isinstance(key, _Sum)]
     low = _lowest(terms, sums, known)
@@ -381,7 +409,8 @@ def _lowest(
     for part, factor in parts.items():
         one = value_range(part, known)
         best = None if one is None or best is None else best + factor * one[0 if factor > 0 else 1]
-    if not steps or (len(parts.keys() - {1}) < 2 and not any(isinstance(part, tuple) for part in parts)):
+    operations = any(isinstance(part, Unary | Binary | Select) for part in parts)
+    if not steps or (len(parts.keys() - {1}) < 2 and not operations):
         return best
     for key, (low, high) in sums:
         if key.owner is not None and key.owner not in seen:
@@ -427,10 +456,10 @@ def _exactly(value: Any) -> Range:
 
 def _combined(symbol: str, left: Range, right: Range) -> Range | None:
     (a, b), (c, d) = left, right
-    if symbol in SHIFTS and not (np.all(c >= 0) and np.all(d < WORD_BITS)):
+    if symbol in SHIFTS and not (_all(c >= 0) and _all(d < WORD_BITS)):
         return None
     if a is b and c is d:
-        if symbol in DIVISIONS and not np.all(c):
+        if symbol in DIVISIONS and not _all(c):
             return None
         return _exactly(_EXACT[symbol](a, c))
     if symbol in COMPARISONS:
@@ -447,17 +476,17 @@ def _combined(symbol: str, left: Range, right: Range) -> Range | None:
             return _least(a, c), _least(b, d)
         case "max":
             return _most(a, c), _most(b, d)
-        case "//" | "truncdiv" if np.all(c > 0) or np.all(d < 0):
+        case "//" | "truncdiv" if _all(c > 0) or _all(d < 0):
             exact = _EXACT[symbol]
             ends = (exact(a, c), exact(a, d), exact(b, c), exact(b, d))
             return _least(*ends), _most(*ends)
-        case "%" if np.all(c > 0):
+        case "%" if _all(c > 0):
             # Within one period the remainder runs from that of the lowest to that of the highest.
             same = (a // c == b // c) & (c == d)
             return _where(same, a % c, 0), _where(same, b % c, d - 1)
-        case "%" if np.all(d < 0):
+        case "%" if _all(d < 0):
             return c + 1, d - d
-        case "truncmod" if np.all(c > 0) or np.all(d < 0):
+        case "truncmod" if _all(c > 0) or _all(d < 0):
             # It has the sign of what is divided, and is no further from 0.
             most = _most(d, -c) - 1
             return _where(a < 0, _most(a, -most), 0), _where(b > 0, _least(b, most), 0)
@@ -536,9 +565,9 @@ def decided(e: Expression, known: Mapping[Any, Range]) -> bool | None:
     if found is None:
         return None
     surely, possibly = _truth(found)
-    if np.all(surely):
+    if _all(surely):
         return True
-    return None if np.any(possibly) else False
+    return None if _any(possibly) else False
 
 
 # A condition on so many values of its variables is tried with each.
@@ -564,7 +593,7 @@ def _always_by_sides(e: Expression, known: Mapping[Any, Range]) -> bool:
     match e:
         case Binary(">=" | ">" as symbol, a, b) | Binary("<=" | "<" as symbol, b, a):
             found = close_range(Binary("-", a, b), known)
-            return found is not None and bool(np.all(found[0] >= (1 if symbol in "<>" else 0)))
+            return found is not None and _all(found[0] >= (1 if symbol in "<>" else 0))
         case _:
             return False
 

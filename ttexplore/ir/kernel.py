@@ -194,11 +194,13 @@ class Reader:
     def __init__(self) -> None:
         self.sizes: Mapping[str, int] = {}
         self.fixed: dict[Variable, Expression] = {}
-        self.numbers: dict[ir.Var, Variable] = {}
+        # By identity, as is what follows; `seen` keeps the variables, and so their numbers.
+        self.numbers: dict[int, Variable] = {}
+        self.seen: list[ir.Var] = []
         self.bound: dict[Variable, Expression] = {}
         self.simplifier = tvm.sym.Analyzer()
         # What passes did not touch is not read again.
-        self.known: dict[tirx.Stmt, Call | Allocation] = {}
+        self.known: dict[int, Call | Allocation] = {}
         self.held: dict[int, Buffer] = {}
         # Of the kernel that is read.
         self.role, self.who = "kernel", kernel_name("kernel")
@@ -206,9 +208,11 @@ class Reader:
         self.unplaced: Place | None = None
 
     def variable(self, one: ir.Var) -> Variable:
-        found = self.numbers.get(one)
+        number = identity(one)
+        found = self.numbers.get(number)
         if found is None:
-            found = self.numbers[one] = Variable(len(self.numbers), str(one.name))
+            found = self.numbers[number] = Variable(len(self.numbers), str(one.name))
+            self.seen.append(one)
         return found
 
     def read(self, role: str, function: tirx.PrimFunc) -> Kernel:
@@ -244,11 +248,12 @@ class Reader:
         for statement in statements(body):
             kind = type(statement)
             if kind is tirx.Evaluate:
-                one = self.known.get(statement)
+                number = identity(statement)
+                one = self.known.get(number)
                 if one is None:
                     one = self.evaluated(statement)
                     if isinstance(one, Call):
-                        self.known[statement] = one
+                        self.known[number] = one
                 if isinstance(one, Call):
                     names.add(one.name)
                     for buffer in one.buffers.values():
@@ -278,9 +283,10 @@ class Reader:
                     self.fixed[bind.variable] = self.sizes[bind.value.name]
                 made.append(bind)
             elif kind is tirx.AllocBuffer:
-                one = self.known.get(statement)
+                number = identity(statement)
+                one = self.known.get(number)
                 if one is None:
-                    one = self.known[statement] = self.allocation(statement)
+                    one = self.known[number] = self.allocation(statement)
                 made.append(one)
             elif self.role != "kernel":
                 raise _no_text(kind.__name__, statement)
@@ -290,7 +296,7 @@ class Reader:
         self, statement: tirx.For, body: tuple[Statement, ...], names: frozenset[str], tested: frozenset[Variable]
     ) -> Loop:
         low, extent = self.expression(statement.min), self.expression(statement.extent)
-        found = value_range(extent, {})
+        found = (extent, extent) if isinstance(extent, int) else value_range(extent, {})
         turns = None if found is None else int(found[0])
         extent = extent if turns is None else turns
         end = extent
