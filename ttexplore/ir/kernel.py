@@ -6,7 +6,7 @@ and writer apart. Reading a field of a node costs about a microsecond, and state
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -14,7 +14,7 @@ import tvm
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
-from ttexplore.ir.adapter import identity, is_buffer, span_of
+from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
 from ttexplore.ir.bounds import BLOCK_RANGES
 from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.index import (
@@ -221,7 +221,7 @@ class Reader:
         self.buffers, self.unplaced = {}, None
         tensors: list[str] = []
         numbers: list[ir.Var] = []
-        for one in function.params[:]:
+        for one in elements(function.params):
             if (tensor := self.buffer(one)) is not None:
                 tensors.append(tensor.name)
                 continue
@@ -437,6 +437,26 @@ def _collect(body: Body, found: list[Call]) -> None:
                 pass
             case _:
                 assert_never(statement)
+
+
+def alike(body: Body, other: Body, counts: Callable[[Statement], bool]) -> bool:
+    """Whether two bodies have the very same operations in the same loops and branches, of the statements that count."""
+    left, right = (list(filter(counts, one)) for one in (body, other))
+    return len(left) == len(right) and all(_alike(*pair, counts) for pair in zip(left, right, strict=True))
+
+
+def _alike(one: Statement, other: Statement, counts: Callable[[Statement], bool]) -> bool:
+    match one, other:
+        case Loop(), Loop():
+            same = (one.variable, one.low, one.extent) == (other.variable, other.low, other.extent)
+            return same and alike(one.body, other.body, counts)
+        case Branch(), Branch():
+            arms = (one.then, other.then), (one.otherwise, other.otherwise)
+            return one.condition == other.condition and all(alike(*both, counts) for both in arms)
+        case Bind(), Bind():
+            return (one.variable, one.value) == (other.variable, other.value)
+        case _:
+            return one is other
 
 
 def uses(body: Body, variable: Variable) -> bool:

@@ -16,7 +16,8 @@ from tvm import tirx
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import scope_of
-from ttexplore.ir.kernel import Kernel, Reader, kernel_name
+from ttexplore.ir.index import Range
+from ttexplore.ir.kernel import Allocation, Call, Kernel, Reader, Statement, alike, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk as walk_nodes
 from ttexplore.ops import OPS
@@ -26,9 +27,10 @@ from ttexplore.passes.verify.engine import check_engine
 from ttexplore.passes.verify.handshake import check_handshake
 from ttexplore.passes.verify.pages import Pages, check_pages, stored_pages
 from ttexplore.passes.verify.protocol import check_protocol
+from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.passes.verify.resources import check_arguments, check_formats, check_partition, check_plan
 from ttexplore.passes.verify.users import check_users
-from ttexplore.plan import CircularBuffer, Partition
+from ttexplore.plan import CircularBuffer, ComputeConfig, Partition
 from ttexplore.target import Target
 
 
@@ -45,9 +47,10 @@ class Verifier:
         self.reader = Reader()
         self.functions: dict[str, Any] = {}
         self.kernels: dict[str, Kernel] = {}
-        self.facts: tuple[Any, ...] = ()
+        self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
+        self.given: dict[Any, Range] = {}
         # What the kernel stores is read as no pass has changed it yet.
         self.first: Any = None
         self.stored: dict[str, Pages] | None = None
@@ -60,7 +63,7 @@ class Verifier:
             role for role, function in program.functions.items()
             if self.functions.get(role) is not function
         }  # fmt: skip
-        self.functions = program.functions
+        self.functions, before = program.functions, self.kernels
         if program.is_split:
             self.kernels = {
                 role: self.reader.read(role, function) if role in changed else self.kernels[role]
@@ -74,35 +77,48 @@ class Verifier:
         check_plan(program, self.target)
         if plan.partition is not None and plan.partition is not self.partition:
             check_partition(plan.partition, self.target)
-            self.partition = plan.partition
+            self.partition, self.given = plan.partition, core_ranges(plan.partition)
         if not program.is_split:
             self.first = self.first or program.kernel
             if self.stored is None and plan.partition is not None:
                 self.stored = stored_pages(self.reader.read("kernel", self.first), plan)
             return
         check_arguments(self.kernels, plan)
-        facts = (plan.buffers, plan.compute)
+        facts, buffers = (plan.buffers, plan.compute), self.facts[0]
         if not changed and facts == self.facts:
             return
         self.facts = facts
+        # What sets the engine up moves no tiles.
+        moved = {
+            role for role in changed
+            if role not in before or not alike(before[role].body, self.kernels[role].body, _moves_tiles)
+        }  # fmt: skip
         check_users(self.kernels, plan)
         check_formats(self.kernels, plan)
         if any("tt.cb_" in name for kernel in self.kernels.values() for name in kernel.names):
             for role, kernel in self.kernels.items():
                 ends = tuple(buffer for buffer in plan.buffers if role in (buffer.producer, buffer.consumer))
-                if role in changed or self.ends.get(role) != ends:
-                    check_protocol(kernel, plan)
+                if role in moved or self.ends.get(role) != ends:
+                    check_protocol(kernel, plan, self.given)
                     self.ends[role] = ends
-            check_balance(self.kernels, plan)
-            check_handshake(self.kernels, plan)
-            if plan.partition is not None and changed & {"reader", "writer"}:
+            if moved or plan.buffers != buffers:
+                check_balance(self.kernels, plan)
+                check_handshake(self.kernels, plan)
+            if plan.partition is not None and moved & {"reader", "writer"}:
                 check_pages(self.kernels, plan, self.stored or {})
         compute = self.kernels["compute"]
         if _has_sections(compute):
             assert plan.compute is not None
-            check_dst(compute, plan.compute, plan)
+            check_dst(compute, plan.compute, self.given)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
             check_engine(compute, plan)
+
+
+def _moves_tiles(statement: Statement) -> bool:
+    """Whether a statement has to do with what circular buffers hold: not what sets the engine up, nor allocations."""
+    if isinstance(statement, Call):
+        return not statement.phase and statement.op.engine != "config"
+    return not isinstance(statement, Allocation)
 
 
 def _has_sections(compute: Kernel) -> bool:

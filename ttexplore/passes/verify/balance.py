@@ -20,13 +20,17 @@ from ttexplore.record import Span
 
 Factor = tuple[Any, ...]
 # How many tiles: a number for each product of loop lengths and conditions that are only known when the kernel runs.
-Amount = dict[tuple[Factor, ...], Fraction]
+Amount = dict[tuple[Factor, ...], Fraction | int]
+
+_PUSH, _POP = "tt.cb_push_back", "tt.cb_pop_front"
+_COUNTED = frozenset({_PUSH, _POP})
 
 
 def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     """Every buffer gets as many tiles as it gives, on every path. What one kernel fills and empties itself is followed
     from turn to turn by :func:`check_protocol`."""
-    pushed, popped = _totals(kernels, "tt.cb_push_back"), _totals(kernels, "tt.cb_pop_front")
+    totals = _totals(kernels)
+    pushed, popped = totals[_PUSH], totals[_POP]
     for buffer in plan.buffers:
         if buffer.producer == buffer.consumer:
             continue
@@ -43,7 +47,7 @@ def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
 
 
 def _number(amount: Amount) -> Fraction:
-    return sum(amount.values(), Fraction(0))
+    return Fraction(sum(amount.values()))
 
 
 def _shown(amount: Amount) -> str:
@@ -59,44 +63,46 @@ def _shown(amount: Amount) -> str:
 
 def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
     """The line of the side that does more, which there surely is."""
-    role, name = buffer.producer, "tt.cb_push_back"
+    role, name = buffer.producer, _PUSH
     if _number(taken) > _number(given):
-        role, name = buffer.consumer, "tt.cb_pop_front"
+        role, name = buffer.consumer, _POP
     for call in calls(kernels[role].body):
         if call.name == name and call.buffer("cb") == buffer.name:
             return call.span
     return buffer.origin
 
 
-def _totals(kernels: Mapping[str, Kernel], name: str) -> dict[str, Amount]:
-    totals: dict[str, Amount] = {}
+def _totals(kernels: Mapping[str, Kernel]) -> dict[str, dict[str, Amount]]:
+    """What the kernels push and pop, by operation and circular buffer."""
+    totals: dict[str, dict[str, Amount]] = {name: {} for name in _COUNTED}
     for kernel in kernels.values():
         bound: dict[Variable, Expression] = {}
-        if name in kernel.names:
-            _add_totals(kernel.body, name, [], [], bound, totals)
+        if kernel.names & _COUNTED:
+            _add_totals(kernel.body, [], [], bound, totals)
     return totals
 
 
 def _add_totals(
-    body: Body, name: str, loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression],
-    totals: dict[str, Amount],
+    body: Body, loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression],
+    totals: dict[str, dict[str, Amount]],
 ) -> None:  # fmt: skip
+    # It is the same for all calls: what the loops and tests name is bound before the body.
+    times: tuple[tuple[Factor, ...], Fraction | int] | None = None
     for statement in body:
         match statement:
-            case Call() if statement.name == name:
-                factors, number = _times(loops, tests, bound)
-                amount = totals.setdefault(statement.buffer("cb"), {})
-                amount[factors] = amount.get(factors, Fraction(0)) + number * statement.number("count")
+            case Call() if statement.name in _COUNTED:
+                factors, number = times = times or _times(loops, tests, bound)
+                amount = totals[statement.name].setdefault(statement.buffer("cb"), {})
+                amount[factors] = amount.get(factors, 0) + number * statement.number("count")
                 if not amount[factors]:
                     del amount[factors]
-            case Loop() if name in statement.names:
-                _add_totals(statement.body, name, [*loops, statement], tests, bound, totals)
+            case Loop() if statement.names & _COUNTED:
+                _add_totals(statement.body, [*loops, statement], tests, bound, totals)
             case Branch():
-                _add_totals(statement.then, name, loops, [*tests, statement.condition], bound, totals)
+                _add_totals(statement.then, loops, [*tests, statement.condition], bound, totals)
                 if statement.otherwise:
-                    _add_totals(
-                        statement.otherwise, name, loops, [*tests, Unary("not", statement.condition)], bound, totals
-                    )
+                    otherwise = Unary("not", statement.condition)
+                    _add_totals(statement.otherwise, loops, [*tests, otherwise], bound, totals)
             case Bind():
                 bound[statement.variable] = statement.value
             case Call() | Loop() | Allocation() | Store():
@@ -107,7 +113,7 @@ def _add_totals(
 
 def _times(
     loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]
-) -> tuple[tuple[Factor, ...], Fraction]:
+) -> tuple[tuple[Factor, ...], Fraction | int]:
     """How often a statement runs that stands in these loops, under these conditions."""
     constant = {
         loop.variable: range(loop.low, loop.low + loop.turns)
@@ -122,7 +128,7 @@ def _times(
             decidable.append(whole)
         else:
             open_tests.append(("when", whole))
-    number = Fraction(1)
+    number: Fraction | int = 1
     factors: list[Factor] = []
     for loop in loops:
         if loop.turns is None:

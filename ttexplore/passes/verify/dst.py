@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from ttexplore.ir.kernel import (
     calls,
 )  # fmt: skip
 from ttexplore.ops import OPS
-from ttexplore.passes.verify.ranges import core_ranges, may_be_empty
-from ttexplore.plan import ComputeConfig, Plan
+from ttexplore.passes.verify.ranges import may_be_empty
+from ttexplore.plan import ComputeConfig
 
 _STEPS = {
     "tt.tile_regs_acquire": ("released", "acquired"),
@@ -47,10 +48,11 @@ def _slots(call: Call) -> list[str]:
     return [operand.name for operand in call.form.operands if operand.kind == "dst"]
 
 
-def check_dst(kernel: Kernel, compute: ComputeConfig, plan: Plan) -> None:
+def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Any, Range]) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
-    part of a section, on slots inside of DST, and read only slots that the section has written. Raises VerifyError."""
-    walker = _Dst(kernel, compute, core_ranges(plan))
+    part of a section, on slots inside of DST, and read only slots that the section has written. `known` are the ranges
+    of what all cores are given. Raises VerifyError."""
+    walker = _Dst(kernel, compute, {**known})
     walker.body(kernel.body)
     if walker.section != "released":
         raise VerifyError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,11 @@ from ttexplore.ir.kernel import Bind, Call, Kernel, Walk, calls, kernel_name
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
-from ttexplore.passes.verify.ranges import core_ranges
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
 PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
+_BACK = frozenset({"tt.cb_reserve_back", "tt.cb_push_back"})
 # Larger blocks are not followed tile by tile.
 _LARGEST_BLOCK = 4096
 
@@ -68,19 +69,24 @@ class Ends(Walk):
     """What a kernel has reserved, written and waited for at the call that it has come to. Raises VerifyError where the
     call does not go with that."""
 
-    def __init__(self, kernel: Kernel, plan: Plan) -> None:
+    def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Any, Range]) -> None:
+        """`known` are the ranges of what all cores are given."""
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)
+        moved: dict[tuple[str, bool], set[Expression]] = {}
+        for call in calls(kernel.body):
+            if call.name in PROTOCOL:
+                moved.setdefault((call.buffer("cb"), call.name in _BACK), set()).add(call.values["count"])
         self.ends = {
             buffer.name: End(
                 buffer, buffer.producer == buffer.consumer,
-                back=self.start(buffer, "tt.cb_reserve_back", "tt.cb_push_back"),
-                front=self.start(buffer, "tt.cb_wait_front", "tt.cb_pop_front"),
+                back=_start(buffer, moved.get((buffer.name, True), set())),
+                front=_start(buffer, moved.get((buffer.name, False), set())),
             )
             for buffer in plan.buffers
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
-        self.known = core_ranges(plan)
+        self.known = {**known}
         # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
         # over all turns.
         self.outside: dict[Any, Range] | None = None
@@ -88,16 +94,6 @@ class Ends(Walk):
         self.entered: dict[Variable, int] = {}
         self.clock = 0
         self.unwritten: Call | None = None
-
-    def start(self, buffer: CircularBuffer, *names: str) -> tuple[int, int]:
-        """Where an end is at first. Where all blocks are alike, it is enough to know that they begin at multiples."""
-        counts = {
-            call.values["count"]
-            for call in calls(self.kernel.body)
-            if call.name in names and call.buffer("cb") == buffer.name
-        }
-        alike = counts.pop() if len(counts) == 1 else None
-        return 0, alike if isinstance(alike, int) and alike > 0 and buffer.pages % alike == 0 else buffer.pages
 
     def fault(self, code: str, message: str, hint: str, at: Call | Span | None) -> VerifyError:
         return VerifyError(code, message, hint=hint, span=at.span if isinstance(at, Call) else at)
@@ -377,6 +373,13 @@ class Ends(Walk):
             turns = range(low, high + 1) if self.entered.get(one, 0) > since else range(low, low + 1)
             made = {tile + factor * turn for tile in made for turn in turns}
         return frozenset(made)
+
+
+def _start(buffer: CircularBuffer, counts: Collection[Expression]) -> tuple[int, int]:
+    """Where an end is at first that moves by these numbers of tiles. Where all blocks are alike, it is enough to know
+    that they begin at multiples."""
+    alike = next(iter(counts)) if len(counts) == 1 else None
+    return 0, alike if isinstance(alike, int) and alike > 0 and buffer.pages % alike == 0 else buffer.pages
 
 
 @functools.cache

@@ -172,15 +172,17 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
     pages = {buffer.name: buffer.pages for buffer in plan.buffers}
     filled = dict.fromkeys(pages, 0)
     place = dict.fromkeys(events, 0)
+    # Each call is read once: loops bring it many times.
+    distinct = {call for followed in events.values() for call in followed}
+    read = {call: (call.name, call.buffer("cb"), call.number("count")) for call in distinct}
     moved = True
     while moved:
         moved = False
         for role, followed in events.items():
             at, end = place[role], len(followed)
             while at < end:
-                call = followed[at]
-                name, count = call.buffer("cb"), call.number("count")
-                match call.name:
+                operation, name, count = read[followed[at]]
+                match operation:
                     case "tt.cb_reserve_back":
                         if filled[name] + count > pages[name]:
                             break

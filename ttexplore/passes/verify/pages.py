@@ -10,6 +10,8 @@ another. A page that one core reads and another one writes is not looked at.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +34,7 @@ from ttexplore.ir.index import (
     variables,
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name, walk
+from ttexplore.ops import OPS
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
@@ -150,11 +153,17 @@ def _parted_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
 
 def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
     """The tensors that an operation reads or writes a page of, with the page."""
-    op = call.op
-    if call.phase or op.engine != "noc":
+    if call.phase or call.op.engine != "noc":
         return []
-    access = {operand.name: operand.access for operand in op.operands}
-    return [(call.buffer(o.of), call.values[o.name], access[o.of] == "write") for o in op.operands if o.kind == "page"]
+    return [(call.buffer(of), call.values[name], writes) for name, of, writes in _pages(call.name)]
+
+
+@functools.cache
+def _pages(name: str) -> tuple[tuple[str, str, bool], ...]:
+    """The page operands of an operation: the operand, the tensor operand that it is a page of, whether it writes."""
+    operands = OPS[name].operands
+    access = {operand.name: operand.access for operand in operands}
+    return tuple((one.name, one.of, access[one.of] == "write") for one in operands if one.kind == "page")
 
 
 def _outside(transfer: Transfer, accessor: Accessor) -> int | None:
@@ -226,7 +235,7 @@ def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapp
                 )
 
     for kernel in kernels.values():
-        if _moves(kernel.names) and set(kernel.tensors) & writers.keys():
+        if any(tensor in writers and not writes for call in calls(kernel.body) for tensor, _, writes in _moved(call)):
             _Walk(partition, frozenset(writers), check).run(kernel)
 
 
@@ -263,9 +272,9 @@ class _Walk:
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
         self.known: dict[Any, Range] = {}
-        names = {name for core in partition.cores for name in core.values}
-        for name in names:
-            values = np.array([core.values.get(name, 0) for core in partition.cores])
+        given = [core.values for core in partition.cores]
+        for name in dict.fromkeys(itertools.chain(*given)):
+            values = np.array([one.get(name, 0) for one in given])
             self.known[CoreValue(name)] = (values, values)
 
     def run(self, kernel: Kernel) -> None:

@@ -7,9 +7,11 @@ that another core starts into a buffer of this one has no reserve here, and no b
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import decided, narrowed, show, value_range
+from ttexplore.ir.index import Range, decided, narrowed, show, value_range
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
 from ttexplore.passes.verify.ends import PROTOCOL, End, Ends
 from ttexplore.passes.verify.ranges import may_be_empty
@@ -19,14 +21,15 @@ from ttexplore.record import Span
 _STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier"}
 
 
-def check_protocol(kernel: Kernel, plan: Plan) -> None:
-    """What one kernel does with its ends of the circular buffers is in order on all paths.
+def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Any, Range]) -> None:
+    """What one kernel does with its ends of the circular buffers is in order on all paths; `known` are the ranges of
+    what all cores are given.
 
     Reserved before pushed, waited for before popped, never more than the buffer holds, no block across its end, reads
     inside of what was waited for, writes inside of what was reserved, every tile written before it is pushed, reads
     arrived before they are pushed, writes gone before they are popped and arrived at the end. Raises VerifyError.
     """
-    _Protocol(kernel, plan).run()
+    _Protocol(kernel, plan, known).run()
 
 
 class _Protocol(Ends):

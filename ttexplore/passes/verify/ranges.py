@@ -7,12 +7,12 @@ from typing import Any
 
 from ttexplore.ir.index import ANY_ITEM, Binary, CoreValue, Expression, Range, Variable, always, placed
 from ttexplore.ir.kernel import Loop
-from ttexplore.plan import Plan
+from ttexplore.plan import Partition
 
 
-def core_ranges(plan: Plan) -> dict[Any, Range]:
+def core_ranges(partition: Partition | None) -> dict[Any, Range]:
     """The range of what all cores are given: from the least to the most that one is given."""
-    cores = plan.partition.cores if plan.partition is not None else ()
+    cores = partition.cores if partition is not None else ()
     names = dict.fromkeys(name for core in cores for name in core.values)
     values = {name: [core.values.get(name, 0) for core in cores] for name in names}
     found: dict[Any, Range] = {CoreValue(name): (min(all_), max(all_)) for name, all_ in values.items()}
