@@ -46,8 +46,9 @@ def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = No
     Raises TypeError for None, which TVM would not survive.
     """
     given = [to_expr(arg) for arg in args]
-    made_attrs = ir.DictAttrs(dict(attrs)) if attrs else None
-    return _ir_ffi.Call(_type_of(dtype), register_op(op_name), given, made_attrs, [], None)
+    if attrs:
+        return ir.Call(register_op(op_name), given, attrs=dict(attrs), ret_ty=dtype)
+    return _ir_ffi.Call(_type_of(dtype), register_op(op_name), given, None, [], None)
 
 
 @functools.cache

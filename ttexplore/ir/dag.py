@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import identity
+from ttexplore.ir.adapter import elements, identity
 
 T = TypeVar("T")
 
@@ -26,11 +26,11 @@ def parts_of(expression: Any) -> list[Any]:
     if kind in LEAVES:
         return []
     if kind is ir.TensorLoad:
-        return expression.indices[:]
+        return elements(expression.indices)
     if kind is tirx.Cast:
         return [expression.value]
     if kind is ir.Call:
-        return expression.args[:]
+        return elements(expression.args)
     if kind is tirx.Select:
         return [expression.condition, expression.true_value, expression.false_value]
     if kind is tirx.Not or kind is tirx.BitwiseNot:

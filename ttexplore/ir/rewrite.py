@@ -130,7 +130,7 @@ def rewrite_body(body: list[Any], rules: Sequence[StatementRule[ContextT]], cont
     made: list[Any] = []
     for statement in body:
         made += _rewritten(statement, rules, context)
-        if isinstance(statement, tirx.Bind):
+        if type(statement) is tirx.Bind:
             context.enter(statement)
     return made
 
@@ -143,7 +143,7 @@ def _rewritten(statement: Any, rules: Sequence[StatementRule[ContextT]], context
             raise error.at(span_of(statement)) from error.__cause__
         if made is not None:
             return context.made(rule, statement, made)
-    if isinstance(statement, tirx.For | tirx.IfThenElse):
+    if type(statement) in (tirx.For, tirx.IfThenElse):
         return [context.inside(statement, lambda body: rewrite_body(body, rules, context))]
     return [statement]
 
@@ -154,9 +154,10 @@ def _stamp(statement: Any, span: Any) -> None:
     for part in statements(statement):
         if part.span is None:
             set_span(part, span)
-        if isinstance(part, tirx.For):
+        kind = type(part)
+        if kind is tirx.For:
             _stamp(part.body, span)
-        elif isinstance(part, tirx.IfThenElse):
+        elif kind is tirx.IfThenElse:
             _stamp(part.then_case, span)
             if part.else_case is not None:
                 _stamp(part.else_case, span)

@@ -12,20 +12,22 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import is_buffer, span_of
+from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.build import constant
 
 
 def size_variables(function: Any) -> list[Any]:
     """The parameters of `function` that are sizes of its tensors, in order."""
-    extents = [extent for p in function.params if is_buffer(p) for extent in extents_of(p)]
+    extents = [extent for p in elements(function.params) if is_buffer(p) for extent in extents_of(p)]
     used = [extent for extent in extents if not isinstance(extent, int)]
-    return [p for p in function.params if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
+    if not used:
+        return []
+    return [p for p in elements(function.params) if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
 
 
 def extents_of(buffer: Any) -> tuple[Any, ...]:
     """The extents of a buffer: ints, and the variables of T.dynamic sizes."""
-    return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in buffer.ty.shape)
+    return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in elements(buffer.ty.shape))
 
 
 def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
@@ -52,4 +54,4 @@ def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
 
 def bound_shape(buffer: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of a tensor, in elements, with these sizes."""
-    return tuple(evaluate(extent, sizes) for extent in buffer.ty.shape)
+    return tuple(evaluate(extent, sizes) for extent in elements(buffer.ty.shape))

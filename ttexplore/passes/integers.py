@@ -14,7 +14,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import elements, span_of
 from ttexplore.ir.build import arguments, constant, statements
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.expression import format_expression
@@ -74,7 +74,7 @@ class _Check:
                     self.expression(statement.value, statement, wraps=True)
                 case tirx.Evaluate(value=ir.Call()):
                     for one in arguments(statement):
-                        parts = one.region[:] if isinstance(one, ir.TensorRegion) else ()
+                        parts = elements(one.region) if isinstance(one, ir.TensorRegion) else ()
                         for part in parts:
                             self.expression(part.min, statement)
                         if not parts:

@@ -8,8 +8,9 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import arguments, op_name, operands, statements, when, with_body
+from ttexplore.ir.index import SYMBOLS
 
 
 def packed_by(statement: Any) -> Any:
@@ -20,18 +21,19 @@ def packed_by(statement: Any) -> Any:
     return operands(inner[0])["out"] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
 
 
-def pruned(body: list[Any], used: set[Any]) -> list[Any]:
+def pruned(body: list[Any], used: set[int]) -> list[Any]:
     """The statements without bindings and allocations that nothing uses. A variable is used after it is bound, so one
-    look from the end is enough; `used` collects the variables that are read, those after the body included."""
+    look from the end is enough; `used` collects the variables that are read, by identity, those after the body
+    included."""
     made: list[Any] = []
     for statement in reversed(body):
         match statement:
             case tirx.Bind():
-                if statement.var not in used:
+                if identity(statement.var) not in used:
                     continue
                 _collect(statement.value, used)
             case tirx.AllocBuffer():
-                if statement.buffer not in used:
+                if identity(statement.buffer) not in used:
                     continue
             case tirx.For():
                 statement = with_body(statement, pruned(statements(statement.body), used))
@@ -52,10 +54,13 @@ def pruned(body: list[Any], used: set[Any]) -> list[Any]:
     return made[::-1]
 
 
-def _collect(expression: Any, used: set[Any]) -> None:
-    """Add the variables of an expression. Most are one, or a number: TVM's own walk is slow to start."""
+def _collect(expression: Any, used: set[int]) -> None:
+    """Add the variables of an expression. Most are of few parts: TVM's own walk is slow to start."""
     kind = type(expression)
-    if kind is tirx.Var:
-        used.add(expression)
+    if kind is ir.Var:
+        used.add(identity(expression))
+    elif kind in SYMBOLS:
+        _collect(expression.a, used)
+        _collect(expression.b, used)
     elif kind is not tirx.IntImm:
-        tvm_ffi.structural_walk(expression, (ir.Var, used.add), order="pre")
+        tvm_ffi.structural_walk(expression, (ir.Var, lambda one: used.add(identity(one))), order="pre")

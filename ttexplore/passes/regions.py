@@ -16,6 +16,7 @@ import tvm
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import elements
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, op, shape_of
 from ttexplore.ir.sizes import extents_of
@@ -333,7 +334,7 @@ def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
 
 def check_on_chip(region: Any) -> None:
     """Raise Unsupported for a part of an on-chip buffer."""
-    extents = tuple(constant(part.extent) for part in region.region)
+    extents = tuple(constant(part.extent) for part in elements(region.region))
     if extents != shape_of(region.source):
         raise Unsupported(
             "L007",

@@ -12,7 +12,7 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import elements, span_of
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
@@ -92,7 +92,7 @@ class _Finder:
                 if name := self._element(argument):
                     raise _value(name, span)
                 continue
-            for part in argument.region[:]:
+            for part in elements(argument.region):
                 for bound in (part.min, part.extent):
                     name = self._element(bound) or _on_chip_element(bound)
                     if name:

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import tirx
 
 from ttexplore.errors import Unsupported, VerifyError
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import elements, identity, span_of
 from ttexplore.ir.build import op, op_name, operands, statements, with_body, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule, walk
@@ -36,9 +36,9 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     functions: dict[str, Any] = {}
     firings = Firings()
     for role in KERNEL_ROLES:
-        used = set[Any]()
+        used = set[int]()
         kept = pruned(_select(body, role, program.plan, firings), used)
-        parameters = [parameter for parameter in program.kernel.params if parameter in used]
+        parameters = [parameter for parameter in elements(program.kernel.params) if identity(parameter) in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
     _check_complete(program.kernel, functions)
     return program.with_functions(functions, firings)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.adapter import elements, is_buffer
 from ttexplore.ir.build import arguments, attribute, op_name
 from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
 from ttexplore.ir.rewrite import walk
@@ -20,7 +20,7 @@ def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]
 
 def roles_of(function: Any, read: set[str], written: set[str]) -> dict[str, Literal["input", "output", "inout"]]:
     roles: dict[str, Literal["input", "output", "inout"]] = {}
-    for name in (str(one.name) for one in function.params if is_buffer(one)):
+    for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
         roles[name] = "input" if name not in written else "inout" if name in read else "output"
     return roles
 
@@ -56,7 +56,7 @@ def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
         case tirx.Evaluate() if op_name(statement).startswith("tl."):
             regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
             values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-            values += [bound for one in regions for part in one.region[:] for bound in (part.min, part.extent)]
+            values += [bound for one in regions for part in elements(one.region) for bound in (part.min, part.extent)]
             # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
             found.extend((one.source, "read") for one in regions[:-1])
             adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")

@@ -13,7 +13,7 @@ from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call
+from ttexplore.ir.adapter import call, elements
 from ttexplore.ir.build import arguments, op_name
 from ttexplore.ir.dag import folded, nodes_of, with_parts
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
@@ -36,7 +36,7 @@ def _indices(statement: Any) -> list[Any]:
             return [statement.condition]
         case tirx.Evaluate(value=ir.Call()):
             regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
-            return [part.min for region in regions for part in region.region]
+            return [part.min for region in regions for part in elements(region.region)]
         case _:
             return []
 
