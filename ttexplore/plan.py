@@ -472,7 +472,7 @@ class Plan:
             for one in outputs
         )  # fmt: skip
 
-    def replace(self, **changes: Any) -> Plan:
+    def replace(self, **changes: object) -> Plan:
         """This plan with some fields changed."""
         return dataclasses.replace(self, **changes)
 

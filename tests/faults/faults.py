@@ -28,9 +28,11 @@ from ttexplore.ir import adapter
 from ttexplore.ir.build import (
     arguments,
     bind,
+    buffer_of,
     loop,
     op,
     op_name,
+    operands,
     statements,
     variable,
     when,
@@ -152,7 +154,7 @@ def one_operand_first(program: Program) -> Program:
         for one in inner:
             if one.same_as(barrier):
                 continue
-            name = next(str(arguments(s)[-2 if "noc" in op_name(s) else 0].name) for s in walk(one) if op_name(s))
+            name = next(buffer_of(operands(s)["cb"]).name for s in walk(one) if op_name(s))
             parts[name == "b"].append(one)
         return [with_body(statement, [*part[:-1], barrier, part[-1]]) for part in parts]
 

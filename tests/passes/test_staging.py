@@ -10,7 +10,7 @@ import ttexplore as ttx
 from tests.corpus import two_outputs
 from tests.rewriting import rewrite
 from ttexplore.errors import VerifyError
-from ttexplore.ir.build import arguments, op_name
+from ttexplore.ir.build import op_name, regions
 from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.unused import without_unused
 
@@ -29,7 +29,7 @@ def test_a_store_that_goes_with_unused_values_is_missed(monkeypatch: pytest.Monk
     """What the kernel stores is told by the kernel before any pass has changed it."""
 
     def store_of_c(statement: Any) -> list[Any] | None:
-        stores = op_name(statement) == "tl.copy" and str(arguments(statement)[1].source.name) == "C"
+        stores = op_name(statement) == "tl.copy" and str(regions(statement)[1].source.name) == "C"
         return [] if stores else None
 
     def forgetful(function: Any, firings: Firings) -> tuple[Any, tuple[str, ...]]:

@@ -10,15 +10,26 @@ import functools
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
+import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import _ffi_api as _ir_ffi
 from tvm.ir import _overload_prim_expr as _operators
 from tvm.tirx import _ffi_api as _tirx_ffi
 from tvm_ffi import _ffi_api as _ffi
+from tvm_ffi import core
 
 from ttexplore.record import Span
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Element = TypeVar("Element")
+# What a place in a kernel has; a function is an expression.
+Node = ir.Expr | tirx.Stmt
+# A number or an expression, where TVM takes both.
+Number = ir.Expr | int | float
 
 _OPAQUE_EFFECT = 3  # TCallEffectKind of an operation that updates state: no pass may drop or reorder it.
 
@@ -36,11 +47,13 @@ def register_op(name: str) -> ir.Op:
 
 
 # A cache of TVM's own global registry, not state of ours. TVM registers a name once, whichever thread asks.
-_REGISTERED: dict[str, Any] = {}
+_REGISTERED: dict[str, ir.Op] = {}
 _REGISTERING = threading.Lock()
 
 
-def call(op_name: str, args: Sequence[Any], attrs: Mapping[str, Any] | None = None, dtype: str = "void") -> ir.Call:
+def call(
+    op_name: str, args: Sequence[Number | str], attrs: Mapping[str, object] | None = None, dtype: str = "void"
+) -> ir.Call:
     """A call of `op_name`. Python ints become int32, floats float32, strings StringImm.
 
     Raises TypeError for None, which TVM would not survive.
@@ -56,11 +69,10 @@ def _type_of(dtype: str) -> ir.PrimType:
     return ir.PrimType(dtype)
 
 
-def to_expr(value: Any) -> Any:
+def to_expr(value: object) -> ir.Expr:
     """`value` as a TVM expression. Raises TypeError for what has none, None above all."""
     # Most by exact types, because TVM's own isinstance is slow where every pass comes by.
-    kind = type(value)
-    if kind is ir.Var or kind is tirx.IntImm:
+    if type(value) is ir.Var or type(value) is tirx.IntImm:
         return value
     if isinstance(value, bool):
         return tirx.const(int(value), "int32")
@@ -75,7 +87,7 @@ def to_expr(value: Any) -> Any:
     raise TypeError(f"{value!r} is no expression")
 
 
-def identity(node: Any) -> int:
+def identity(node: tvm_ffi.Object) -> int:
     """What a node is known by while it lives. TVM makes a Python object for it whenever it is looked at, and comparing
     those as keys of a dictionary builds an expression."""
     return node.__chandle__()
@@ -84,25 +96,25 @@ def identity(node: Any) -> int:
 # TVM's own lists and constructors, without the layers of Python around them, which take longer than they do.
 
 
-def elements(array: Any) -> list[Any]:
+def elements(array: tvm_ffi.Array[Element]) -> list[Element]:
     """What an array of TVM holds."""
     item = _ffi.ArrayGetItem
     return [item(array, position) for position in range(_ffi.ArraySize(array))]
 
 
-def sequence_of(statements: list[Any]) -> Any:
+def sequence_of(statements: list[tirx.Stmt]) -> tirx.SeqStmt:
     """The statement that several are, in order."""
     return _tirx_ffi.SeqStmt(statements, None)
 
 
-def for_of(loop_var: Any, start: Any, extent: Any, like: Any, body: Any) -> Any:
+def for_of(loop_var: ir.Var, start: ir.Expr, extent: ir.Expr, like: tirx.For, body: tirx.Stmt) -> tirx.For:
     """A loop whose other fields are those of `like`."""
     return _tirx_ffi.For(
         loop_var, start, extent, like.kind, body, like.thread_binding, like.annotations, like.step, like.span
     )
 
 
-def function_of(parameters: list[Any], body: Any, like: Any) -> Any:
+def function_of(parameters: list[ir.Var], body: tirx.Stmt, like: tirx.PrimFunc) -> tirx.PrimFunc:
     """A function with the attributes and the span of `like`."""
     return _tirx_ffi.PrimFunc(parameters, body, ir.Type.missing(), like.attrs, like.span)
 
@@ -125,7 +137,7 @@ _NAMES: dict[int, str] = {}
 
 # What the operators of expressions do while a kernel is traced: it gets an operator's name, TVM's own meaning of it and
 # the operands. None leaves TVM's, which fold and simplify.
-OPERATORS: ContextVar[Callable[..., Any] | None] = ContextVar("operators of expressions", default=None)
+OPERATORS: ContextVar[Callable[..., object] | None] = ContextVar("operators of expressions", default=None)
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor")
 OPERATOR_NAMES = (
@@ -134,9 +146,9 @@ OPERATOR_NAMES = (
 )  # fmt: skip
 
 
-def _chosen(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+def _chosen(name: str, usual: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(usual)
-    def operator(*operands: Any) -> Any:
+    def operator(*operands: object) -> object:
         own = OPERATORS.get()
         return usual(*operands) if own is None else own(name, usual, *operands)
 
@@ -149,12 +161,12 @@ for _name in OPERATOR_NAMES:
 ir.ExprOperand.__array_ufunc__ = None  # pyright: ignore
 
 
-def is_buffer(value: Any) -> bool:
+def is_buffer(value: object) -> TypeIs[tirx.Buffer]:
     """Whether `value` is a buffer variable."""
     return isinstance(value, ir.Var) and tirx.is_buffer_var(value)
 
 
-def spans_of(node: Any) -> tuple[Span, ...]:
+def spans_of(node: Node) -> tuple[Span, ...]:
     """The source spans of a node: several where a statement stands for several, none where it has no span."""
     span = node.span
     if span is None:
@@ -166,7 +178,7 @@ def spans_of(node: Any) -> tuple[Span, ...]:
     )
 
 
-def span_of(node: Any) -> Span | None:
+def span_of(node: Node) -> Span | None:
     """The (first) source span of a node."""
     spans = spans_of(node)
     return spans[0] if spans else None
@@ -179,8 +191,8 @@ def to_tvm_span(span: Span) -> ir.Span:
 
 
 @functools.cache
-def _span_setter(kind: type) -> Callable[[Any, Any], None]:
-    info = getattr(kind, "__tvm_ffi_type_info__", None)
+def _span_setter(kind: type[Node]) -> Callable[[Node, ir.Span], None]:
+    info = core._type_cls_to_type_info(kind)
     while info is not None:
         for field in info.fields or ():
             if field.name == "span":
@@ -189,9 +201,23 @@ def _span_setter(kind: type) -> Callable[[Any, Any], None]:
     raise TypeError(f"{kind.__name__} has no span")
 
 
-def set_span(node: Any, span: Any) -> None:
+def set_span(node: Node, span: ir.Span) -> None:
     """Write `span` into a node that was just made and is not shared yet: the field is read-only in Python."""
     _span_setter(type(node))(node, span)
+
+
+def variables_of(node: Node) -> list[ir.Var]:
+    """The variables that a statement or an expression uses, in order, as often as it does; buffers among them."""
+    found: list[ir.Var] = []
+    tvm_ffi.structural_walk(node, (ir.Var, found.append), order="pre")  # pyright: ignore[reportUnknownMemberType]
+    return found
+
+
+def with_variables(expression: ir.Expr, value: Callable[[ir.Var], ir.Expr]) -> ir.Expr:
+    """The expression with the `value` of each variable in its place."""
+    return tvm_ffi.structural_map(  # pyright: ignore[reportUnknownMemberType]
+        expression, (ir.Var, value), order="post"
+    )
 
 
 @contextlib.contextmanager

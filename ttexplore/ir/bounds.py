@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, cast
 
 import tvm
 from tvm import ir, tirx
 
-from ttexplore.ir.build import constant, statements
-from ttexplore.ir.index import Expression, Range, Variable, always, convert, learn_loop, placed
+from ttexplore.ir.build import constant, statements, text_of
+from ttexplore.ir.index import Expression, Key, Range, Variable, always, convert, learn_loop, placed
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
@@ -24,6 +23,12 @@ MAX_INDEX = 1 << 30
 _PROVED_DEPTH = 16
 
 
+def block_ranges(function: tirx.PrimFunc) -> dict[ir.Var, ir.Expr]:
+    """How far each block index of a kernel goes whose launch grid is a loop over work items; empty for others."""
+    attrs = function.attrs
+    return dict(attrs[BLOCK_RANGES]) if BLOCK_RANGES in attrs else {}
+
+
 class Bounds:
     """What is known about the variables around a statement.
 
@@ -32,15 +37,15 @@ class Bounds:
     work items already says in an attribute how far each block index goes.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: tirx.PrimFunc) -> None:
         self.ranges = tvm.sym.Analyzer()
         self.proofs = tvm.sym.Analyzer()
-        self.blocks: dict[Any, Any] = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        self.blocks = block_ranges(function)
         self.known = _Values()
         for size in size_variables(function):
             self._size(size)
 
-    def enter(self, statement: Any) -> None:
+    def enter(self, statement: tirx.Stmt) -> None:
         """Learn from a loop or a binding that the following statements are under."""
         if isinstance(statement, tirx.For):
             # Proofs compare expressions in their simplest form.
@@ -54,12 +59,12 @@ class Bounds:
                 self.proofs.bind(statement.var, ir.Range.from_min_extent(tirx.const(0, "int32"), extent), True)
                 self.known.counts(statement.var, tirx.const(0, "int32"), extent)
             elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
-                if str(statement.value.args[0].value).startswith(SIZE_PREFIX):
+                if text_of(statement.value.args[0]).startswith(SIZE_PREFIX):
                     self._size(statement.var)
             elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):
                 self._name(statement.var, statement.value)
 
-    def _name(self, variable: Any, value: Any) -> None:
+    def _name(self, variable: ir.Var, value: ir.Expr) -> None:
         """A name stands for a whole number. Proofs write it out: of a large one only the range is known."""
         if not is_large(self.proofs.simplify(value), _PROVED_DEPTH):
             self.proofs.bind(variable, value, True)
@@ -71,30 +76,37 @@ class Bounds:
             self.proofs.bind(variable, ir.Range.from_min_extent(low, count), True)
             self.known.counts(variable, low, count)
 
-    def _size(self, variable: Any) -> None:
+    def _size(self, variable: ir.Var) -> None:
         self.proofs.bind(variable, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")), True)
         self.known.counts(variable, tirx.const(1, "int32"), tirx.const(MAX_SIZE - 1, "int32"))
 
-    def proves(self, condition: Any) -> bool:
+    def proves(self, condition: ir.Expr) -> bool:
         """Whether a condition always holds."""
         return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition) or self._proves_apart(condition)
 
-    def _proves_apart(self, condition: Any) -> bool:
+    def is_multiple(self, value: ir.Expr, unit: int) -> bool:
+        """Whether a number is always a multiple of another one."""
+        rest = tirx.floormod(value, unit)
+        return bool(self.proofs.can_prove(tirx.EQ(rest, tirx.const(0, rest.ty.dtype))))
+
+    def _proves_apart(self, condition: ir.Expr) -> bool:
         """TVM knows that a block index is less than the number of blocks, and not what that leaves of the number."""
         found = self.proofs.simplify(condition)
-        least = constant(found.a) if isinstance(found, tirx.LE | tirx.LT) else None
-        if least is None or not isinstance(found.b, tirx.Sub):
+        if not isinstance(found, tirx.LE | tirx.LT):
             return False
-        less: Any = cast(Any, found.b.b) + (least - 1 if isinstance(found, tirx.LE) else least)
-        return bool(self.proofs.can_prove(less < found.b.a))
+        least, difference = constant(found.a), found.b
+        if least is None or not isinstance(difference, tirx.Sub):
+            return False
+        less = difference.b + (least - 1 if isinstance(found, tirx.LE) else least)
+        return bool(self.proofs.can_prove(less < difference.a))
 
-    def may_be_empty(self, loop: Any) -> bool:
+    def may_be_empty(self, loop: tirx.For) -> bool:
         """Whether a loop that comes next can make no turn at all."""
         turns = constant(loop.extent)
         return not self.proves(loop.extent >= 1) if turns is None else turns < 1
 
 
-def is_marked_empty(loop: Any) -> bool:
+def is_marked_empty(loop: tirx.For) -> bool:
     """Whether a loop has the mark that it may make no turn."""
     return MAY_BE_EMPTY in loop.annotations
 
@@ -103,30 +115,30 @@ class _Values:
     """The values that variables can have, each for itself. TVM's proofs know little of minima, selects and bits."""
 
     def __init__(self) -> None:
-        self.numbers: dict[Any, Variable] = {}
-        self.ranges: dict[Any, Range] = {}
+        self.numbers: dict[ir.Var, Variable] = {}
+        self.ranges: dict[Key, Range] = {}
         self.bound: dict[Variable, Expression] = {}
         # What has been told since somebody asked: mostly TVM's own proofs are enough.
-        self.told: list[tuple[Any, Any, Any]] = []
+        self.told: list[tuple[ir.Var, ir.Expr, ir.Expr | None]] = []
 
-    def number(self, variable: Any) -> Variable:
+    def number(self, variable: ir.Var) -> Variable:
         return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
-    def counts(self, variable: Any, start: Any, count: Any) -> None:
+    def counts(self, variable: ir.Var, start: ir.Expr, count: ir.Expr) -> None:
         """A variable counts up from a start."""
         self.told.append((variable, start, count))
 
-    def stands_for(self, variable: Any, value: Any) -> None:
+    def stands_for(self, variable: ir.Var, value: ir.Expr) -> None:
         self.told.append((variable, value, None))
 
-    def _learn(self, variable: Any, start: Any, count: Any) -> None:
+    def _learn(self, variable: ir.Var, start: ir.Expr, count: ir.Expr | None) -> None:
         if count is None:
             self.bound[self.number(variable)] = convert(start, self.number)
             return
         low, turns = (placed(convert(e, self.number), self.bound) for e in (start, count))
         learn_loop(self.ranges, self.number(variable), low, turns)
 
-    def fulfil(self, condition: Any) -> bool:
+    def fulfil(self, condition: ir.Expr) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
         for one in self.told:
             self._learn(*one)
@@ -136,11 +148,11 @@ class _Values:
 
 # C1 asks again about the function whose webs it has found.
 @functools.lru_cache(maxsize=4)
-def empty_loops(function: Any) -> frozenset[Any]:
+def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
     """The variables of the loops of a kernel that may make no turn."""
-    bounds, found = Bounds(function), set[Any]()
+    bounds, found = Bounds(function), set[ir.Var]()
 
-    def visit(body: Any) -> None:
+    def visit(body: tirx.Stmt) -> None:
         for statement in statements(body):
             if isinstance(statement, tirx.For) and bounds.may_be_empty(statement):
                 found.add(statement.loop_var)

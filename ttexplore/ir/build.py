@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, elements, for_of, function_of, operation_name, sequence_of, set_span, to_expr
+from ttexplore.ir.adapter import (
+    Number,
+    call,
+    elements,
+    for_of,
+    function_of,
+    is_buffer,
+    operation_name,
+    sequence_of,
+    set_span,
+    to_expr,
+)
 from ttexplore.ops import FORMS
 
 
-def statements(body: Any) -> list[Any]:
+def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
     """The statements of a body in order. TVM keeps sequences flat; types are compared exactly, because TVM's own
     isinstance goes through an abstract class and is slow where every pass comes by."""
-    kind = type(body)
-    if kind is tirx.SeqStmt:
+    if type(body) is tirx.SeqStmt:
         return elements(body.seq)
-    if kind is tirx.Evaluate and type(body.value) is tirx.IntImm:
+    if type(body) is tirx.Evaluate and type(body.value) is tirx.IntImm:
         return []
     return [body]
 
 
-def sequence(body: Sequence[Any]) -> Any:
+def sequence(body: Sequence[tirx.Stmt]) -> tirx.Stmt:
     """One statement for several; none at all is the statement that does nothing."""
     flat = [inner for part in body for inner in statements(part)]
     if not flat:
@@ -30,7 +39,7 @@ def sequence(body: Sequence[Any]) -> Any:
     return flat[0] if len(flat) == 1 else sequence_of(flat)
 
 
-def op(name: str, *arguments: Any, span: Any = None) -> Any:
+def op(name: str, *arguments: Number | str, span: ir.Span | None = None) -> tirx.Evaluate:
     """The statement that runs operation ``tt.<name>``. Raises TypeError where the arity is wrong."""
     known = FORMS.get(f"tt.{name}")
     if known is not None:
@@ -38,18 +47,19 @@ def op(name: str, *arguments: Any, span: Any = None) -> Any:
     return tirx.Evaluate(call(f"tt.{name}", arguments), span)
 
 
-def variable(name: str, span: Any = None) -> Any:
+def variable(name: str, span: ir.Span | None = None) -> ir.Var:
     """An int32 variable. Only variables of the kernel's own source have a span."""
     return tirx.Var(name, "int32", span)
 
 
-def bind(var: Any, value: Any, span: Any = None) -> Any:
+def bind(var: ir.Var, value: Number, span: ir.Span | None = None) -> tirx.Bind:
     return tirx.Bind(var, to_expr(value), span)
 
 
 def loop(
-    var: Any, extent: Any, body: Sequence[Any], *, annotations: dict[str, Any] | None = None, span: Any = None
-) -> Any:
+    var: ir.Var, extent: Number, body: Sequence[tirx.Stmt], *, annotations: Mapping[str, object] | None = None,
+    span: ir.Span | None = None,
+) -> tirx.For:  # fmt: skip
     """A serial loop from 0."""
     return tirx.For(
         var, tirx.const(0, "int32"), to_expr(extent), tirx.ForKind.SERIAL, sequence(body), None, annotations or {},
@@ -57,16 +67,21 @@ def loop(
     )  # fmt: skip
 
 
-def with_body(statement: Any, body: Sequence[Any]) -> Any:
+def with_body(statement: tirx.For, body: Sequence[tirx.Stmt]) -> tirx.For:
     """The same loop around another body."""
     return for_of(statement.loop_var, statement.min, statement.extent, statement, sequence(body))
 
 
-def when(test: Any, body: Sequence[Any], span: Any = None, *, otherwise: Sequence[Any] | None = None) -> Any:
+def when(
+    test: ir.Expr, body: Sequence[tirx.Stmt], span: ir.Span | None = None, *,
+    otherwise: Sequence[tirx.Stmt] | None = None,
+) -> tirx.IfThenElse:  # fmt: skip
     return tirx.IfThenElse(test, sequence(body), None if otherwise is None else sequence(otherwise), span)
 
 
-def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: Any = None) -> Any:
+def allocation(
+    name: str, shape: Sequence[int], dtype: str, scope: str, span: ir.Span | None = None
+) -> tirx.AllocBuffer:
     """The statement that allocates a new buffer; the buffer is its `.buffer`."""
     made = tirx.AllocBuffer(tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span), {})
     if span is not None:
@@ -75,25 +90,28 @@ def allocation(name: str, shape: Sequence[int], dtype: str, scope: str, span: An
     return made
 
 
-def with_function_body(function: Any, body: Sequence[Any], parameters: Sequence[Any] | None = None) -> Any:
+def with_function_body(
+    function: tirx.PrimFunc, body: Sequence[tirx.Stmt], parameters: Sequence[ir.Var] | None = None
+) -> tirx.PrimFunc:
     """The same function around another body; attributes and span are kept."""
     given = elements(function.params) if parameters is None else list(parameters)
     return function_of(given, sequence(body), function)
 
 
-def shape_of(buffer: Any) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in elements(buffer.ty.shape))
+def shape_of(buffer: tirx.Buffer) -> tuple[int, ...]:
+    """The shape of a buffer whose extents are all numbers."""
+    return tuple(map(number_of, elements(buffer.ty.shape)))
 
 
-def dtype_of(buffer: Any) -> str:
+def dtype_of(buffer: tirx.Buffer) -> str:
     return str(buffer.ty.dtype.dtype)
 
 
-def scope_of(buffer: Any) -> str:
+def scope_of(buffer: tirx.Buffer) -> str:
     return str(buffer.ty.storage_scope)
 
 
-def op_name(statement: Any) -> str:
+def op_name(statement: tirx.Stmt) -> str:
     """The name of the operation that a statement runs, or "" where it runs none."""
     if type(statement) is tirx.Evaluate:
         value = statement.value
@@ -102,21 +120,63 @@ def op_name(statement: Any) -> str:
     return ""
 
 
-def arguments(statement: Any) -> list[Any]:
-    return elements(statement.value.args)
+def operation(statement: tirx.Stmt) -> ir.Call:
+    """The call of the operation that a statement runs. Raises TypeError where it runs none."""
+    value = statement.value if type(statement) is tirx.Evaluate else None
+    if type(value) is not ir.Call:
+        raise TypeError(f"{statement} runs no operation")
+    return value
 
 
-def operands(statement: Any) -> dict[str, Any]:
+def arguments(statement: tirx.Stmt) -> list[ir.Expr]:
+    return elements(operation(statement).args)
+
+
+def regions(statement: tirx.Stmt) -> list[ir.TensorRegion]:
+    """The regions of buffers among the arguments of an operation: source and target of a copy, the target of a fill,
+    the two factors and the accumulator of a product."""
+    return [argument for argument in arguments(statement) if type(argument) is ir.TensorRegion]
+
+
+def operands(statement: tirx.Stmt) -> dict[str, ir.Expr]:
     """The arguments of an operation of the table by operand name; a dst operand gives its index."""
     return FORMS[op_name(statement)].named(arguments(statement))
 
 
-def attribute(statement: Any, name: str) -> int:
+def attribute(statement: tirx.Stmt, name: str) -> int:
     """An integer attribute of a call; 0 where it is not set."""
-    attrs = statement.value.attrs
+    attrs = operation(statement).attrs
     return int(attrs[name]) if attrs is not None and name in attrs else 0
 
 
-def constant(expression: Any) -> int | None:
+def text_attribute(statement: tirx.Stmt, name: str) -> str:
+    """A textual attribute of a call; empty where it is not set."""
+    attrs = operation(statement).attrs
+    return str(attrs[name]) if attrs is not None and name in attrs else ""
+
+
+def text_of(expression: ir.Expr) -> str:
+    """The value of a string. Raises TypeError for another expression."""
+    if not isinstance(expression, ir.StringImm):
+        raise TypeError(f"{expression} is not a string")
+    return str(expression.value)
+
+
+def constant(expression: ir.Expr) -> int | None:
     """The value of a constant expression, else None."""
     return int(expression.value) if type(expression) is tirx.IntImm else None
+
+
+def buffer_of(expression: ir.Expr) -> tirx.Buffer:
+    """The buffer that an operand is. Raises TypeError for another expression."""
+    if not is_buffer(expression):
+        raise TypeError(f"{expression} is not a buffer")
+    return expression
+
+
+def number_of(expression: ir.Expr) -> int:
+    """The value of a constant expression. Raises TypeError for another one."""
+    value = constant(expression)
+    if value is None:
+        raise TypeError(f"{expression} is not constant")
+    return value

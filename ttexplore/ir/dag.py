@@ -7,46 +7,46 @@ with two to the power of its depth.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements, identity
+from ttexplore.ir.index import is_binary
 
 T = TypeVar("T")
 
 # What has no parts, by exact types.
-LEAVES = frozenset[Any]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
+LEAVES = frozenset[type[ir.Expr]]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
 
 
-def parts_of(expression: Any) -> list[Any]:
+def parts_of(expression: ir.Expr) -> list[ir.Expr]:
     """The operands of an expression; the indices of a load."""
     # By exact types, because TVM's own isinstance is slow where every pass comes by.
-    kind = type(expression)
-    if kind in LEAVES:
+    if type(expression) in LEAVES:
         return []
-    if kind is ir.TensorLoad:
+    if type(expression) is ir.TensorLoad:
         return elements(expression.indices)
-    if kind is tirx.Cast:
+    if type(expression) is tirx.Cast:
         return [expression.value]
-    if kind is ir.Call:
+    if type(expression) is ir.Call:
         return elements(expression.args)
-    if kind is tirx.Select:
+    if type(expression) is tirx.Select:
         return [expression.condition, expression.true_value, expression.false_value]
-    if kind is tirx.Not or kind is tirx.BitwiseNot:
+    if type(expression) is tirx.Not or type(expression) is tirx.BitwiseNot:
         return [expression.a]
-    if hasattr(expression, "a") and hasattr(expression, "b"):
+    if is_binary(expression):
         return [expression.a, expression.b]
     return []
 
 
-def nodes_of(expression: Any) -> list[Any]:
+def nodes_of(expression: ir.Expr) -> list[ir.Expr]:
     """An expression and all its parts, each once, operands first."""
     if type(expression) in LEAVES:
         return [expression]
-    found: dict[int, Any] = {}
+    found: dict[int, ir.Expr] = {}
     # With a stack of its own: expressions may be deeper than Python's. True: the parts have been visited.
-    waiting: list[tuple[Any, bool]] = [(expression, False)]
+    waiting: list[tuple[ir.Expr, bool]] = [(expression, False)]
     while waiting:
         one, visited = waiting.pop()
         if identity(one) in found:
@@ -60,7 +60,7 @@ def nodes_of(expression: Any) -> list[Any]:
     return list(found.values())
 
 
-def folded(expression: Any, meaning: Callable[[Any, list[T]], T]) -> T:
+def folded(expression: ir.Expr, meaning: Callable[[ir.Expr, list[T]], T]) -> T:
     """What `meaning` makes of the expression, given each part and what it made of the parts of that: each once."""
     made: dict[int, T] = {}
     for one in nodes_of(expression):
@@ -68,26 +68,33 @@ def folded(expression: Any, meaning: Callable[[Any, list[T]], T]) -> T:
     return made[identity(expression)]
 
 
-def replaced(expression: Any, rule: Callable[[Any], Any]) -> Any:
+def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """The expression with each part replaced by what `rule` gives for it, its own parts being replaced already."""
 
-    def rebuilt(one: Any, parts: list[Any]) -> Any:
+    def rebuilt(one: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
         same = all(a.same_as(b) for a, b in zip(parts_of(one), parts, strict=True))
         return rule(one if same else with_parts(one, parts))
 
     return folded(expression, rebuilt)
 
 
-def with_parts(expression: Any, parts: list[Any]) -> Any:
+def with_parts(expression: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
     """The same operation on other operands."""
-    kind: Any = type(expression)
-    if kind is tirx.Cast:
-        return tirx.Cast(expression.ty, parts[0], expression.span)
-    if isinstance(expression, tirx.Select | tirx.Not | tirx.BitwiseNot):
-        return kind(*parts, expression.span)
-    if isinstance(expression, ir.Call):
-        return ir.Call(expression.op, parts, attrs=expression.attrs, span=expression.span, ret_ty=expression.ty)
-    if isinstance(expression, ir.TensorLoad):
-        buffer: Any = expression.source
-        return tirx.BufferLoad(buffer, parts, expression.span)
-    return kind(*parts, expression.span)
+    span = expression.span
+    if is_binary(expression):
+        return type(expression)(parts[0], parts[1], span)
+    match expression:
+        case tirx.Cast():
+            return tirx.Cast(expression.ty, parts[0], span)
+        case tirx.Select():
+            return tirx.Select(parts[0], parts[1], parts[2], span)
+        case tirx.Not():
+            return tirx.Not(parts[0], span)
+        case tirx.BitwiseNot():
+            return tirx.BitwiseNot(parts[0], span)
+        case ir.Call():
+            return ir.Call(expression.op, parts, attrs=expression.attrs, span=span, ret_ty=expression.ty)
+        case ir.TensorLoad():
+            return tirx.BufferLoad(expression.source, parts, span)
+        case _:
+            raise TypeError(f"{expression} has no operands")

@@ -7,15 +7,16 @@ some read may both see form one *web*: the unit that gets storage. Names mean no
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypeGuard
 
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import empty_loops
-from ttexplore.ir.build import arguments, attribute, constant, op_name, scope_of, shape_of, statements
+from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements, text_attribute
 from ttexplore.ir.dag import nodes_of
 from ttexplore.record import Span
 
@@ -28,7 +29,7 @@ class Access:
     in a T.Parallel over (i, j) ``element`` (read at [i, j]), ``row`` ([j] or [0, j], the same for all rows), ``column``
     ([i] or [i, 0]), ``scalar`` ([0] or [0, 0]), ``transposed`` ([j, i])."""
 
-    buffer: Any
+    buffer: tirx.Buffer
     kind: AccessKind
     role: str
 
@@ -37,22 +38,22 @@ class Access:
 class Web:
     """Writes of one buffer that share storage, with the reads that see them."""
 
-    buffer: Any
-    writes: list[Any] = field(default_factory=list[Any])
-    reads: list[tuple[Any, str]] = field(default_factory=list[tuple[Any, str]])
+    buffer: tirx.Buffer
+    writes: list[tirx.Stmt] = field(default_factory=list[tirx.Stmt])
+    reads: list[tuple[tirx.Stmt, str]] = field(default_factory=list[tuple[tirx.Stmt, str]])
 
 
-def is_on_chip(buffer: Any) -> bool:
+def is_on_chip(buffer: tirx.Buffer) -> bool:
     return scope_of(buffer) not in ("global", "")
 
 
-def is_parallel(statement: Any) -> bool:
+def is_parallel(statement: tirx.Stmt) -> TypeGuard[tirx.For]:
     return isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL
 
 
-def blocks(body: Any) -> list[Any]:
+def blocks(body: tirx.Stmt) -> list[tirx.Stmt]:
     """All statements below `body` in pre-order, T.Parallel nests without what is in them."""
-    found: list[Any] = []
+    found: list[tirx.Stmt] = []
     waiting = statements(body)[::-1]
     while waiting:
         statement = waiting.pop()
@@ -69,9 +70,9 @@ def blocks(body: Any) -> list[Any]:
     return found
 
 
-def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
+def parallel_body(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.Stmt]]:
     """The loops of a T.Parallel nest and the statements in it: stores, and bindings of names to values."""
-    loops: list[Any] = []
+    loops: list[tirx.For] = []
     while is_parallel(statement):
         loops.append(statement)
         inner = statements(statement.body)
@@ -81,12 +82,12 @@ def parallel_body(statement: Any) -> tuple[list[Any], list[Any]]:
     return loops, []
 
 
-def loads_of(expression: Any) -> list[Any]:
+def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
     return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]
 
 
-def accesses(statement: Any) -> list[Access]:
+def accesses(statement: tirx.Stmt) -> list[Access]:
     """What a block statement (an operation or a T.Parallel nest) reads and writes.
 
     Raises Unsupported for statements that are no block statements.
@@ -94,7 +95,7 @@ def accesses(statement: Any) -> list[Access]:
     if is_parallel(statement):
         return _parallel_accesses(statement)
     name = op_name(statement)
-    parts = arguments(statement) if name else []
+    parts = regions(statement) if name else []
     match name:
         case "tl.copy":
             return [Access(parts[0].source, "read", "source"), Access(parts[1].source, "write", "target")]
@@ -113,11 +114,11 @@ def accesses(statement: Any) -> list[Access]:
             raise _unsupported(statement)
 
 
-def _reduction(statement: Any) -> Unsupported:
+def _reduction(statement: tirx.Stmt) -> Unsupported:
     """What takes the place of a reduction: products have sums in them, and nothing else goes across a tile."""
-    attributes = statement.value.attrs
-    kind, along_rows = str(attributes["kind"]), int(attributes["dim"]) == len(arguments(statement)[0].region) - 1
-    name = arguments(statement)[0].source.name
+    source = regions(statement)[0]
+    kind, along_rows = text_attribute(statement, "kind"), attribute(statement, "dim") == len(source.region) - 1
+    name = source.source.name
     product = f"T.gemm({name}, ones, sums)" if along_rows else f"T.gemm(ones, {name}, sums)"
     match kind:
         case "sum":
@@ -132,7 +133,7 @@ def _reduction(statement: Any) -> Unsupported:
     return Unsupported("L001", f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
 
 
-def _unsupported(statement: Any) -> Unsupported:
+def _unsupported(statement: tirx.Stmt) -> Unsupported:
     match statement:
         case tirx.BufferStore():
             what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
@@ -176,10 +177,10 @@ def _unsupported(statement: Any) -> Unsupported:
             )
 
 
-def _parallel_accesses(statement: Any) -> list[Access]:
+def _parallel_accesses(statement: tirx.For) -> list[Access]:
     loops, body = parallel_body(statement)
     variables = [loop.loop_var for loop in loops]
-    found: dict[tuple[Any, str], Access] = {}
+    found: dict[tuple[tirx.Buffer, str], Access] = {}
     for store in body:
         if not isinstance(store, tirx.BufferStore | tirx.Bind):
             raise _unsupported(store)
@@ -233,13 +234,13 @@ def _parallel_accesses(statement: Any) -> list[Access]:
     return list(found.values())
 
 
-def same_indices(indices: Any, variables: list[Any]) -> bool:
+def same_indices(indices: Sequence[ir.Expr], variables: Sequence[ir.Var]) -> bool:
     return len(indices) == len(variables) and all(
         index.same_as(variable) for index, variable in zip(indices, variables, strict=True)
     )
 
 
-def load_role(load: Any, variables: list[Any], span: Span | None = None) -> str:
+def load_role(load: ir.TensorLoad, variables: Sequence[ir.Var], span: Span | None = None) -> str:
     """The role (see :class:`Access`) of a load in a T.Parallel over `variables`. Raises Unsupported at `span` for
     other indices."""
     indices = list(load.indices)
@@ -267,7 +268,7 @@ def load_role(load: Any, variables: list[Any], span: Span | None = None) -> str:
     )
 
 
-def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
+def _check_extents(load: ir.TensorLoad, loops: Sequence[tirx.For], span: Span | None) -> None:
     """Raise KernelError where the loop variables leave the buffer."""
     for axis, (index, extent) in enumerate(zip(load.indices, shape_of(load.source), strict=True)):
         for loop in loops:
@@ -282,7 +283,7 @@ def _check_extents(load: Any, loops: list[Any], span: Span | None) -> None:
                 )
 
 
-def nothing_written(buffer: Any, statement: Any) -> KernelError:
+def nothing_written(buffer: tirx.Buffer, statement: tirx.Stmt) -> KernelError:
     """The refusal of a statement that reads a buffer after a loop that may make no turn, and alone writes it."""
     return KernelError(
         "K006",
@@ -293,7 +294,10 @@ def nothing_written(buffer: Any, statement: Any) -> KernelError:
 
 
 # The writes that reach a place, by buffer.
-_State = dict[Any, frozenset[int]]
+_State = dict[tirx.Buffer, frozenset[int]]
+# A statement with a buffer that it writes; with one that it reads, and in which role.
+_Write = tuple[tirx.Stmt, tirx.Buffer]
+_Read = tuple[tirx.Stmt, tirx.Buffer, str]
 # In place of a write: what a buffer holds after a loop that was its first to write it, and made no turn.
 _NOTHING = -1
 
@@ -303,16 +307,18 @@ class _Scan:
     """Reaching definitions while walking: a definition is the statement that writes, with its buffer. `empty` are the
     variables of the loops that may make no turn."""
 
-    empty: frozenset[Any]
+    empty: frozenset[ir.Var]
     links: dict[int, int] = field(default_factory=dict[int, int])
-    writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
-    ids: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
-    reads: dict[tuple[Any, Any, str], int] = field(default_factory=dict[tuple[Any, Any, str], int])
-    accesses: dict[Any, list[Access]] = field(default_factory=dict[Any, list[Access]])
+    writes: list[_Write] = field(default_factory=list[_Write])
+    ids: dict[_Write, int] = field(default_factory=dict[_Write, int])
+    reads: dict[_Read, int] = field(default_factory=dict[_Read, int])
+    accesses: dict[tirx.Stmt, list[Access]] = field(default_factory=dict[tirx.Stmt, list[Access]])
     # What each loop left behind, by what it found: loops inside of others find the same again and again.
-    left: dict[Any, list[tuple[_State, _State]]] = field(default_factory=dict[Any, "list[tuple[_State, _State]]"])
+    left: dict[tirx.For, list[tuple[_State, _State]]] = field(
+        default_factory=dict[tirx.For, "list[tuple[_State, _State]]"]
+    )
 
-    def write_id(self, statement: Any, buffer: Any) -> int:
+    def write_id(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> int:
         key = (statement, buffer)
         if key not in self.ids:
             self.ids[key] = len(self.writes)
@@ -331,12 +337,12 @@ class _Scan:
             self.links[other] = roots[0]
         return roots[0]
 
-    def body(self, body: Any, state: _State) -> _State:
+    def body(self, body: tirx.Stmt, state: _State) -> _State:
         for statement in statements(body):
             state = self.statement(statement, state)
         return state
 
-    def statement(self, statement: Any, state: _State) -> _State:
+    def statement(self, statement: tirx.Stmt, state: _State) -> _State:
         if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             return state
         if isinstance(statement, tirx.For) and not is_parallel(statement):
@@ -373,7 +379,7 @@ class _Scan:
                 after[access.buffer] = frozenset({write})
         return after
 
-    def loop(self, statement: Any, state: _State) -> _State:
+    def loop(self, statement: tirx.For, state: _State) -> _State:
         after = self.body(statement.body, state)
         # Once more with what the body leaves behind: what a later iteration sees.
         merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING} for key in after}
@@ -385,7 +391,7 @@ class _Scan:
 
 # A2 asks several times about one function, which nothing changes.
 @functools.lru_cache(maxsize=4)
-def webs(function: Any) -> tuple[Web, ...]:
+def webs(function: tirx.PrimFunc) -> tuple[Web, ...]:
     """The webs of all on-chip buffers, in the order of their first write.
 
     Raises KernelError for reads of what was never written, Unsupported for statements that are no block statements.

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd, prod
-from typing import Any, Literal, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, assert_never
 
 import numpy as np
 from tvm import ir, tirx
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # Variables and operations are named tuples: they are compared and hashed often. The fields of no two kinds can be
 # equal.
@@ -80,12 +83,32 @@ class Select(NamedTuple):
 Expression = int | float | Variable | CoreValue | CoreItem | Unknown | Unary | Binary | Select
 Range = tuple[Any, Any]
 
-SYMBOLS: dict[type, BinarySymbol] = {
+# The parts of a sum, each with its factor.
+_Terms = frozenset[tuple[Expression, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A sum of parts, each with its factor. What a loop says of it holds while its variable, the `owner`, counts."""
+
+    terms: _Terms
+    owner: Variable | None = None
+
+
+# What ranges are known of: variables and the values of a core, sums, sums that are not 0, and whether there are sums.
+Key = Variable | CoreValue | CoreItem | _Sum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"]]
+
+SYMBOLS: dict[type[ir.Expr], BinarySymbol] = {
     tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
     tirx.Max: "max", tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=",
     tirx.And: "and", tirx.Or: "or", tirx.Div: "truncdiv", tirx.Mod: "truncmod", tirx.BitwiseAnd: "&",
     tirx.BitwiseOr: "|", tirx.BitwiseXor: "^", tirx.LShift: "<<", tirx.RShift: ">>",
 }  # fmt: skip
+
+
+def is_binary(e: ir.Expr) -> TypeIs[tirx.BinaryOpExpr]:
+    """Whether a TIR expression is an operation on two operands."""
+    return type(e) in SYMBOLS
 
 
 def truncated_quotient(a: Any, b: Any) -> Any:
@@ -348,15 +371,6 @@ def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range
 
 
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """A sum of parts, each with its factor. What a loop says of it holds while its variable, the `owner`, counts."""
-
-    terms: frozenset[tuple[Expression, int]]
-    owner: Variable | None = None
-
 
 _RELATED = ("related",)
 _MOST_TERMS = 8

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
-from ttexplore.ir.bounds import BLOCK_RANGES
+from ttexplore.ir.bounds import block_ranges
 from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, shape_of, statements
 from ttexplore.ir.index import (
     CoreItem,
@@ -230,7 +230,7 @@ class Reader:
                 self.fixed[self.variable(one)] = self.sizes[f"{SIZE_PREFIX}{one.name}"]
         body, names, _ = self.body(function.body)
         sizes = tuple(map(self.variable, size_variables(function))) if numbers else ()
-        blocks = dict((function.attrs or {}).get(BLOCK_RANGES, {}))
+        blocks = block_ranges(function)
         return Kernel(
             role, body, frozenset(names), self.buffers, tuple(tensors), tuple(dict.fromkeys(_core_values(body))), sizes,
             {self.variable(one): self.expression(count) for one, count in blocks.items()}, self.unplaced,
@@ -246,8 +246,7 @@ class Reader:
         made: list[Statement] = []
         names, tested = set[str](), set[Variable]()
         for statement in statements(body):
-            kind = type(statement)
-            if kind is tirx.Evaluate:
+            if type(statement) is tirx.Evaluate:
                 number = identity(statement)
                 one = self.known.get(number)
                 if one is None:
@@ -261,12 +260,12 @@ class Reader:
                             self.buffers[buffer.name] = buffer
                 if one is not None:
                     made.append(one)
-            elif kind is tirx.For:
+            elif type(statement) is tirx.For:
                 inner, inner_names, inner_tested = self.body(statement.body)
                 made.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
                 names |= inner_names
                 tested |= inner_tested
-            elif kind is tirx.IfThenElse:
+            elif type(statement) is tirx.IfThenElse:
                 condition, has_else = self.expression(statement.condition), statement.else_case is not None
                 arms = [self.body(arm) for arm in (statement.then_case, statement.else_case) if arm is not None]
                 made.append(
@@ -274,22 +273,22 @@ class Reader:
                 )
                 names = names.union(*(arm_names for _, arm_names, _ in arms))
                 tested = tested.union(variables(placed(condition, self.bound)), *(found for _, _, found in arms))
-            elif kind is tirx.BufferStore and scope_of(statement.buffer) == "global":
+            elif type(statement) is tirx.BufferStore and scope_of(statement.buffer) == "global":
                 made.append(Store(self.place(statement), str(statement.buffer.name), None))
-            elif kind is tirx.Bind:
+            elif type(statement) is tirx.Bind:
                 bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
                 self.bound[bind.variable] = bind.value
                 if isinstance(bind.value, CoreValue) and bind.value.name in self.sizes:
                     self.fixed[bind.variable] = self.sizes[bind.value.name]
                 made.append(bind)
-            elif kind is tirx.AllocBuffer:
+            elif type(statement) is tirx.AllocBuffer:
                 number = identity(statement)
                 one = self.known.get(number)
                 if one is None:
                     one = self.known[number] = self.allocation(statement)
                 made.append(one)
             elif self.role != "kernel":
-                raise _no_text(kind.__name__, statement)
+                raise _no_text(type(statement).__name__, statement)
         return tuple(made), names, tested
 
     def loop(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from tvm import tirx
 
 from ttexplore.ir.rewrite import Firing, Firings
 from ttexplore.ir.storage import Staging
@@ -26,7 +27,7 @@ class Program:
     carries it out.
     """
 
-    functions: dict[str, Any]
+    functions: dict[str, tirx.PrimFunc]
     plan: Plan
     source: Listing
     options: Options = DEFAULTS
@@ -34,7 +35,7 @@ class Program:
     staging: Staging | None = None
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> tirx.PrimFunc:
         """The one function before the split. Raises KeyError after it."""
         return self.functions[KERNEL]
 
@@ -47,12 +48,12 @@ class Program:
         same = self.functions.keys() == other.functions.keys()
         return same and all(one.same_as(other.functions[role]) for role, one in self.functions.items())
 
-    def with_plan(self, **changes: Any) -> Program:
+    def with_plan(self, **changes: object) -> Program:
         return dataclasses.replace(self, plan=self.plan.replace(**changes))
 
-    def with_kernel(self, function: Any, firings: Firings) -> Program:
+    def with_kernel(self, function: tirx.PrimFunc, firings: Firings) -> Program:
         return self.with_functions({KERNEL: function}, firings)
 
-    def with_functions(self, functions: Mapping[str, Any], firings: Firings) -> Program:
+    def with_functions(self, functions: Mapping[str, tirx.PrimFunc], firings: Firings) -> Program:
         """The program with other functions, made by the rules that fired."""
         return dataclasses.replace(self, functions={**functions}, firings=tuple(firings.all))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import set_span, span_of
@@ -29,7 +29,7 @@ class StatementRule(Rule, Generic[ContextT]):
     """A rule that :func:`rewrite` asks about each statement: `replacement` gives the statements that take its place, or
     None where the rule has nothing to say. A statement that is in the answer as it was is kept."""
 
-    replacement: Callable[[ContextT, Any], Sequence[Any] | None]
+    replacement: Callable[[ContextT, tirx.Stmt], Sequence[tirx.Stmt] | None]
 
 
 class Firing(NamedTuple):
@@ -37,8 +37,8 @@ class Firing(NamedTuple):
     kernel."""
 
     rule: Rule
-    source: Any
-    statements: tuple[Any, ...]
+    source: tirx.Stmt | None
+    statements: tuple[tirx.Stmt, ...]
 
 
 class Firings:
@@ -47,7 +47,7 @@ class Firings:
     def __init__(self) -> None:
         self.all: list[Firing] = []
 
-    def made(self, rule: Rule, source: Any, made: Iterable[Any]) -> list[Any]:
+    def made(self, rule: Rule, source: tirx.Stmt | None, made: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
         """The statements that `rule` made of `source`. Those without a span, and those in them, get its span."""
         new = tuple(made)
         span = None if source is None else source.span
@@ -61,12 +61,12 @@ class Firings:
 class Context:
     """Where a rewrite is. A pass derives from it what its rules need besides."""
 
-    def __init__(self, function: Any, firings: Firings) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         self.function, self.firings = function, firings
         # The loops and branches around the statement, the innermost last.
-        self.around: list[Any] = []
+        self.around: list[tirx.For | tirx.IfThenElse] = []
         # Loops and names that the bounds have not heard of: most rules never ask for these.
-        self._passed: list[Any] = []
+        self._passed: list[tirx.For | tirx.IfThenElse | tirx.Bind] = []
         self._bounds: Bounds | None = None
 
     @property
@@ -79,11 +79,11 @@ class Context:
         self._passed.clear()
         return self._bounds
 
-    def made(self, rule: Rule, source: Any, made: Iterable[Any]) -> list[Any]:
+    def made(self, rule: Rule, source: tirx.Stmt | None, made: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
         """See :meth:`Firings.made`."""
         return self.firings.made(rule, source, made)
 
-    def enter(self, statement: Any) -> None:
+    def enter(self, statement: tirx.For | tirx.IfThenElse | tirx.Bind) -> None:
         """Come to what a loop or a branch has inside, or behind a name."""
         if not isinstance(statement, tirx.Bind):
             self.around.append(statement)
@@ -93,7 +93,9 @@ class Context:
         """Come out of the innermost loop or branch."""
         self.around.pop()
 
-    def inside(self, statement: Any, rewritten: Callable[[list[Any]], list[Any]]) -> Any:
+    def inside(
+        self, statement: tirx.For | tirx.IfThenElse, rewritten: Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
+    ) -> tirx.For | tirx.IfThenElse:
         """A loop or branch around its rewritten bodies; the very same one where nothing in it is new."""
         self.enter(statement)
         if isinstance(statement, tirx.For):
@@ -112,11 +114,11 @@ class Context:
         return made
 
 
-def _same(before: list[Any], after: list[Any]) -> bool:
+def _same(before: list[tirx.Stmt], after: list[tirx.Stmt]) -> bool:
     return len(before) == len(after) and all(one.same_as(other) for one, other in zip(before, after, strict=True))
 
 
-def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> Any:
+def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> tirx.PrimFunc:
     """The context's function with every statement replaced by what the first of the `rules` that answers says.
 
     Rules see a statement before those in it. A TTExploreError gets the statement's line.
@@ -125,9 +127,9 @@ def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> Any:
     return with_function_body(context.function, body)
 
 
-def rewrite_body(body: list[Any], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[Any]:
+def rewrite_body(body: list[tirx.Stmt], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:
     """Like :func:`rewrite`, for a list of statements."""
-    made: list[Any] = []
+    made: list[tirx.Stmt] = []
     for statement in body:
         made += _rewritten(statement, rules, context)
         if type(statement) is tirx.Bind:
@@ -135,7 +137,7 @@ def rewrite_body(body: list[Any], rules: Sequence[StatementRule[ContextT]], cont
     return made
 
 
-def _rewritten(statement: Any, rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[Any]:
+def _rewritten(statement: tirx.Stmt, rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:
     for rule in rules:
         try:
             made = rule.replacement(context, statement)
@@ -143,12 +145,12 @@ def _rewritten(statement: Any, rules: Sequence[StatementRule[ContextT]], context
             raise error.at(span_of(statement)) from error.__cause__
         if made is not None:
             return context.made(rule, statement, made)
-    if type(statement) in (tirx.For, tirx.IfThenElse):
+    if type(statement) is tirx.For or type(statement) is tirx.IfThenElse:
         return [context.inside(statement, lambda body: rewrite_body(body, rules, context))]
     return [statement]
 
 
-def _stamp(statement: Any, span: Any) -> None:
+def _stamp(statement: tirx.Stmt, span: ir.Span | None) -> None:
     if span is None:
         return
     for part in statements(statement):
@@ -163,20 +165,19 @@ def _stamp(statement: Any, span: Any) -> None:
                 _stamp(part.else_case, span)
 
 
-def walk(body: Any) -> list[Any]:
+def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
     """All statements below `body` in pre-order, sequences left out."""
-    found: list[Any] = []
+    found: list[tirx.Stmt] = []
     _collect(body, found)
     return found
 
 
-def _collect(body: Any, found: list[Any]) -> None:
+def _collect(body: tirx.Stmt, found: list[tirx.Stmt]) -> None:
     for statement in statements(body):
         found.append(statement)
-        kind = type(statement)
-        if kind is tirx.For or kind is tirx.While:
+        if type(statement) is tirx.For or type(statement) is tirx.While:
             _collect(statement.body, found)
-        elif kind is tirx.IfThenElse:
+        elif type(statement) is tirx.IfThenElse:
             _collect(statement.then_case, found)
             if statement.else_case is not None:
                 _collect(statement.else_case, found)

@@ -6,17 +6,15 @@ A program is lowered once for all sizes; a plan is bound to one value of each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import elements, is_buffer, span_of
-from ttexplore.ir.build import constant
+from ttexplore.ir.adapter import elements, is_buffer, span_of, with_variables
+from ttexplore.ir.build import constant, number_of
 
 
-def size_variables(function: Any) -> list[Any]:
+def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
     """The parameters of `function` that are sizes of its tensors, in order."""
     extents = [extent for p in elements(function.params) if is_buffer(p) for extent in extents_of(p)]
     used = [extent for extent in extents if not isinstance(extent, int)]
@@ -25,12 +23,12 @@ def size_variables(function: Any) -> list[Any]:
     return [p for p in elements(function.params) if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
 
 
-def extents_of(buffer: Any) -> tuple[Any, ...]:
+def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:
     """The extents of a buffer: ints, and the variables of T.dynamic sizes."""
-    return tuple(extent if isinstance(extent, ir.Var) else int(extent) for extent in elements(buffer.ty.shape))
+    return tuple(extent if isinstance(extent, ir.Var) else number_of(extent) for extent in elements(buffer.ty.shape))
 
 
-def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
+def evaluate(expression: ir.Expr | int, sizes: Mapping[str, int]) -> int:
     """The value of an expression of sizes. Raises KernelError where it depends on anything else."""
     if isinstance(expression, int):
         return expression
@@ -38,10 +36,10 @@ def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
     if value is not None:
         return value
 
-    def placed(variable: Any) -> Any:
+    def placed(variable: ir.Var) -> ir.Expr:
         return tirx.const(sizes[str(variable.name)], "int32") if str(variable.name) in sizes else variable
 
-    value = constant(sym.Analyzer().simplify(tvm_ffi.structural_map(expression, (ir.Var, placed), order="post")))
+    value = constant(sym.Analyzer().simplify(with_variables(expression, placed)))
     if value is None:
         raise KernelError(
             "K013",
@@ -52,6 +50,6 @@ def evaluate(expression: Any, sizes: Mapping[str, int]) -> int:
     return value
 
 
-def bound_shape(buffer: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def bound_shape(buffer: tirx.Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of a tensor, in elements, with these sizes."""
     return tuple(evaluate(extent, sizes) for extent in elements(buffer.ty.shape))

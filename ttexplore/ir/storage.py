@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from tvm import tirx
 
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, KernelRole
 from ttexplore.record import Span
@@ -75,7 +77,7 @@ class Staging:
     """
 
     buffers: Mapping[str, StagingBuffer]
-    reads: Mapping[tuple[Any, Any, str], str]
-    writes: Mapping[tuple[Any, Any], str]
-    before: Mapping[Any, Sequence[TileCopy]]
-    after: Mapping[Any, Sequence[TileCopy]]
+    reads: Mapping[tuple[tirx.Stmt, tirx.Buffer, str], str]
+    writes: Mapping[tuple[tirx.Stmt, tirx.Buffer], str]
+    before: Mapping[tirx.Stmt, Sequence[TileCopy]]
+    after: Mapping[tirx.Stmt, Sequence[TileCopy]]

@@ -12,7 +12,9 @@ from tvm import ir, tirx
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
     arguments,
+    buffer_of,
     loop,
+    number_of,
     op,
     op_name,
     operands,
@@ -104,19 +106,19 @@ class _Block:
         self.strips = op_name(statement).endswith("strips")
         self.statement = statement
         given = operands(statement)
-        self.tensor, self.cb = given["source" if self.reads else "target"], given["cb"]
+        self.tensor, self.cb = buffer_of(given["source" if self.reads else "target"]), buffer_of(given["cb"])
         self.layout = plan.layout(str(self.tensor.name))
         buffer = plan.buffer(str(self.cb.name))
         self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
         self.row_tiles = buffer.row_tiles
         if self.strips:
-            self.unit, self.matrix_stride = int(given["unit"].value), int(given["matrix_stride"].value)
+            self.unit, self.matrix_stride = number_of(given["unit"]), number_of(given["matrix_stride"])
             self.row, self.column = given["row"], given["column"]
         self.page, self.row_stride = given["page"], given["row_stride"]
-        self.rows, self.columns = int(given["rows"].value), int(given["columns"].value)
+        self.rows, self.columns = number_of(given["rows"]), number_of(given["columns"])
         # What is stored in tiles lies in rows of them.
-        self.row_slots = int(given["row_slots"]) if "row_slots" in given else self.columns
-        self.column_slots = int(given["column_slots"]) if "column_slots" in given else 1
+        self.row_slots = number_of(given["row_slots"]) if "row_slots" in given else self.columns
+        self.column_slots = number_of(given["column_slots"]) if "column_slots" in given else 1
         self.row_guard, self.column_guard = (
             [given[one] for one in guard if one in given]
             for guard in (("row_low", "row_end"), ("column_low", "column_end"))

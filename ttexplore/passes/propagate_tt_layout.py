@@ -9,9 +9,9 @@ from typing import Any
 from tvm import ir, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported, UsageError, unknown
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
-from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
+from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
@@ -191,20 +191,20 @@ def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -
     name = op_name(statement)
     if not name.startswith("tl."):
         return []
-    regions = [part for part in arguments(statement) if isinstance(part, ir.TensorRegion)]
-    tensors = [region for region in regions if not is_on_chip(region.source)]
-    for region in regions:
+    moved = regions(statement)
+    tensors = [region for region in moved if not is_on_chip(region.source)]
+    for region in moved:
         if is_on_chip(region.source):
             check_block(region.source)
             check_on_chip(region)
-    if name != "tl.copy" or len(tensors) == len(regions):
+    if name != "tl.copy" or len(tensors) == len(moved):
         for region in tensors:
             raise _tensor_operand(name, region)
         return []
     found: list[BlockRegion] = []
     for region in tensors:
-        write = region.same_as(regions[1])
-        block = shape_of(regions[0 if write else 1].source)
+        write = region.same_as(moved[1])
+        block = shape_of(moved[0 if write else 1].source)
         layout = program.plan.layout(str(region.source.name))
         alignment = target.dram_alignment_bytes
         found.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
@@ -225,9 +225,12 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     found = blocks(function.body)
     held: dict[str, list[str]] = {}
     # Nothing else touches a tensor. One that nothing touches may have any dtype.
-    moved = {region.source for one in found if op_name(one) == "tl.copy" for region in arguments(one)}
+    moved = {region.source for one in found if op_name(one) == "tl.copy" for region in regions(one)}
     on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
-    for buffer in (*on_chip, *(parameter for parameter in function.params if parameter in moved)):
+    for buffer in (
+        *on_chip,
+        *(parameter for parameter in function.params if is_buffer(parameter) and parameter in moved),
+    ):
         held.setdefault(storage_dtype(dtype_of(buffer)), []).append(str(buffer.name))
     if "int32" in held and asked == "bfloat16":
         raise UsageError(

@@ -179,7 +179,7 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
 
 
 def _on_tile(axis: Axis, tile: int, bounds: Bounds) -> bool:
-    return bounds.proves(tirx.floormod(axis.low, tile) == 0)
+    return bounds.is_multiple(axis.low, tile)
 
 
 def _reaches_end(axis: Axis, bounds: Bounds) -> bool:
@@ -217,7 +217,7 @@ def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
     if matrix is not None:
         return 1
     for unit in (16, 8, 4, 2):
-        if bounds.proves(tirx.floormod(rows.low, unit) == 0) and _fills(rows, unit, bounds):
+        if bounds.is_multiple(rows.low, unit) and _fills(rows, unit, bounds):
             return unit
     return 1
 
@@ -231,7 +231,7 @@ def _no_strips(
             f"it is no block of whole tiles, and {BLOCK_FLOAT} keeps the exponents of a tile apart from its elements",
             f"start at multiples of {TILE_ROWS} and take multiples of {TILE_ROWS}, or leave the tensor's dtype out",
         )
-    if not bounds.proves(tirx.floormod(columns.low, FACE) == 0):
+    if not bounds.is_multiple(columns.low, FACE):
         instead = f"start at multiples of {FACE}"
         if columns.extent == 1:
             instead += ", or give each number a row of its own: a tensor of shape (..., 1)"
@@ -244,7 +244,7 @@ def _no_strips(
     row_bytes = FACE * layout.element_bytes
     if layout.through == "tilize":
         start = alignment // layout.element_bytes
-        if bounds.proves(tirx.floormod(columns.low, start) == 0):
+        if bounds.is_multiple(columns.low, start):
             return None
         return (
             f"it starts at {columns.low} along its last axis, and the memory of this chip is read in units of "

@@ -38,7 +38,7 @@ def replaced(name: str, position: int, value: int) -> Change:
     def change(statement: Any) -> list[Any] | None:
         if op_name(statement) != f"tt.{name}":
             return None
-        values = arguments(statement)
+        values: list[Any] = arguments(statement)
         values[position] = value
         return [op(name, *values)]
 

@@ -33,6 +33,8 @@ class DictAttrs(Object):
 
 class Type(Node):
     span: Span | None
+    @staticmethod
+    def missing() -> Type: ...
 
 class PrimType(Type):
     dtype: str
