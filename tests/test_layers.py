@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "files": {"record", "errors", "given"},
     "inputs": {"errors", "given"},
     "backends": {"record", "errors", "target", "plan", "ops"},
-    "views": {"record", "errors", "target", "plan", "options"},
+    "views": {"record", "errors", "glossary", "target", "plan", "options"},
     "request": {"errors", "given", "inputs", "backends"},
     "widget": {"record", "errors", "target", "given", "inputs", "backends", "views"},
     "archive": {"record", "errors", "target", "plan", "given", "files"},
@@ -71,8 +71,9 @@ ALLOWED: dict[str, set[str]] = {
 TVM_PARTS = {"ir", "language", "passes"}
 # These take plain data, so that a saved exploration runs and shows where TVM is not installed.
 PLAIN_DATA_PARTS = {
-    "record", "diagnostics", "errors", "given", "layout_request", "options", "target", "pass_names", "plan", "ops",
-    "inputs", "views", "backends", "files", "archive", "request", "results", "explored", "saved", "widget", "watching",
+    "record", "diagnostics", "errors", "glossary", "given", "layout_request", "options", "target", "pass_names", "plan",
+    "ops", "inputs", "views", "backends", "files", "archive", "request", "results", "explored", "saved", "widget",
+    "watching",
 }  # fmt: skip
 
 

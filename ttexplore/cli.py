@@ -467,7 +467,7 @@ def _check(arguments: argparse.Namespace) -> Answer:
         "first_bad": check.first_bad,
         "steps": [to_json(result) for result in check.results],
     }
-    verdict = "every step gives the reference's result" if check else f"{check.first_bad} changes the result"
+    verdict = "every step matches the reference" if check else f"{check.first_bad} changes the result"
     return Answer(f"{check}\n{verdict}", data, bool(check))
 
 

@@ -55,6 +55,11 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "circular buffers on a set of core ranges.",
         ),
         Term(
+            "dispatch",
+            "Cores outside the compute grid that launch programs on the others.",
+            see=("compute grid",),
+        ),
+        Term(
             "harvested",
             "Switched off at the factory. A row (Wormhole) or column (Blackhole) of cores with a defect is "
             "harvested; the logical coordinates close the gap, the physical ones do not.",
@@ -64,6 +69,11 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "The SRAM of one core. It holds the circular buffers, the kernels and whatever tensors are sharded into "
             "it. It is not a cache: nothing is in L1 unless a kernel put it there.",
             see=("circular buffer", "shard"),
+        ),
+        Term(
+            "DRAM",
+            "The chip's large memory, outside the cores. Kernels reach it only through the NoC.",
+            see=("DRAM bank", "L1"),
         ),
         Term(
             "DRAM bank",
@@ -223,8 +233,24 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "circular buffer",
             "A queue of pages in the L1 of one core. Its producer reserves room and pushes pages; its consumer waits "
             "for pages and pops them. Kernels of one core synchronise through nothing else.",
-            aliases=("CB", "dataflow buffer"),
+            aliases=("CB", "dataflow buffer", "buffer"),
             see=("reserve", "push", "wait", "pop"),
+        ),
+        Term(
+            "producer",
+            "The kernel that fills a circular buffer: it reserves room and pushes pages.",
+            see=("consumer", "reserve", "push"),
+        ),
+        Term(
+            "consumer",
+            "The kernel that drains a circular buffer: it waits for pages and pops them.",
+            see=("producer", "wait", "pop"),
+        ),
+        Term(
+            "protocol",
+            "The calls with which kernels share circular buffers and complete transfers: reserve, push, wait, pop, and "
+            "the barriers of the NoC.",
+            see=("circular buffer", "barrier"),
         ),
         Term(
             "reserve",
@@ -276,7 +302,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "runtime argument",
             "A number that the host passes to a kernel before it runs: per core, or common to all cores.",
-            aliases=("common runtime argument",),
+            aliases=("common runtime argument", "argument"),
             see=("compile-time argument",),
         ),
         Term(
@@ -328,7 +354,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "IR",
             "The program between kernel and C++: TIR, the tensor IR of TVM, with operations of ours for tiles and "
             "circular buffers.",
-            aliases=("TIR",),
+            aliases=("TIR", "program"),
         ),
         Term(
             "plan",
@@ -344,6 +370,13 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "partition",
             "The assignment of items to cores.",
             see=("policy", "order", "item"),
+        ),
+        Term(
+            "share of the mean",
+            "The items of a core relative to the average over all cores with work. The core with the largest share "
+            "finishes last.",
+            aliases=("imbalance",),
+            see=("partition",),
         ),
         Term(
             "policy",
@@ -374,6 +407,11 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "max error",
             "The largest difference between a result and the reference.",
+        ),
+        Term(
+            "max relative error",
+            "The largest difference between a result and the reference, divided by the largest value of the reference.",
+            see=("max error",),
         ),
         Term(
             "ULP",
@@ -423,9 +461,15 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
 }
 
 TERMS: dict[str, Term] = {term.name: term for section in SECTIONS.values() for term in section}
+# Each name and alias in lower case, longest first: a pattern of alternatives in this order finds the longest match.
+SPELLINGS: dict[str, Term] = dict(
+    sorted(
+        ((name.casefold(), term) for term in TERMS.values() for name in (term.name, *term.aliases)),
+        key=lambda entry: (-len(entry[0]), entry[0]),
+    )
+)
 
 
 def term(name: str) -> Term | None:
     """The entry for a term or one of its aliases, in upper or lower case; None if there is none."""
-    wanted = name.strip().casefold()
-    return next((one for one in TERMS.values() if wanted in map(str.casefold, (one.name, *one.aliases))), None)
+    return SPELLINGS.get(name.strip().casefold())

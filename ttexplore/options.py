@@ -243,33 +243,38 @@ _YES_OR_NO = (False, True)
 OPTIONS: dict[str, Option] = {
     one.name: one
     for one in (
-        Option("layouts", "where tensors lie", _layouts, '{"A": {"shard": "height"}}'),
-        Option("stages", "the blocks that each circular buffer of the reader holds", _number, "3"),
-        Option("cb_depth", "the blocks that single circular buffers hold", _depths, '{"A_shared": 3}'),
-        Option("chunk_k_tiles", "tiles along the summed dimension that operands of products hold", _number, "2"),
-        Option("math_fidelity", "how much of the mantissas the FPU multiplies", _one_of(*get_args(Fidelity)), "",
+        Option("layouts", "how tensors are stored: interleaved or sharded, in DRAM or L1", _layouts,
+               '{"A": {"shard": "height"}}'),
+        Option("stages", "blocks per circular buffer that the reader fills", _number, "3"),
+        Option("cb_depth", "blocks per circular buffer, by name", _depths, '{"A_shared": 3}'),
+        Option("chunk_k_tiles", "tiles along K in one block of an operand of a product", _number, "2"),
+        Option("math_fidelity", "how many bits of the mantissas the FPU multiplies", _one_of(*get_args(Fidelity)), "",
                get_args(Fidelity), of_text=True),
-        Option("accumulate", "how an accumulator larger than DST survives a loop", _one_of(*get_args(Accumulate)), "",
-               get_args(Accumulate), of_text=True),
+        Option("accumulate", "how an accumulator that DST cannot hold is kept across a loop",
+               _one_of(*get_args(Accumulate)), "", get_args(Accumulate), of_text=True),
         Option("accumulate_dtype", "the width of DST", _one_of(*get_args(AccumulateDtype)), "",
                get_args(AccumulateDtype), of_text=True),
-        Option("dst_full_sync", "DST as one piece, twice as large, without overlap of packing", flag, "", _YES_OR_NO),
-        Option("policy", "which core gets which work items", _policy, "", POLICIES, of_text=True),
-        Option("order", "the order of the work items", _order, "column_major", of_text=True),
-        Option("cores", "the cores that may work", _pair(1, "columns", "rows"), "(2, 2)"),
-        Option("core_offset", "the first of these cores", _pair(0, "x", "y"), "(1, 0)"),
-        Option("core_ranges", "the cores that may work, as rectangles", _core_ranges, "[((0, 0), (1, 1))]"),
+        Option("dst_full_sync", "DST as one piece, twice as large, without overlapping math and packing", flag, "",
+               _YES_OR_NO),
+        Option("policy", "how work items are assigned to cores", _policy, "", POLICIES, of_text=True),
+        Option("order", "the order in which work items are assigned", _order, "column_major", of_text=True),
+        Option("cores", "columns and rows of cores to use", _pair(1, "columns", "rows"), "(2, 2)"),
+        Option("core_offset", "the first core to use", _pair(0, "x", "y"), "(1, 0)"),
+        Option("core_ranges", "the cores to use, as rectangles", _core_ranges, "[((0, 0), (1, 1))]"),
         Option("work_lists", "the work items of each core", _work_lists, policy="explicit"),
-        Option("rectangle", "the blocks of each core", _pair(1, "columns", "rows"), "(2, 1)", policy="rectangular"),
-        Option("stride", "how many cores work items are dealt out to", _number, "2", policy="strided"),
-        Option("match", "the tensor whose shards the work goes to", _tensor, "A", policy="match_shard", of_text=True),
+        Option("rectangle", "columns and rows of blocks per core", _pair(1, "columns", "rows"), "(2, 1)",
+               policy="rectangular"),
+        Option("stride", "number of cores that work items are distributed over", _number, "2", policy="strided"),
+        Option("match", "the tensor whose shards decide which core does which work", _tensor, "A", policy="match_shard",
+               of_text=True),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
         Option("eltwise", "the engine of element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
-        Option("epilogue", "where operations on the result of a loop run", _one_of(*get_args(Epilogue)), "",
-               get_args(Epilogue), of_text=True),
-        Option("subblock", "tiles of a product that are computed at once", _pair(1, "rows", "columns"), "(1, 2)"),
+        Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
+               _one_of(*get_args(Epilogue)), "", get_args(Epilogue), of_text=True),
+        Option("subblock", "rows and columns of tiles that are computed in one section", _pair(1, "rows", "columns"),
+               "(1, 2)"),
     )
 }  # fmt: skip
 
@@ -308,7 +313,7 @@ def option_forms(work_items: int) -> dict[str, OptionForm]:
     half = -(-len(items) // 2)
     lists = f"{{(0, 0): [{', '.join(items[:half])}], (1, 0): [{', '.join(items[half:])}]}}"
     return {
-        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy)
+        one.name: OptionForm(one.choices, lists if one.name == "work_lists" else one.example, one.policy, one.meaning)
         for one in OPTIONS.values()
     }
 

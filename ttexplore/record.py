@@ -92,12 +92,13 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class OptionForm:
-    """How an option of a pass is given: the values that it accepts, if they are few, else an example as text; and the
-    policy that it goes with, if with one only."""
+    """How an option of a pass is given: the values that it accepts, if they are few, else an example as text; the
+    policy that it goes with, if with one only; and what it means."""
 
     choices: tuple[Any, ...] = ()
     example: str = ""
     policy: str = ""
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import { unpacked } from "./model/lowering.js";
 import { Kernel } from "./model/questions.js";
 import { explore, opened, select } from "./model/state.js";
 import { button, chip, focusIn, focusOn, h, heading, link, put, quiet, set, take } from "./parts/dom.js";
+import { explainTerms } from "./parts/terms.js";
 import { buffersView } from "./views/buffers.js";
 import { codeView } from "./views/code.js";
 import { coresView } from "./views/cores.js";
@@ -15,7 +16,7 @@ import { runView } from "./views/run.js";
 import { stepsView } from "./views/steps.js";
 import { whatIfView } from "./views/whatif.js";
 
-const FORM = 1;
+const FORM = 2;
 const NARROW_PIXELS = 900;
 // From here on a diff has room for two sides.
 const SPLIT_PIXELS = 1600;
@@ -43,10 +44,11 @@ async function render({ model, el }) {
   const root = h("div.ttx-explorer", { tabindex: "0", role: "region", label: `exploration of ${lowering.kernel}`, "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   if (lowering.form !== FORM) {
-    root.append(h("p", "This page was made by another version of ttexplore; run the cell again."));
+    root.append(h("p", "Another version of ttexplore made this page: rerun the cell."));
     return;
   }
   const stale = () => model.get("stale") || "";
+  explainTerms(root, lowering.terms);
   const store = opened(lowering, {
     backends: model.get("backends") || [], kinds: model.get("inputs") || [], targets: model.get("targets") || [lowering.target], stale: stale(),
   });
@@ -67,7 +69,8 @@ async function render({ model, el }) {
   const live = h("div.live", { "aria-live": "polite" });
   const help = h("dialog.help", { label: "keys" }, h("h3", "Keys"),
     h("table.facts", h("tbody", ...keys(TABS).map(([key, what]) => h("tr", heading(h("code", key)), h("td", what))))),
-    h("p.q", "Links: ", h("span.e", "exact"), ", ", h("span.d", "derived"), " by a pass, ", h("span.i", "inferred"), " from what encloses the line."),
+    h("p.q", "Kernel lines: ", h("span.e", "exact"), ", ", h("span.d", "derived"), " by a pass, ", h("span.i", "inferred"), " from the enclosing statement."),
+    h("details", h("summary", "Terms"), [...new Set(Object.values(lowering.terms))].sort().map((meaning) => h("p", meaning))),
     chip("Close", () => help.close()));
   const head = h("header");
   root.append(head, banner, tablist, body, live, help);
@@ -79,7 +82,7 @@ async function render({ model, el }) {
   store.on(["stale", "original"], ({ stale, original }) => {
     put(banner,
       stale && h("p", "⟳ ", stale),
-      original && h("p", "This is the what-if lowering. ", link("Back to the first one", () =>
+      original && h("p", "This is the what-if lowering. ", link("Back to the original", () =>
         explore(store, { lowering: original, original: null, variant: "" }, store.state.step))));
     banner.hidden = !banner.firstChild;
   });

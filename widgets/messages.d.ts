@@ -45,6 +45,10 @@ export interface Lowering {
   inputs: string[];
   cores: Cores | null;
   buffers: Buffers | null;
+  /** The whole in a few numbers: what, and how many. */
+  figures: [what: string, text: string][];
+  /** Definitions of terms by their spellings, in lower case, longest first. */
+  terms: Record<string, string>;
   texts: string[];
   places: [file: string, line: number][];
   /** Flat: place, kind, place, kind ... A kind is a position in `KINDS` of `model/lowering.js`. */
@@ -103,6 +107,7 @@ export interface Option {
   choices: string[];
   /** The policy that the option goes with; empty for all. */
   policy: string;
+  meaning: string;
 }
 
 export interface EmittedFile { name: string; language: string; listing: number; coverage: Coverage }
@@ -112,9 +117,15 @@ export interface Cores {
   work: string;
   summary: string;
   cores: Core[];
-  tiles_per_item: number | null;
-  bytes_per_item: number | null;
-  l1_bytes: number;
+  measures: Measure[];
+}
+
+/** A number for each of the cores, in their order: as text, as label on the map (empty for 0), as step of the heat's scale. */
+export interface Measure {
+  name: string;
+  shown: string[];
+  labels: string[];
+  steps: number[];
 }
 
 export interface Core {
@@ -141,8 +152,8 @@ export interface CircularBuffer {
   pages: number;
   block_pages: number;
   stages: number;
-  page_bytes: number;
-  bytes: number;
+  page_size: string;
+  size: string;
   producer: string;
   consumer: string;
   /** The kernel line; 0 for none. */

@@ -266,7 +266,7 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     page.screenshot(path=tmp_path / "untrusted_dark.png")
 
 
-RESTARTED = "the notebook's kernel was restarted: run the cell again"
+RESTARTED = "the notebook's kernel restarted: rerun the cell"
 
 
 def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_path: Path) -> None:

@@ -23,16 +23,17 @@ def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
 def test_cores_show_each_measure(explorer: ExplorerPage) -> None:
     explorer.tab("Cores")
     cores = explorer.data["cores"]["cores"]
-    per_item = explorer.data["cores"]["tiles_per_item"]
     labels = explorer.find(".coremap [data-core]").evaluate_all(
         "cells => cells.map((cell) => [cell.dataset.core, cell.querySelector('text')?.textContent])"
     )
     shown = dict(labels)
     assert all(shown[f"{core['x']},{core['y']}"] == str(core["items"]) for core in cores if core["items"])
     explorer.find("select[aria-label=measure]").select_option("tiles moved")
-    first = next(core for core in cores if core["items"])
-    cell = explorer.find(f".coremap [data-core='{first['x']},{first['y']}'] text")
-    assert cell.text_content() == str(first["items"] * per_item)
+    measure = next(one for one in explorer.data["cores"]["measures"] if one["name"] == "tiles moved")
+    for core, label, step in zip(cores, measure["labels"], measure["steps"], strict=True):
+        cell = explorer.find(f".coremap [data-core='{core['x']},{core['y']}']")
+        assert cell.locator("text").text_content() == label
+        assert cell.locator("path").get_attribute("class") == f"f{step}"
     assert explorer.sent() == []
 
 
@@ -46,7 +47,7 @@ def test_arrows_choose_cores_and_the_card_tells_their_arguments(explorer: Explor
     card = explorer.find(".corecard").inner_text()
     assert f"core (1, 1) NoC ({core['noc'][0]}, {core['noc'][1]})" in card
     for kernel, arguments in core["arguments"].items():
-        assert not arguments or f"{kernel} arguments" in card
+        assert not arguments or f"{kernel} runtime arguments" in card
         assert all(name in card and value in card for name, value in arguments)
     explorer.type("ArrowLeft")
     assert explorer.find(".coremap [aria-pressed=true]").get_attribute("data-core") == "0,1"
@@ -130,12 +131,12 @@ def test_inputs_are_chosen_once_for_runs_checks_and_recordings(explorer: Explore
     assert "1 everywhere" in explorer.find(".runview").inner_text()
     # What is the same each time has no seed.
     assert not explorer.find("input[type=number]").is_visible()
-    assert not explorer.find(".runview [aria-label='names of arrays in the notebook']").is_visible()
+    assert not explorer.find(".runview [aria-label='names of notebook variables']").is_visible()
     explorer.button("Run").click()
     explorer.answer({"state": "done", "html": "<b>passed</b>", "passed": True})
     assert explorer.find(".result .q").inner_text() == "on emulator, inputs ones"
     chosen.select_option("yours")
-    names = explorer.find(".runview [aria-label='names of arrays in the notebook']")
+    names = explorer.find(".runview [aria-label='names of notebook variables']")
     assert names.get_attribute("placeholder") == "a, b"
     assert "for A bfloat16 (256, 128), B bfloat16 (128, 256)" in explorer.find(".runview").inner_text()
     names.fill("left, right")
@@ -179,9 +180,9 @@ def test_a_kernel_is_edited_run_and_taken_back(explorer: ExplorerPage, gemm: Exp
     assert editor.input_value() == f"1h\n{emitted}"
     explorer.tab("Run")
     explorer.find("select[aria-label=backend]").select_option("emulator")
-    assert "Run takes the edited compute" in explorer.find(".runview [role=status]").inner_text()
+    assert "Run uses the edited compute" in explorer.find(".runview [role=status]").inner_text()
     explorer.tab("Buffers")
-    assert "takes the edited compute" in explorer.find(".timeline .tools").first.inner_text()
+    assert "uses the edited compute" in explorer.find(".timeline .tools").first.inner_text()
     explorer.button("Record a run").click()
     assert explorer.sent()[-1]["code"] == {"compute": f"1h\n{emitted}"}
     explorer.answer({"state": "failed", "error": error_data(ErrorRecord("KernelFault", "stopped", ""))})
@@ -220,7 +221,7 @@ def test_a_backend_that_is_missing_says_what_it_needs(explorer: ExplorerPage) ->
 
 def test_without_python_the_buttons_say_why_they_rest(show: Show, gemm: Exploration) -> None:
     explorer = show(gemm.data, live=False)
-    why = "no Python behind this page: explore the kernel in a notebook"
+    why = "this page has no Python: explore the kernel in a notebook"
     explorer.tab("Run")
     assert explorer.button("Run").is_disabled()
     assert explorer.button("Check every step").is_disabled()
@@ -258,7 +259,7 @@ def test_a_saved_exploration_offers_what_needs_no_kernel(show: Show, gemm: Explo
     explorer.tab("What if")
     assert explorer.button("Lower and compare").is_disabled()
     assert explorer.find(".whatifview :is(select, input):enabled").count() == 0
-    assert explorer.find(".whatifview p").first.inner_text() == f"Lowering again: {why}."
+    assert explorer.find(".whatifview p").first.inner_text() == f"Not available: {why}."
     assert explorer.sent() == []
 
 
@@ -304,7 +305,7 @@ def test_what_if_compares_and_explores_the_other_lowering(explorer: ExplorerPage
     assert "on emulator, inputs random, seed 0" in compared.inner_text()
     explorer.button("Explore this lowering").click()
     assert "This is the what-if lowering." in explorer.find(".banner").inner_text()
-    explorer.button("Back to the first one").click()
+    explorer.button("Back to the original").click()
     assert not explorer.find(".banner").is_visible()
 
 
@@ -361,7 +362,7 @@ def test_work_lists_are_written_where_the_policy_is_explicit(explorer: ExplorerP
     assert other.error is None
     explorer.answer({"state": "done", "variant": "1"}, other.data)
     explorer.find(".compared table").first.wait_for()
-    cores = explorer.find(".compared tr").filter(has_text="cores that work")
+    cores = explorer.find(".compared tr").filter(has_text="cores in use")
     assert cores.locator(".num").all_inner_texts() == ["16", "2"]
     # In the other lowering the lists are there, until another policy is chosen.
     explorer.button("Explore this lowering").click()
@@ -398,7 +399,7 @@ def test_what_if_shows_the_refusal_of_an_option(explorer: ExplorerPage) -> None:
 
 def test_a_kernel_that_is_gone(explorer: ExplorerPage) -> None:
     """What waits for it gives up; what needs it is off and says why; what needs no Python goes on."""
-    why = "the notebook's kernel was restarted: run the cell again"
+    why = "the notebook's kernel restarted: rerun the cell"
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
     explorer.answer({"state": "done", "variant": "1"}, explorer.data)

@@ -157,7 +157,7 @@ def test_search_finds_the_first_and_the_last_step_with_a_text(explorer: Explorer
     found = explorer.find(".found").inner_text()
     gone = explorer.data["steps"][explorer.position(having[-1]) + 1]["letter"]
     assert having[0] in found
-    assert f"gone at {gone}" in found
+    assert f"gone in {gone}" in found
     explorer.type("Enter")
     assert explorer.find(".diff mark").count() > 0
     explorer.type("Escape")
@@ -188,7 +188,7 @@ def test_enter_goes_on_to_the_next_step_that_has_it(explorer: ExplorerPage) -> N
 def test_search_for_what_is_nowhere_says_so(explorer: ExplorerPage) -> None:
     explorer.press("/")
     explorer.page.keyboard.type("no such text")
-    assert explorer.find(".found").inner_text() == "nowhere"
+    assert explorer.find(".found").inner_text() == "not found"
 
 
 def test_typing_in_the_search_steers_nothing(explorer: ExplorerPage) -> None:
@@ -277,7 +277,7 @@ def test_a_failed_lowering_shows_the_failed_step_and_keeps_the_earlier_ones(show
     assert explorer.letter() == "A1"
     assert explorer.find(".diffpane .card.fault").count() == 0
     assert explorer.find(".diff .l").count() > 10
-    for tab, says in (("Cores", "Step B1 decides"), ("Run", "there is no program to run")):
+    for tab, says in (("Cores", "Step B1, which assigns work items to cores"), ("Run", "there is no program to run")):
         explorer.tab(tab)
         assert says in explorer.find(".body").inner_text()
     explorer.tab("Buffers")
@@ -310,7 +310,7 @@ def test_two_displays_of_one_exploration_are_independent(show: Show, gemm: Explo
 
 def test_data_of_another_version_says_so(show: Show, gemm: Exploration) -> None:
     explorer = show({**gemm.data, "form": 0})
-    assert explorer.root.inner_text() == "This page was made by another version of ttexplore; run the cell again."
+    assert explorer.root.inner_text() == "Another version of ttexplore made this page: rerun the cell."
 
 
 def test_the_cleanup_takes_all_listeners_back(show: Show, gemm: Exploration) -> None:

@@ -22,7 +22,7 @@ CODE = '<div class="cell_container">{}</div>'
 IN_CODE = '<div class="output_container"><div class="output">{}</div></div>'
 CODE_STILL = IN_CODE.format(still_html("<p>still</p>"))
 CODE_LIVE = IN_CODE.format('<div class="ttx-explorer">live</div>')
-SAID = "The live explorer is not here: run the cell to step through it."
+SAID = "The live explorer is not running: rerun the cell to use it."
 SEEN = """() => [...document.querySelectorAll(":not(:has(*))")].flatMap((one) => {
     const said = getComputedStyle(one, "::after").content;
     if (said !== "none") return [JSON.parse(said)];

@@ -58,7 +58,7 @@ def expected(recorded: Timeline, moment: int) -> dict[str, Any]:
         elif wait:
             room = wait.operation == RESERVE
             needs = f"room for {wait.amount}" if room else f"{wait.amount} tiles"
-            kernels[role] = ["waits", "✖ is stuck" if wait.stuck else "‖ waits", needs]
+            kernels[role] = ["waits", "✖ stuck" if wait.stuck else "‖ waits", needs]
             edges.append(f"{role}>{wait.buffer}" if room else f"{wait.buffer}>{role}")
         else:
             kernels[role] = ["", "▸ runs" if len(own) else "not started", ""]
@@ -97,7 +97,7 @@ def test_where_a_kernel_is_stuck_the_drawing_says_so(show: Show, gemm: Explorati
     for moment in (last - 1, last):
         shown = drawn(explorer, moment)
         assert shown == expected(stuck, moment)
-    waiting = {role for role, (_, words, _) in shown["kernels"].items() if words == "✖ is stuck"}
+    waiting = {role for role, (_, words, _) in shown["kernels"].items() if words == "✖ stuck"}
     assert waiting == {wait.kernel for wait in stuck.waits if wait.stuck} == {"reader", "compute"}
 
 

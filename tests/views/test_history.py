@@ -38,7 +38,7 @@ def test_a_copy_goes_to_the_reader_alone(exploration: Exploration) -> None:
 
 
 def test_lines_outside_of_the_kernel_are_refused(exploration: Exploration) -> None:
-    with pytest.raises(UsageError, match=r"line 99 is none of the kernel's, which has 3 to 19"):
+    with pytest.raises(UsageError, match=r"line 99 is not in the kernel, which spans lines 3 to 19"):
         exploration.history(99)
 
 

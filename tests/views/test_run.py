@@ -29,6 +29,8 @@ def card(*sides: SideFigures, passed: bool = True) -> str:
 def shown(page: str) -> list[str]:
     """The text that a reader sees, without styles and tooltips, and what is never drawn between them."""
     page = re.sub(r"<(style|title|desc)\b.*?</\1>", "", page, flags=re.DOTALL)
+    # Terms stand inside their labels.
+    page = re.sub(r"</?abbr\b[^>]*>", "", page)
     return [text for text in re.split(r"<[^>]*>", page) if text.strip(" :.|\n")]
 
 
@@ -50,7 +52,7 @@ def cells(drawing: str) -> dict[str, str]:
 def test_each_side_is_a_row_of_figures_and_bars() -> None:
     texts = shown(card(side(), side("ttnn against emulator")))
     start = texts.index("compared")
-    assert texts[start : start + 6] == ["compared", "PCC", "max rel. error", "max ULP", "equal", "worst tile"]
+    assert texts[start : start + 6] == ["compared", "PCC", "max relative error", "max ULP", "equal", "worst tile"]
     row = texts.index("ttnn against emulator")
     figures = ["0.999998", "2.15e-03", "1.0", "91.57%", "(1, 0)"]
     assert texts[row + 1 : row + 10] == [*figures, "60k", "5.4k", "120", "4"]
@@ -116,7 +118,7 @@ def test_cells_are_tinted_by_their_share_of_the_largest_error() -> None:
     }  # fmt: skip
     assert summary(TILES) == "2 × 3 tiles, 2 of them equal; worst tile (1, 0): 1"
     texts = shown(error_map_svg(TILES))
-    assert texts[:7] == ["largest error by tile", "output 0", "worst (1, 0): 1", "0", "2", "0", "1"]
+    assert texts[:7] == ["largest error per tile", "output 0", "worst (1, 0): 1", "0", "2", "0", "1"]
 
 
 def test_broken_tiles_have_a_cross_and_no_place_on_the_scale() -> None:
@@ -133,7 +135,7 @@ def test_broken_tiles_have_a_cross_and_no_place_on_the_scale() -> None:
         "2 × 2 tiles, 0 of them equal; worst tile (0, 1): not finite; 2 tiles with elements that are not finite"
     )
     only = error_map_svg(TileErrors("output 0", ((math.inf,),)))
-    assert shown(only) == ["largest error by tile", "output 0", "worst (0, 0): not finite", "0", "0", "not finite"]
+    assert shown(only) == ["largest error per tile", "output 0", "worst (0, 0): not finite", "0", "0", "not finite"]
 
 
 def test_many_tiles_share_cells_with_the_largest_of_their_errors() -> None:

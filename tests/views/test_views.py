@@ -473,11 +473,13 @@ def test_exploration_text_is_one_screen() -> None:
         "           ●  B2  grid_to_core_grid            +4 −2 ~1  ·",
         "tiles      ○  C2  lower_tt_tile_intrinsics     ·         ·",
         "",
-        f"cores    grid 67 on 8×8 cores: {summary(partition())}",
-        "buffers  4 circular buffers, tiles: A_shared 8, B_shared 12, C_local_out 32, C_local_partials 16",
-        "L1       168 KiB of 1,360.7 KiB (12.3 %) on each core",
-        "compute  HiFi4, fp32 DST of 4 tiles, accumulates by reload",
-        "files    reader.cpp 5 lines",
+        f"cores          grid 67 on 8×8 cores: {summary(partition())}",
+        "buffers        4 circular buffers, tiles: A_shared 8, B_shared 12, C_local_out 32, C_local_partials 16",
+        "L1             168 KiB of 1,360.7 KiB (12.3 %) per core",
+        "math fidelity  HiFi4",
+        "DST            4 tiles, fp32",
+        "accumulation   reload",
+        "files          reader.cpp 5 lines",
     ]
     assert exploration_text(TRACE, PLAN, N150, times=True).splitlines()[3].endswith("  1.2")
 

@@ -1,19 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytes, compact, grouped, ranges } from "../../widgets/model/figures.js";
+import { ranges } from "../../widgets/model/figures.js";
 import { coloured } from "../../widgets/model/highlight.js";
-
-test("numbers are grouped", () => assert.deepEqual([0, 999, 1234567, 2.6].map(grouped), ["0", "999", "1,234,567", "3"]));
-
-test("bytes have the unit that fits", () => {
-  assert.deepEqual([0, 1023, 1024, 1536, 1024 ** 2 - 1, 1024 ** 2, -2048].map(bytes), ["0 B", "1,023 B", "1 KiB", "1.5 KiB", "1,024 KiB", "1 MiB", "-2 KiB"]);
-});
-
-test("compact numbers have four characters at most", () => {
-  const numbers = [0, 960, 1000, 3400, 9949, 12345, 3.4e6, 25e6, 7e9];
-  assert.deepEqual(numbers.map(compact), ["0", "960", "1.0k", "3.4k", "9.9k", "12k", "3.4M", "25M", "7.0G"]);
-  assert.ok(numbers.every((number) => compact(number).length <= 4));
-});
 
 test("positions become ranges of lines", () => {
   assert.equal(ranges([]), "");

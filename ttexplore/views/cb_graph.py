@@ -60,8 +60,8 @@ fill:color-mix(in srgb,var(--ttx-warn) 15%,var(--ttx-surface))}
 .ttx-svg .done text{fill:var(--ttx-muted)}
 .ttx-svg .edge.waited{stroke:color-mix(in srgb,var(--ttx-warn) 75%,var(--ttx-text));stroke-width:3;stroke-dasharray:6 3}
 </style>"""
-_NOTE = "numbers on edges: tiles per work item; in buffers: pages of a block × stages × page size"
-_NOTE_OF_MOMENTS = "in buffers: pages that are held / pages that there are; dashed edges: where a kernel waits"
+_NOTE = "Edges: tiles per work item. Buffers: pages per block × stages × page size."
+_NOTE_OF_MOMENTS = "Buffers: pages held / capacity. Dashed edges: a kernel waits."
 # A gauge with more pages has no lines between them.
 _MOST_PAGES_DRAWN = 24
 
@@ -144,7 +144,7 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
 
 def _undecided(plan: Plan) -> str:
     identifier = content_id("ttx-graph", plan.kernel)
-    note = "The tile dataflow graph is not decided yet; step C3 build_tile_dfg does."
+    note = "Step C3 build_tile_dfg, which builds the tile dataflow graph, did not run."
     return drawing(identifier, f"Tile dataflow of {plan.kernel}", note, 480, 28, text(_MARGIN, 18, note, "s"))
 
 
@@ -186,12 +186,12 @@ def _lane_headings() -> str:
         ("DRAM", _X_TENSOR_IN, _TENSOR),
         ("NoC in", _X_READER, _MOVER),
         ("circular buffers, L1", _X_BUFFER_IN, _BUFFER),
-        ("matrix and vector engines", _X_COMPUTE, _COMPUTE),
+        ("FPU and SFPU", _X_COMPUTE, _COMPUTE),
         ("circular buffers, L1", _X_BUFFER_OUT, _BUFFER),
         ("NoC out", _X_WRITER, _MOVER),
         ("DRAM", _X_TENSOR_OUT, _TENSOR),
     )
-    return "".join(text(x + width / 2, 18, name, "s", anchor="middle") for name, x, width in lanes)
+    return "".join(text(x + width / 2, 18, name, "s", "t", anchor="middle") for name, x, width in lanes)
 
 
 def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
@@ -209,12 +209,12 @@ def _tensor(plan: Plan, name: str, x: int, y: float) -> str:
 
 
 def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str:
-    number = "no number yet" if buffer.index is None else f"CB {buffer.index}"
+    number = "not numbered" if buffer.index is None else f"CB {buffer.index}"
     size = f"{buffer.block_pages} × {buffer.stages} × {byte_size(buffer.page_bytes)} = {byte_size(buffer.total_bytes)}"
     label = (
         f"{buffer.name}: {number}, {buffer.data_format}, {plural(buffer.pages, 'page')} of {buffer.page_bytes:,} B = "
         f"{buffer.total_bytes:,} B; {buffer.producer} fills it, {buffer.consumer} drains it"
-        + (", copied exactly to DST" if buffer.unpack_to_dest else "")
+        + (", unpacked to DST without rounding" if buffer.unpack_to_dest else "")
         + (f", rows of {plural(buffer.row_tiles, 'tile')}" if buffer.row_tiles else "")
         + (f"; allocated at {buffer.origin}" if buffer.origin else "")
     )
@@ -250,7 +250,7 @@ def _gauge(buffer: CircularBuffer, x: int, y: float) -> str:
 def _doing(name: str, middle_x: float, middle_y: float) -> str:
     """A kernel's name and below it two lines for what it does."""
     lines = "".join(text(middle_x, middle_y + below, "", "s", anchor="middle") for below in (6, 20))
-    return text(middle_x, middle_y - 10, name, "b", anchor="middle") + lines
+    return text(middle_x, middle_y - 10, name, "b", "t", anchor="middle") + lines
 
 
 def _loop(
@@ -277,7 +277,7 @@ def _loop(
 
 def _mover(role: str, x: int, bottom: float, with_moments: bool) -> str:
     middle = (_TOP + bottom) / 2
-    name = text(x + _MOVER / 2, middle + 4, role, "b", anchor="middle")
+    name = text(x + _MOVER / 2, middle + 4, role, "b", "t", anchor="middle")
     return (
         f'<g data-kernel="{role}">{tooltip(f"{role} kernel")}'
         f"{rectangle(x + 0.5, _TOP + 0.5, _MOVER - 1, bottom - _TOP - 1, 'box')}"
@@ -298,8 +298,8 @@ def _compute(plan: Plan, lanes: _Lanes, bottom: float, with_moments: bool) -> st
         ]
     label = "compute kernel" + ("".join(f"; {reason}" for reason in plan.compute.reasons) if plan.compute else "")
     middle, x = (_TOP + bottom) / 2 - 7 * len(lines), _X_COMPUTE + _COMPUTE / 2
-    rows = "".join(text(x, middle + 19 + 15 * row, line, "s", anchor="middle") for row, line in enumerate(lines))
+    rows = "".join(text(x, middle + 19 + 15 * row, line, "s", "t", anchor="middle") for row, line in enumerate(lines))
     frame = rectangle(_X_COMPUTE + 0.5, _TOP + 0.5, _COMPUTE - 1, bottom - _TOP - 1, "box")
-    name = text(x, middle + 4, "compute", "b", anchor="middle")
+    name = text(x, middle + 4, "compute", "b", "t", anchor="middle")
     shown = _either(name + rows, _doing("compute", x, (_TOP + bottom) / 2) if with_moments else "")
     return f'<g data-kernel="compute">{tooltip(label)}{frame}{shown}</g>'

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ttexplore.views.markup import content_id, escape, paragraphs
 from ttexplore.views.run import correlation
+from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment
 
 
@@ -29,9 +30,9 @@ def check_html(rows: Sequence[CheckRow]) -> str:
     verdict = (
         f'<span class="bad">✖</span> {escape(bad.letter)} {escape(bad.step)} changes the result'
         if bad
-        else '<span class="ok">✔</span> every step gives the reference\'s result'
+        else '<span class="ok">✔</span> every step matches the reference'
     )
-    heads = "".join(f'<th scope="col">{text}</th>' for text in ("", "step", "", "PCC", "max rel. error"))
+    heads = "".join(f'<th scope="col">{defined(text)}</th>' for text in ("", "step", "", "PCC", "max relative error"))
     table = (
         f'<table class="t facts" aria-label="checked steps"><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(map(_row, rows))}</tbody></table>"

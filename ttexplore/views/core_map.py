@@ -113,7 +113,7 @@ def _axes(nodes: tuple[FloorplanNode, ...], target: Target | None) -> list[str]:
         right, bottom = _LEFT + target.noc_grid[0] * _CELL + 6, _TOP + target.noc_grid[1] * _CELL + 13
         parts += [text(_center(_LEFT, x), bottom, str(x), "s", anchor="middle") for x in range(target.noc_grid[0])]
         parts += [text(right, _center(_TOP, y) + 4, str(y), "s") for y in range(target.noc_grid[1])]
-        parts.append(text(right, bottom, "NoC", "s"))
+        parts.append(text(right, bottom, "NoC", "s", "t"))
     return parts
 
 
@@ -121,14 +121,15 @@ def _center(start: int, cell: int) -> float:
     return start + cell * _CELL + (_CELL - _GAP) / 2
 
 
-def _step(items: int, all_items: list[int]) -> int:
-    return _EVEN_STEP if min(all_items) == max(all_items) else heat_step(items, max(all_items))
+def core_step(value: int, values: Sequence[int]) -> int:
+    """The index into :data:`HEAT` of the value of a core among those of all cores."""
+    return _EVEN_STEP if min(values) == max(values) else heat_step(value, max(values))
 
 
 def _node(node: FloorplanNode, core: CoreWork | None, all_items: list[int], hatch: str) -> str:
     x, y = _LEFT + node.x * _CELL, _TOP + node.y * _CELL
     if node.logical and core and core.items:
-        step = _step(core.items, all_items)
+        step = core_step(core.items, all_items)
         values = "".join(f", {name} {value}" for name, value in core.values.items())
         if core.listed:
             rest = "" if len(core.listed) <= _LISTED else f" and {len(core.listed) - _LISTED} more"
@@ -169,13 +170,13 @@ def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: s
             distinct[position * (len(distinct) - 1) // (_LARGEST_LEGEND - 1)] for position in range(_LARGEST_LEGEND)
         ]
     for value in distinct:
-        step = _step(value, items)
+        step = core_step(value, items)
         width = max(18, 7 * len(str(value)) + 8)
         parts.append(rectangle(x, y - 11, width, 15, radius=2, fill=HEAT[step]))
         parts.append(text(x + width / 2, y, str(value), f"h{step}", anchor="middle"))
         x += width + 3
     if distinct:
-        parts.append(text(x + 3, y, "work items", "s"))
+        parts.append(text(x + 3, y, "work items", "s", "t"))
         x += 74
     if len(items) < sum(1 for node in nodes if node.logical):
         parts.append(rectangle(x, y - 11, 18, 15, radius=2, fill=hatch))
@@ -190,6 +191,6 @@ def _legend(nodes: tuple[FloorplanNode, ...], items: list[int], y: int, hatch: s
         ("harvested", "×", "harvested"),
     ):
         if kind in kinds:
-            parts.append(text(x, y, letter, "b", "s") + text(x + 12, y, label, "s"))
+            parts.append(text(x, y, letter, "b", "s") + text(x + 12, y, label, "s", "t"))
             x += 26 + 7 * len(label)
     return "".join(parts), x + 8

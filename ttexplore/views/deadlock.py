@@ -28,10 +28,13 @@ def deadlock_svg(
     identifier = content_id("ttx-deadlock", repr(waits), repr(plan.buffers))
     arrow = f' marker-end="url(#{identifier}-a)"'
     top = {role: 30 + position * (_BOX + _GAP) for position, role in enumerate(KERNEL_ROLES)}
-    parts = [f"<defs>{arrow_marker(identifier + '-a')}</defs>", text(4, 16, "deadlock: who waits for whom", "b")]
+    parts = [
+        f"<defs>{arrow_marker(identifier + '-a')}</defs>",
+        text(4, 16, "Deadlock: which kernel waits for which", "b", "t"),
+    ]
     for role in KERNEL_ROLES:
         wait, y = waiting.get(role), top[role]
-        state = "has finished" if wait is None else f"{role}.cpp line {wait.cpp_line}"
+        state = "finished" if wait is None else f"{role}.cpp line {wait.cpp_line}"
         line = lines.get(role)
         kernel = f", kernel line {line.line}" if line else ""
         source = ""
@@ -54,8 +57,9 @@ def deadlock_svg(
         front, other, buffer = wait.operation == "wait_front", others[wait.kernel], buffers[wait.number]
         start, end = top[wait.kernel] + _BOX / 2 - 9, top[other] + _BOX / 2 + 9
         x = 4 + _BOX_WIDTH + _LANES * (position + 1) / 2
-        there = f"{wait.there} of {wait.capacity} tiles {'are there' if front else 'are free'}"
-        need = f"needs {plural(wait.needed, 'tile')} {'of' if front else 'of room in'} {visible(buffer.name)}"
+        there = f"{wait.there} of {wait.capacity} {'available' if front else 'free'}"
+        tiles = plural(wait.needed, "tile")
+        need = f"needs {f'{tiles} of' if front else f'room for {tiles} in'} {visible(buffer.name)}"
         middle = (start + end) / 2
         # An edge of the cycle is thick: the kernel waits for one that, at last, waits for it.
         cycle = _follows(others, other, wait.kernel)

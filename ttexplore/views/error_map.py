@@ -67,7 +67,7 @@ def error_map_svg(tiles: TileErrors) -> str:
             if math.isinf(error):
                 crosses.append(_cross(x, y, size))
     parts = [
-        text(2, 13, "largest error by tile", "b"),
+        text(2, 13, "largest error per tile", "b"),
         text(2, 29, shortened(tiles.name, _LONGEST_NAME), "s"),
         text(2, 44, _worst(tiles, block), "s"),
     ]
@@ -84,7 +84,7 @@ def error_map_svg(tiles: TileErrors) -> str:
     content = f"<style>{STYLE}</style>{''.join(parts)}"
     return drawing(
         content_id("ttx-errors", content),
-        f"Largest error by tile, {tiles.name}",
+        f"Largest error per tile, {tiles.name}",
         summary(tiles),
         _WIDTH,
         height,
@@ -127,7 +127,7 @@ def _worst_place(errors: Sequence[Sequence[float]]) -> tuple[int, int]:
 def _worst(tiles: TileErrors, block: int) -> str:
     row, column = _worst_place(tiles.errors)
     error = tiles.errors[row][column]
-    worst = f"worst ({row}, {column}): {_number(error)}" if error else "all tiles are equal"
+    worst = f"worst ({row}, {column}): {_number(error)}" if error else "every tile is equal"
     return worst + (f"; a cell is {block}×{block} tiles" if block > 1 else "")
 
 

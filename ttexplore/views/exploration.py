@@ -20,6 +20,7 @@ from ttexplore.views.markup import content_id, escape, paragraphs, plural, visib
 from ttexplore.views.origins import ORIGIN_NOTE
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, counts, ir_rows, plan_rows
+from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment, html_style, svg_style
 
 # The largest fragment, as a notebook stores one for every shown exploration.
@@ -34,7 +35,8 @@ _PLAN_ROWS = 32
 _FRAME_BYTES = 400
 
 _CUT_NOTE = (
-    '<p class="q">What does not fit here is whole in <code>steps["D5"].diff()</code> and <code>code["host"]</code>.</p>'
+    '<p class="q">Diffs and files that are cut here are complete in <code>steps["D5"].diff()</code> and '
+    '<code>code["host"]</code>.</p>'
 )
 
 
@@ -51,7 +53,7 @@ def exploration_html(trace: Trace, target: Target | None, plan: Plan, *, times: 
     if plan.partition:
         pair.append(_section("Cores", core_map_svg(target, plan.partition)))
     if plan.buffers and target:
-        pair.append(_section("L1 of each core", l1_map_svg(plan, target)))
+        pair.append(_section("L1 per core", l1_map_svg(plan, target)))
     if pair:
         drawings.append(f'<div class="pair">{"".join(pair)}</div>')
     head = _head(trace, plan_facts(plan, target))
@@ -92,7 +94,8 @@ def exploration_text(trace: Trace, plan: Plan, target: Target | None = None, *, 
             ("files", ", ".join(f"{visible(name)} {len(file.lines)}" for name, file in trace.files.items()) + " lines")
         )
     if facts:
-        lines += ["", *(f"{name:<8} {value}" for name, value in facts)]
+        width = max(len(name) for name, _ in facts)
+        lines += ["", *(f"{name:<{width}}  {value}" for name, value in facts)]
     return "\n".join(lines) + "\n"
 
 
@@ -134,7 +137,7 @@ def _head(trace: Trace, facts: list[tuple[str, str]]) -> str:
     result = f"{plural(len(trace.steps), 'step')}: {changed} rewrite the IR, {decided} decide facts"
     if failed:
         result = f'<span class="bad">✖</span> stopped at {escape(failed.letter)} {escape(failed.name)}'
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
+    rows = "".join(f"<tr><td>{defined(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
     table = f'<table class="t facts" aria-label="facts">{rows}</table>' if rows else ""
     return (
         f'<div class="head"><h3>{escape(trace.kernel)}</h3> <span>{escape(trace.target)}</span>{place}'
@@ -177,7 +180,8 @@ def _step_details(step: StepRecord, room_bytes: int) -> str:
     room_bytes -= len(head.encode()) + 2 * _FRAME_BYTES
     if room_bytes < _SMALLEST_TABLE_BYTES:
         error = error_html(step.error) if step.error else ""
-        return f'{head}{error}<p class="q">The diff does not fit here; <code>diff()</code> of this step shows it.</p>'
+        note = '<p class="q">The diff is too long for this page; <code>diff()</code> of this step shows it.</p>'
+        return head + error + note
     return head + step_body(
         step, layout="unified", max_rows=400, max_plan_rows=_PLAN_ROWS, max_bytes=room_bytes, context=2
     )
@@ -210,7 +214,7 @@ def _files(files: dict[str, Listing], room_bytes: int) -> str:
     )
     for position, name in enumerate(waiting):
         share = room_bytes // (len(waiting) - position) - _FRAME_BYTES
-        tables[name] = '<p class="q">This file does not fit here.</p>'
+        tables[name] = '<p class="q">This file is too long for this page.</p>'
         if share >= _SMALLEST_TABLE_BYTES:
             tables[name] = code_table(files[name], max_bytes=share, label=name)
         room_bytes -= len(tables[name].encode()) + _FRAME_BYTES

@@ -12,7 +12,7 @@ import re
 import textwrap
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ttexplore.options import option_text
@@ -24,14 +24,16 @@ from ttexplore.views.core_map import core_map_svg, summary
 from ttexplore.views.facts import plan_facts, source_location, status
 from ttexplore.views.history import ranges
 from ttexplore.views.l1_map import l1_map_svg
-from ttexplore.views.markup import visible
+from ttexplore.views.markup import byte_size, visible
+from ttexplore.views.measures import core_measures, figures
 from ttexplore.views.origins import ORIGIN_KINDS, coverage
 from ttexplore.views.plan_lines import flat_plan, inline_value
 from ttexplore.views.rows import Counts, DiffRow, Tokens, counts, ir_rows, plan_rows, renames
+from ttexplore.views.terms import definitions
 from ttexplore.views.work_map import work_map_svg
 
 # Version of this form: a page made by another version says so instead of showing nonsense.
-FORM = 1
+FORM = 2
 
 ROW_KINDS = ("equal", "added", "removed", "changed", "indented", "renamed", "moved")
 
@@ -107,6 +109,8 @@ def explorer_data(
         ],
         "cores": _cores(plan, target),
         "buffers": _buffers(plan, target),
+        "figures": [list(one) for one in figures(trace, plan)],
+        "terms": definitions(),
     }
     # The tables are complete only now.
     data["texts"] = list(tables.texts)
@@ -167,7 +171,7 @@ def _plan_line(entry: tuple[str, str]) -> Line:
 def _option(name: str, value: Any, form: OptionForm) -> dict[str, Any]:
     return {
         "name": name, "text": option_text(value), "shown": inline_value(value), "example": form.example,
-        "choices": [option_text(one) for one in form.choices], "policy": form.policy,
+        "choices": [option_text(one) for one in form.choices], "policy": form.policy, "meaning": form.meaning,
     }  # fmt: skip
 
 
@@ -248,32 +252,13 @@ def _cores(plan: Plan, target: Target | None) -> dict[str, Any] | None:
     partition = plan.partition
     if partition is None:
         return None
-    tiles = _tiles_per_item(plan)
-    page_bytes = {accessor.tensor: accessor.page_bytes for accessor in plan.accessors}
-    moved = sum(count * page_bytes[name] for name, count in tiles.items()) if tiles is not None else None
     return {
         "svg": core_map_svg(target, partition),
         "work": work_map_svg(partition),
         "summary": summary(partition),
         "cores": [_core(plan, core, target) for core in partition.cores],
-        "tiles_per_item": None if tiles is None else sum(tiles.values()),
-        "bytes_per_item": moved,
-        "l1_bytes": sum(buffer.total_bytes for buffer in plan.buffers),
+        "measures": [asdict(one) for one in core_measures(plan)],
     }
-
-
-def _tiles_per_item(plan: Plan) -> dict[str, int] | None:
-    """Tiles that move between each tensor and L1 per work item; None where loops vary or C3 has not run."""
-    if plan.graph is None:
-        return None
-    names = {layout.name for layout in plan.layouts}
-    found: dict[str, int] = {}
-    for edge in plan.graph.edges:
-        for name in names & {edge.source, edge.target}:
-            if edge.tiles_per_item is None:
-                return None
-            found[name] = found.get(name, 0) + edge.tiles_per_item
-    return found
 
 
 def _core(plan: Plan, core: CoreWork, target: Target | None) -> dict[str, Any]:
@@ -314,8 +299,8 @@ def _buffers(plan: Plan, target: Target | None) -> dict[str, Any] | None:
         "buffers": [
             {
                 "name": visible(one.name), "index": one.index, "format": one.data_format, "pages": one.pages,
-                "block_pages": one.block_pages, "stages": one.stages, "page_bytes": one.page_bytes,
-                "bytes": one.total_bytes, "producer": one.producer, "consumer": one.consumer,
+                "block_pages": one.block_pages, "stages": one.stages, "page_size": byte_size(one.page_bytes),
+                "size": byte_size(one.total_bytes), "producer": one.producer, "consumer": one.consumer,
                 "line": one.origin.line if one.origin else 0, "reason": visible(one.reason),
                 "in": rates.get((one.producer, one.name)), "out": rates.get((one.name, one.consumer)),
             }

@@ -60,14 +60,13 @@ def plan_facts(plan: Plan, target: Target | None) -> list[tuple[str, str]]:
         of_all = (
             f" of {byte_size(target.l1_usable_bytes)} ({100 * used / target.l1_usable_bytes:.1f} %)" if target else ""
         )
-        facts.append(("L1", f"{byte_size(used)}{of_all} on each core"))
+        facts.append(("L1", f"{byte_size(used)}{of_all} per core"))
     if plan.compute:
         config = plan.compute
         width = "fp32" if config.fp32_dest_acc_en else "16-bit"
-        facts.append(
-            (
-                "compute",
-                f"{config.math_fidelity}, {width} DST of {config.dst_tiles} tiles, accumulates by {config.accumulate}",
-            )
-        )
+        facts += [
+            ("math fidelity", config.math_fidelity),
+            ("DST", f"{plural(config.dst_tiles, 'tile')}, {width}"),
+            ("accumulation", config.accumulate),
+        ]
     return facts

@@ -58,7 +58,7 @@ def line_history(trace: Trace, line: int) -> LineHistory:
     own = [one for one in trace.source.lines if one.origins and one.origins[0].span.line == line]
     if not own:
         numbers = [one.origins[0].span.line for one in trace.source.lines if one.origins]
-        raise ValueError(f"line {line} is none of the kernel's, which has {min(numbers)} to {max(numbers)}")
+        raise ValueError(f"line {line} is not in the kernel, which spans lines {min(numbers)} to {max(numbers)}")
     file = own[0].origins[0].span.file
     steps = tuple((step.letter, step.name, len(_linked(step.after, file, line))) for step in trace.steps)
     files: list[tuple[str, tuple[int, ...], str]] = []

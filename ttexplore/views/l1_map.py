@@ -26,8 +26,8 @@ def l1_map_svg(plan: Plan, target: Target) -> str:
     scale = _BAR / max(used, usable)
     left = usable - used
     state = f"{byte_size(left)} free" if left >= 0 else f"over by {byte_size(-left)}"
-    title = f"L1 of each core: {byte_size(used)} of {byte_size(usable)} used ({100 * used / usable:.1f} %), {state}"
-    parts = [f"<defs>{hatch_pattern(identifier + '-h')}</defs>", text(_LEFT, 16, title, "b")]
+    title = f"L1 per core: {byte_size(used)} of {byte_size(usable)} used ({100 * used / usable:.1f} %), {state}"
+    parts = [f"<defs>{hatch_pattern(identifier + '-h')}</defs>", text(_LEFT, 16, title, "b", "t")]
     parts.append(rectangle(_LEFT, 26, usable * scale, 18, fill=f"url(#{identifier}-h)"))
     x = float(_LEFT)
     buffers = _ordered(plan)

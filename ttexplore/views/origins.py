@@ -38,5 +38,5 @@ def coverage(listing: Listing) -> tuple[int, int, int, int]:
 
 ORIGIN_NOTE = (
     '<p class="q">L<i>n</i> is the kernel line: <span class="e">exact</span>, '
-    '<span class="d">derived</span> by a pass, <span class="i">inferred</span> from what encloses it.</p>'
+    '<span class="d">derived</span> by a pass, <span class="i">inferred</span> from the enclosing statement.</p>'
 )

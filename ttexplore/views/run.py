@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ttexplore.views.error_map import STYLE as TINTS_STYLE
 from ttexplore.views.error_map import TileErrors, error_map_svg
 from ttexplore.views.markup import content_id, escape, paragraphs
+from ttexplore.views.terms import defined
 from ttexplore.views.theme import fragment
 from ttexplore.views.ulp_histogram import histogram_axis_svg, histogram_svg
 
@@ -84,7 +85,8 @@ def run_html(
     if seconds is not None:
         figures.append(("time", f"{seconds:.3g} s"))
     shown = "".join(
-        f'<span><span class="q">{name}</span> <span class="m">{escape(value)}</span></span> ' for name, value in figures
+        f'<span><span class="q">{defined(name)}</span> <span class="m">{escape(value)}</span></span> '
+        for name, value in figures
     )
     note = f'<p class="pre{" q" if passed and compared else ""}">{paragraphs(message)}</p>' if message else ""
     card = f'<div class="card {_CARDS[passed]}"><div class="opts"><b>{verdict}</b> {shown}</div>{note}{compared}</div>'
@@ -93,10 +95,10 @@ def run_html(
 
 
 def _sides(sides: Sequence[SideFigures]) -> str:
-    heads = ("compared", "PCC", "max rel. error", "max ULP", "equal", "worst tile")
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    heads = ("compared", "PCC", "max relative error", "max ULP", "equal", "worst tile")
+    head = "".join(f'<th scope="col">{defined(text)}</th>' for text in heads)
     axis = histogram_axis_svg([label for label, _ in sides[0].histogram])
-    head += f'<th scope="col" class="last">elements by ULP of error {axis}</th>'
+    head += f'<th scope="col" class="last">{defined("elements by error in ULP")} {axis}</th>'
     rows = "".join(_row(side) for side in sides)
     table = f'<table class="t sides"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     tiles = sides[0].tiles

@@ -9,7 +9,7 @@ from __future__ import annotations
 # Stands for the explorer wherever widgets are unknown.
 PLACE = "<!-- The explorer; where no kernel holds it, the page below is seen. -->"
 
-_DEAD = "The live explorer is not here: run the cell to step through it."
+_DEAD = "The live explorer is not running: rerun the cell to use it."
 # One output of a cell: in JupyterLab, in Notebook and in what nbconvert makes; in VS Code.
 _LAB, _CODE = ".jp-OutputArea-child", ".output_container"
 _ABOVE = f"{_LAB}:has(+{_LAB}>*>.ttx-still)"

@@ -32,7 +32,10 @@ def apart(content: str) -> str:
 
 
 def text(x: float, y: float, content: str, *classes: str, anchor: str = "start") -> str:
-    """A line of text on the baseline `y`. `content` is plain text."""
+    """A line of text on the baseline `y`. `content` is plain text.
+
+    Texts of the class ``t`` are labels: the explorer explains the terms in them.
+    """
     style = f' class="{" ".join(classes)}"' if classes else ""
     align = f' text-anchor="{anchor}"' if anchor != "start" else ""
     return f'<text x="{_number(x)}" y="{_number(y)}"{style}{align}>{escape(content)}</text>'

@@ -32,7 +32,7 @@ class Why:
     def __str__(self) -> str:
         rows = [f"{self.letter} line {self.line}: {visible(self.text.strip())}", ""]
         if not self.made_by:
-            rows.append("kept: no rule of this step made it")
+            rows.append("kept: no rule of this step changed it")
         for one in self.made_by:
             rows.append(f"{one.rule}: {one.sentence}")
             rows += [f"{number:>6}  {visible(text.strip())}" for number, text in one.before]
@@ -47,7 +47,7 @@ class Why:
             for one in self.made_by
         )
         head = f'<div class="head"><h3>{escape(self.letter)}</h3> <code>{escape(self.text.strip())}</code></div>'
-        content = head + (made or "<p>kept: no rule of this step made it</p>")
+        content = head + (made or "<p>kept: no rule of this step changed it</p>")
         return fragment(content_id("ttx-why", content), f"what made line {self.line} of {self.letter}", content)
 
 

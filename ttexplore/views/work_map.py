@@ -31,8 +31,8 @@ def work_map_svg(partition: Partition) -> str:
     title = "Which core does which work item"
     grid = " × ".join(map(str, partition.grid))
     parts = [
-        text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b"),
-        text(2, 33, "in each block: the core, and in which turn it does the block" if labelled else "", "s"),
+        text(2, 16, f"{grid} = {plural(partition.work_items, 'work item')}, {how(partition)}", "b", "t"),
+        text(2, 33, "in each block: its core, and its position in that core's sequence" if labelled else "", "s"),
         text(_LEFT - 8, _TOP - 6, "bx", "s", anchor="end"),
     ]
     step = max(1, -(-28 // cell))
@@ -50,7 +50,7 @@ def work_map_svg(partition: Partition) -> str:
             if z >= drawn or y >= rows_drawn:
                 continue
             left, top = _LEFT + x * cell, _TOP + z * height + y * cell
-            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), its turn {turn}"
+            label = f"item {item}, block ({x}, {y}, {z}): core ({core.x}, {core.y}), position {turn} in its sequence"
             square = f'<path class="f{shade}" d="M{left} {top}h{cell - 2}v{cell - 2}h-{cell - 2}z"/>'
             inside = ""
             if labelled:

@@ -4,15 +4,15 @@
 
 /** What the keys do, in words. @param {string[]} tabs */
 export const keys = (tabs) => [
-  ["↑ ↓  or  k j", "previous, next step; in a listing: line"],
-  ["n p", "next, previous change"],
-  ["/", "find in all steps; Enter: next hit"],
+  ["↑ ↓  or  k j", "previous or next step; in a listing, line"],
+  ["n p", "next or previous change"],
+  ["/", "search all steps; Enter goes to the next match"],
   ["h or Enter", "pin the line under the cursor"],
-  ["c  s  w", "collapse, side by side, wrap"],
+  ["c  s  w", "fold unchanged lines, side by side, wrap"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
-  ["r", "run"],
+  ["r", "run the kernels, in the Run tab"],
   ["?", "this list"],
-  ["Esc", "unpin, close; then leave the explorer"],
+  ["Esc", "unpin or close; otherwise leave the explorer"],
 ];
 
 /**

@@ -2,8 +2,8 @@
 
 /** @import { Answers, Bytes, Failure, Message, Question, Traits } from "../messages.js" */
 
-const NO_PYTHON = "no Python behind this page: explore the kernel in a notebook";
-const RESTARTED = "the notebook's kernel was restarted: run the cell again";
+const NO_PYTHON = "this page has no Python: explore the kernel in a notebook";
+const RESTARTED = "the notebook's kernel restarted: rerun the cell";
 
 /**
  * What Jupyter, or a page without it, gives the widget; of its events only those that are heard here.

@@ -41,15 +41,14 @@ import { Store } from "./store.js";
  * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
  * the first one that changes the program.
  * @param {Lowering} lowering
- * @param {Partial<State>} given
+ * @param {Pick<State, "backends" | "kinds" | "targets" | "stale">} given
  * @returns {Explorer}
  */
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "",
     hidden: new Set(), open: new Set(), collapsed: true, split: false, wrap: false, core: null, metric: "work items",
-    busy: "", progress: "", say: "", edits: {}, backends: [], kinds: [], inputs: { inputs: "random", seed: 0, names: "" },
-    targets: [], stale: "", ...given,
+    busy: "", progress: "", say: "", edits: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));
   const failed = lowering.steps.findIndex((step) => step.error);
   const error = lowering.steps[failed]?.error;

@@ -3,16 +3,12 @@
 /** @import { Failure } from "../messages.js" */
 /** @import { Explorer } from "../model/state.js" */
 
-import { GLYPHS } from "../model/diff.js";
 import { chip, download, h, markup, quiet } from "./dom.js";
 import { pinLink } from "./listing.js";
 
-// Of each of the counts, in their order.
-const COUNTED = [1, 2, 4, 5, 6];
-
 /** "+42 −17 ~3" with the meaning of each in its class. @param {number[]} counts */
 export function counts(counts) {
-  const shown = counts.map((count, i) => count > 0 && h("span", { class: ["plus", "minus"][i] ?? "tilde" }, `${GLYPHS[COUNTED[i]]}${count} `));
+  const shown = counts.map((count, i) => count > 0 && h("span", { class: ["plus", "minus"][i] ?? "tilde" }, `${"+−~≈⇄"[i]}${count} `));
   return h("span.counts", shown.some(Boolean) ? shown : quiet("·"));
 }
 

@@ -49,15 +49,16 @@ export function h(name, ...children) {
   return /** @type {ElementOf<Name>} */ (/** @type {unknown} */ (element));
 }
 
-const CONTROLS = "button,select,input,summary,[tabindex]";
+// Terms are not among them: they are marked later than what they stand in is made.
+const CONTROLS = "button,select,input,summary,[tabindex]:not([aria-description])";
 
 /** Replaces what an element holds; null, undefined, false and empty texts are left out. @param {Element} element @param {...Child} children */
 export function put(element, ...children) {
   const focused = focusIn(element);
-  const at = focused && focused !== element ? all(element, CONTROLS).indexOf(focused) : -1;
+  const at = focused ? all(element, CONTROLS).indexOf(focused) : -1;
   element.replaceChildren(.../** @type {Node[]} */ (children.flat(4).filter(Boolean)));
   // Were the focus lost with a control that is made anew, the next keys would be the notebook's.
-  if (at >= 0) focusOn(all(element, CONTROLS)[at] ?? closest(element, ".ttx-explorer"));
+  if (focused && focused !== element) focusOn(all(element, CONTROLS)[at] ?? closest(element, ".ttx-explorer"));
 }
 
 /**

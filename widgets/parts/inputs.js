@@ -24,11 +24,11 @@ export function inputsControl(store, kernel) {
   const kind = choice("inputs", () => set({ inputs: kind.value }));
   const seed = h("input.small", { type: "number", min: 0, label: "seed of the inputs", oninput: () => { set({ seed: Number(seed.value) || 0 }); } });
   const seedLabel = h("label", "seed ", seed);
-  const names = h("input", { type: "text", spellcheck: false, label: "names of arrays in the notebook", oninput: () => { set({ names: names.value }); } });
+  const names = h("input", { type: "text", spellcheck: false, label: "names of notebook variables", oninput: () => { set({ names: names.value }); } });
   const what = quiet();
   store.on(["inputs", "kinds", "lowering"], ({ inputs, kinds, lowering }) => {
     const chosen = kinds.find(([name]) => name === inputs.inputs);
-    const words = chosen?.[1] ?? `names of arrays in the notebook, or of one list or dictionary of them, for ${lowering.inputs.join(", ")}`;
+    const words = chosen?.[1] ?? `names of notebook variables, or of one list or dictionary of arrays, for ${lowering.inputs.join(", ")}`;
     offer(kind, [...kinds.map(([name]) => name), YOURS]);
     kind.value = inputs.inputs;
     what.textContent = words;

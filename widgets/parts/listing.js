@@ -64,7 +64,7 @@ export function linkRows(rows, store, origins, where) {
     const wanted = lit(i);
     const { pinned } = store.state;
     const same = wanted && pinned && [...wanted.places].join() === [...pinned.places].join();
-    store.set({ pinned: same ? null : wanted, say: wanted ? (same ? "unpinned" : `pinned ${wanted.from}`) : "no origin is known" });
+    store.set({ pinned: same ? null : wanted, say: wanted ? (same ? "unpinned" : `pinned ${wanted.from}`) : "no known origin" });
   };
   let last = -1;
   set(element, {

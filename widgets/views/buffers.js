@@ -4,13 +4,12 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Bytes } from "../messages.js" */
 
-import { bytes } from "../model/figures.js";
 import { pictureButtons } from "../parts/cards.js";
 import { grid, h, heading, markup, number, put } from "../parts/dom.js";
 import { pinLink } from "../parts/listing.js";
 import { timeTravel } from "./timeline.js";
 
-const HEADS = ["CB", "buffer", "format", "pages", "bytes", "from", "to", "tiles in / out per item", "kernel line"];
+const HEADS = ["CB", "name", "data format", "pages × stages", "size", "producer", "consumer", "tiles in / out per item", "kernel line"];
 
 /** @param {Explorer} store @param {Kernel} kernel @param {Bytes} [recorded] a run that the page brought along */
 export function buffersView(store, kernel, recorded) {
@@ -18,11 +17,11 @@ export function buffersView(store, kernel, recorded) {
   const l1 = h("div.scroll");
   const list = h("div.scroll");
   store.on(["lowering"], ({ lowering: { buffers } }) => {
-    put(graph, buffers ? markup(buffers.graph) : h("p.q", "Step A2 decides the circular buffers; it was not reached."));
+    put(graph, buffers ? markup(buffers.graph) : h("p.q", "Step A2, which decides the circular buffers, did not run."));
     put(l1, buffers?.l1 && markup(buffers.l1));
     put(list, buffers && grid(HEADS, buffers.buffers.map((buffer) => h("tr", { title: buffer.reason || null },
       number(`${buffer.index ?? "–"}`), heading(buffer.name), h("td", buffer.format),
-      number(`${buffer.block_pages} × ${buffer.stages}`), number(bytes(buffer.bytes)),
+      number(`${buffer.block_pages} × ${buffer.stages}`), number(buffer.size),
       h("td", buffer.producer), h("td", buffer.consumer), number(`${buffer.in ?? "–"} / ${buffer.out ?? "–"}`),
       h("td", pinLink(store, buffer.line))))));
   });

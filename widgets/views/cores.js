@@ -1,13 +1,15 @@
 // The chip's floorplan with a measure on each core, and all that one core gets.
 
+/** @import { Core } from "../messages.js" */
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
-import { bytes } from "../model/figures.js";
 import { neighbour } from "../model/keys.js";
-import { heat, imbalance, known, most } from "../model/measures.js";
 import { pictureButtons } from "../parts/cards.js";
 import { all, choice, closest, h, markup, put, quiet, set, table, take } from "../parts/dom.js";
+
+/** A core as the drawings and the store name it. @param {Core} core */
+const nameOf = ({ x, y }) => `${x},${y}`;
 
 /** @param {Explorer} store */
 export function coresView(store) {
@@ -21,17 +23,16 @@ export function coresView(store) {
     h("div.two", map, h("div", work), card));
 
   store.on(["lowering"], ({ lowering: { cores } }) => {
-    if (!cores) return put(map, h("p.q", "Step B1 decides which core does what; it was not reached."));
-    put(measure, ...known(cores).map(([name]) => h("option", name)));
+    if (!cores) return put(map, h("p.q", "Step B1, which assigns work items to cores, did not run."));
+    put(measure, ...cores.measures.map(({ name }) => h("option", name)));
+    figures.textContent = cores.summary;
     put(map, markup(cores.svg));
-    // A picture for who reads it, a group of buttons here.
-    for (const drawing of all(map, "svg")) drawing.role = "group";
     put(work, markup(cores.work));
     for (const cell of all(map, "[data-core]")) {
       set(cell, { role: "button", label: cell.querySelector("title")?.textContent });
     }
-    const busiest = cores.cores.find((core) => core.items === most(cores));
-    store.set({ core: busiest ? `${busiest.x},${busiest.y}` : null });
+    const [busiest] = [...cores.cores].sort((a, b) => b.items - a.items);
+    store.set({ core: busiest ? nameOf(busiest) : null });
     colour();
   });
   store.on(["metric"], colour);
@@ -57,17 +58,14 @@ export function coresView(store) {
 
   function colour() {
     const { metric, lowering: { cores } } = store.state;
-    if (!cores) return;
-    const shown = heat(cores, metric);
-    for (const cell of all(map, "[data-core]")) {
-      const value = shown.get(cell.dataset.core ?? "");
-      const label = cell.querySelector("text");
-      if (!value || !label) continue;
-      cell.querySelector("path")?.setAttribute("class", `f${value.step}`);
-      label.setAttribute("class", `n h${value.step}`);
-      label.textContent = value.label;
-    }
-    figures.textContent = `${cores.summary} · imbalance ${imbalance(cores)?.toFixed(2) ?? "–"}`;
+    const measure = cores?.measures.find(({ name }) => name === metric);
+    cores?.cores.forEach((core, i) => {
+      const [square, label] = all(map, `[data-core="${nameOf(core)}"]>:is(path,text)`);
+      if (!measure?.labels[i] || !label) return;
+      square.setAttribute("class", `f${measure.steps[i]}`);
+      label.setAttribute("class", `n h${measure.steps[i]}`);
+      label.textContent = measure.labels[i];
+    });
   }
 
   function drawCard() {
@@ -78,18 +76,19 @@ export function coresView(store) {
       if (!map.contains(cell)) continue;
       set(cell, { tabindex: chosen ? 0 : -1, "aria-pressed": chosen });
     }
-    const core = cores?.cores.find((core) => `${core.x},${core.y}` === name);
-    if (!cores || !core) return put(card, cores && name && [h("h4", `core (${name})`), h("p.q", "It gets no work.")]);
+    const i = cores?.cores.findIndex((core) => nameOf(core) === name) ?? -1;
+    const core = cores?.cores[i];
+    if (!cores || !core) return put(card, cores && name && [h("h4", `core (${name})`), h("p.q", "This core has no work.")]);
     const lists = Object.entries(core.arguments).filter(([, list]) => list.length);
     /** @type {(title: string, rows: [string, Child][]) => Child} */
     const titled = (title, rows) => [h("h4", title), table(rows)];
     put(card,
       h("h4", `core (${core.x}, ${core.y})`, core.noc && quiet(` NoC (${core.noc.join(", ")})`)),
-      table(known(cores).map(([label, { of, shown }]) => [label, shown(of(core, cores) ?? 0)])),
+      table(cores.measures.map(({ name, shown }) => [name, shown[i]])),
       core.listed.length > 0 && h("p.m", `items ${core.listed.slice(0, 40).join(", ")}${core.listed.length > 40 ? " …" : ""}`),
-      lists.map(([kernel, list]) => titled(`${kernel} arguments`, list)),
-      !Object.keys(core.arguments).length && core.values.length > 0 && titled("values", core.values.map(([label, value]) => [label, `${value}`])),
-      buffers && titled("circular buffers", buffers.buffers.map((one) => [`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${bytes(one.page_bytes)}`])));
+      lists.map(([kernel, list]) => titled(`${kernel} runtime arguments`, list)),
+      !Object.keys(core.arguments).length && core.values.length > 0 && titled("values of this core", core.values.map(([label, value]) => [label, `${value}`])),
+      buffers && titled("circular buffers", buffers.buffers.map((one) => [`${one.index ?? "–"} ${one.name}`, `${one.pages} × ${one.page_size}`])));
   }
   return { element };
 }

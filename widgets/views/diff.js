@@ -26,7 +26,7 @@ export function diffPane(store) {
   let after;
   /** In how many lines of each step the words occur that are searched for. @type {number[] | null} */
   let found;
-  const rows = new Rows("what the step changed", "diff", (i) => diffRow(store, shown[i], before, after));
+  const rows = new Rows("changes of the step", "diff", (i) => diffRow(store, shown[i], before, after));
   /** The side of a row that stands for it, and its line there. @type {(row: ShownRow) => [Listing, number]} */
   const sideOf = ({ i, j }) => (j >= 0 ? [after, j] : [before, i]);
   /** @param {ShownRow | undefined} row */
@@ -55,7 +55,7 @@ export function diffPane(store) {
   const error = h("div");
   const where = h("span.found.q");
   const query = h("input", {
-    type: "search", placeholder: "find, or first step with …", label: "find in all steps",
+    type: "search", placeholder: "search all steps", label: "search all steps",
     oninput: () => { store.set({ query: query.value.trim().toLowerCase() }); },
     onkeydown: (event) => {
       event.stopPropagation();
@@ -69,7 +69,7 @@ export function diffPane(store) {
   });
   const element = h("section.pane.diffpane", { label: "step" },
     title,
-    h("details.about", h("summary", "what it promises", options), prose),
+    h("details.about", h("summary", "description", options), prose),
     // What is being typed must not be taken out of the page, so the search stands beside what is drawn anew.
     h("div.tools", toggles, h("span.search", query, where)),
     error, rows.element);
@@ -112,12 +112,13 @@ export function diffPane(store) {
     const { lowering, part, hidden } = state;
     put(title,
       h("span.letter", step.letter), h("b", step.name), h("span.q.what", step.summary),
-      h("span.q.ms", { title: "time of this pass" }, `${step.ms} ms`));
+      h("span.q.ms", { title: "time spent in this pass" }, `${step.ms} ms`));
     options.textContent = step.options.map((one) => `${one.name}=${one.shown}`).join("  ");
     prose.textContent = step.prose.join("\n");
     put(error, step.error && errorCard(store, step.error));
     /** @param {"ir" | "plan"} name @param {string} label */
-    const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }), { "aria-pressed": part === name, class: "tab" });
+    const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }),
+      { "aria-pressed": part === name, class: "tab", title: lowering.terms[label] });
     /** @param {"collapsed" | "split" | "wrap"} name @param {string} label @param {string} title */
     const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     const listing = lowering.listings[step.ir.after];
@@ -130,23 +131,23 @@ export function diffPane(store) {
         const off = hidden.has(name);
         return count > 0 && chip(`${off ? "▢" : "▣"} ${name} ${Math.round((100 * count) / listing.count)} %`,
           () => store.set({ hidden: new Set(off ? [...hidden].filter((one) => one !== name) : [...hidden, name]) }),
-          { "aria-pressed": !off, title: `${count} lines: ${off ? "show" : "hide"} them` });
+          { "aria-pressed": !off, title: `${count} lines: click to ${off ? "show" : "hide"} them\n${lowering.terms[name.toLowerCase()] ?? ""}` });
       }),
       renames.length > 0 && h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`),
       hiddenRows > 0 && quiet(`${hiddenRows} lines hidden`),
-      toggle("collapsed", "collapse", "fold unchanged lines (c)"), toggle("split", "side by side", "before beside after (s)"),
-      toggle("wrap", "wrap", `wrap long lines (w); up to ${LARGEST_WRAPPED} rows`));
+      toggle("collapsed", "collapse", "fold unchanged lines (c)"), toggle("split", "side by side", "before and after side by side (s)"),
+      toggle("wrap", "wrap", `wrap long lines (w), up to ${LARGEST_WRAPPED} rows`));
   }
 
   function drawFound() {
     const { lowering: { steps }, step } = store.state;
     if (!found) return put(where);
     const first = found.findIndex(Boolean);
-    if (first < 0) return put(where, "nowhere");
+    if (first < 0) return put(where, "not found");
     const gone = found.findLastIndex(Boolean) + 1;
     /** @param {number} i */
     const go = (i) => link(steps[i].letter, () => select(store, i), { title: steps[i].name });
-    put(where, "first in ", go(first), " · ", gone < steps.length && ["gone at ", go(gone), " · "], `${found[step]} here`);
+    put(where, "first in ", go(first), " · ", gone < steps.length && ["gone in ", go(gone), " · "], `${found[step]} here`);
   }
 
   /** @param {number} i */
@@ -158,13 +159,13 @@ export function diffPane(store) {
   /** @param {number} direction @param {boolean} [last] whether to look in this step only */
   function nextMatch(direction, last) {
     const { query, step } = store.state;
-    if (!query) return store.set({ say: "no more" });
+    if (!query) return store.set({ say: "no more matches" });
     let i = rows.cursor < 0 && direction < 0 ? shown.length : rows.cursor;
     do i += direction; while (shown[i] && !hasWords(shown[i], before, after, query));
     if (shown[i]) return moveTo(i);
     // The next step that has it.
     const next = found?.[direction > 0 ? "findIndex" : "findLastIndex"]((count, k) => count > 0 && (k - step) * direction > 0) ?? -1;
-    if (last || next < 0) return store.set({ say: "no more" });
+    if (last || next < 0) return store.set({ say: "no more matches" });
     select(store, next);
     nextMatch(direction, true);
   }

@@ -17,7 +17,7 @@ export function historyStrip(store) {
     const lit = hover || pinned;
     const { coverage } = steps[index];
     const covered = h("span.q.coverage", { title: [...KINDS, "unknown"].map((kind, i) => `${coverage[i]} ${kind}`).join(", ") }, `${linkedShare(coverage) ?? 100} % of statements linked`);
-    if (!lit) return put(strip, quiet("Hover a line to see what made it and where it went; click or press Enter to pin it."), covered);
+    if (!lit) return put(strip, quiet("Hover over a line to see where it came from and where it went. Click or press Enter to pin it."), covered);
     const lines = [...lit.places].map((place) => places[place][1]).sort((a, b) => a - b);
     const found = steps.map((step) => linked(lowering, listings[step.ir.after], lit).length);
     const most = Math.max(1, ...found);

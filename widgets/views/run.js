@@ -10,16 +10,16 @@ import { button, choice, grid, h, heading, isolated, link, number, offer, put } 
 import { editedKernels, inputsControl, inputsWords } from "../parts/inputs.js";
 
 const CHECK = "Check every step";
-const ALL_GOOD = "every step gives the reference's result";
+const ALL_GOOD = "every step matches the reference";
 
 /** @param {Explorer} store @param {Kernel} kernel @param {string} [recorded] the card of a run that the page brought along */
 export function runView(store, kernel, recorded) {
   const backend = choice("backend", drawState);
-  const arithmetic = h("select", { label: "arithmetic", title: "of the emulator's matrix unit" }, h("option", "exact"), h("option", "fast"));
-  const sums = h("label", "sums ", arithmetic);
-  const on = h("label", "on ", backend);
+  const arithmetic = h("select", { label: "arithmetic", title: "exact: the emulator's FPU rounds as the chip does" }, h("option", "exact"), h("option", "fast"));
+  const sums = h("label", "arithmetic ", arithmetic);
+  const on = h("label", "backend ", backend);
   const start = button("Run", run, { class: "primary" });
-  const checks = button(CHECK, check, { title: "executes the program after each step and names the first that changes the result" });
+  const checks = button(CHECK, check, { title: "run the program after each step and find the first step that changes the result" });
   const cancel = button("Cancel", () => kernel.ask({ do: "cancel" }));
   const why = h("span.q", { role: "status" });
   const log = h("pre.log", { tabindex: "0", label: "log" });
@@ -48,7 +48,7 @@ export function runView(store, kernel, recorded) {
     const edited = editedKernels(store.state);
     const reasons = [
       ...(whyRun === whyCheck ? [whyRun] : [whyRun && `Run: ${whyRun}`, whyCheck && `${CHECK}: ${whyCheck}`]),
-      edited && `Run takes the edited ${edited} (tab Code).`,
+      edited && `Run uses the edited ${edited} (Code tab).`,
     ];
     put(why, busy ? progress : reasons.map((reason) => reason && h("div", reason)));
     sums.hidden = !chosen?.arithmetic;

@@ -7,7 +7,6 @@
 
 import { unpackedRecording } from "../model/lowering.js";
 import { Moments } from "../model/moments.js";
-import { working } from "../model/measures.js";
 import { errorCard } from "../parts/cards.js";
 import { all, button, chip, choice, h, markup, offer, put, quiet } from "../parts/dom.js";
 import { editedKernels, inputsControl } from "../parts/inputs.js";
@@ -17,7 +16,7 @@ const PLOT_WIDTH = 600;
 const PLOT_HEIGHT = 22;
 const TICK_MS = 120;
 // The glyph and the words for what a kernel does; a wait is told with what it is for.
-const STATES = { waits: ["‖"], done: ["■", "has finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
+const STATES = { waits: ["‖"], done: ["■", "finished", "■ done"], runs: ["▸", "runs", "▸ runs"], "": ["▸", "not started", "not started"] };
 
 /** @param {Explorer} store @param {Kernel} kernel @param {Element} graph holds the drawing of the dataflow, which shows the moment too @param {Bytes} [recorded] */
 export function timeTravel(store, kernel, graph, recorded) {
@@ -38,13 +37,13 @@ export function timeTravel(store, kernel, graph, recorded) {
   let moments;
   let timer = 0;
   store.on(["lowering", "busy", "edits", "stale"], ({ lowering: { cores, steps }, busy, ...state }) => {
-    const places = cores ? working(cores).map(({ x, y }) => [x, y]) : [];
+    const places = cores?.cores.filter(({ items }) => items).map(({ x, y }) => [x, y]) ?? [];
     offer(chooser, places.map((place) => `(${place.join(", ")})`), places.map(String));
     const reason = kernel.missing("record") || (steps.some((step) => step.error) ? "the lowering failed" : "");
     record.disabled = !!(busy || reason);
     core.hidden = !!reason;
     const edited = editedKernels(state);
-    why.textContent = reason || (busy === "record" ? "recording …" : edited && `takes the edited ${edited}`);
+    why.textContent = reason || (busy === "record" ? "recording …" : edited && `uses the edited ${edited}`);
   });
   store.on(["lowering"], () => (stage.hidden = true));
   if (recorded) unpackedRecording(recorded).then(load);
@@ -83,7 +82,7 @@ export function timeTravel(store, kernel, graph, recorded) {
     const { recording, times, end, pages } = moments;
     const time = times[i];
     place.valueAsNumber = i;
-    moment.textContent = `core (${recording.core.join(", ")}), step ${time} of ${end}`;
+    moment.textContent = `core (${recording.core.join(", ")}), time ${time} of ${end}`;
     const doing = moments.doing(i);
     const told = doing.map(words);
     put(lanes, doing.map(({ kernel, state, line }, k) => {
@@ -93,12 +92,12 @@ export function timeTravel(store, kernel, graph, recorded) {
     }));
     for (const mark of all(plots, ".now")) mark.style.left = `${(100 * time) / end}%`;
     draw(pages[i], doing);
-    store.set({ say: `step ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
+    store.set({ say: `time ${time}: ${doing.map(({ kernel }, k) => `${kernel} ${told[k]}`).join("; ")}` });
   }
 
   /** @param {Doing} doing */
   function words({ state, wait }) {
-    return state !== "waits" || !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[5]} tiles ${wait[3] ? "of room in" : "of"} ${bufferOf(wait)}${wait[8] ? ", for ever" : ""}`;
+    return state !== "waits" || !wait ? STATES[state][1] : `waits for ${wait[7]}: ${wait[3] ? "room for " : ""}${wait[5]} tiles ${wait[3] ? "in" : "of"} ${bufferOf(wait)}${wait[8] ? ", forever" : ""}`;
   }
 
   /** @param {NonNullable<Doing["wait"]>} wait */
@@ -118,7 +117,7 @@ export function timeTravel(store, kernel, graph, recorded) {
     for (const { kernel, state, wait } of doing)
       for (const box of all(graph, `[data-kernel=${kernel}]`)) {
         const lines = wait
-          ? [wait[8] ? "✖ is stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
+          ? [wait[8] ? "✖ stuck" : "‖ waits", wait[3] ? `room for ${wait[5]}` : `${wait[5]} tiles`]
           : [STATES[state][2]];
         box.setAttribute("class", state === "runs" ? "" : state);
         all(box, ".now .s").forEach((line, k) => (line.textContent = lines[k] ?? ""));

@@ -6,12 +6,13 @@
 /** @import { Explorer } from "../model/state.js" */
 /** @import { Child } from "../parts/child.js" */
 
-import { changes, figures } from "../model/comparison.js";
+import { changes } from "../model/comparison.js";
 import { unpacked } from "../model/lowering.js";
 import { explore } from "../model/state.js";
 import { counts, errorCard } from "../parts/cards.js";
 import { chip, choice, grid, h, heading, isolated, markup, number, put, quiet } from "../parts/dom.js";
 import { inputsWords } from "../parts/inputs.js";
+import { explain } from "../parts/terms.js";
 
 /** @typedef {{ field: HTMLInputElement | HTMLSelectElement, before: string, policy: string, label: HTMLElement }} Control */
 
@@ -30,26 +31,28 @@ export function whatIfView(store, kernel) {
     const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === lowering.target }, name)));
     put(form, why,
-      group("chip", h("label", h("span", "target"), target)),
+      group("chip", h("label", "target", target)),
       lowering.steps.filter((step) => step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))), go);
     arrange();
     put(result);
   });
   store.on(["lowering", "busy", "stale"], ({ busy }) => {
     const reason = kernel.missing("fork");
-    put(why, reason && `Lowering again: ${reason}.`);
+    put(why, reason && `Not available: ${reason}.`);
     for (const group of form.querySelectorAll("fieldset")) group.disabled = !!reason;
     go.disabled = !!(busy || reason);
     go.textContent = busy === "compare" ? "Lowering …" : "Lower and compare";
   });
 
   /** @param {Option} option */
-  function control({ name, text, policy, example, choices }) {
+  function control({ name, text, policy, meaning, example, choices }) {
     const named = { label: name };
     const field = choices.length
       ? h("select", named, [...new Set([text, ...choices])].map((one) => h("option", { value: one, selected: one === text }, one || "auto")))
       : h("input", { ...named, type: "text", value: text, placeholder: example && `e.g. ${example}`, spellcheck: false });
-    const label = h("label", h("span", name), field);
+    const title = h("span", name);
+    explain(title, `${name}: ${meaning}`);
+    const label = h("label", title, field);
     const before = field.value;
     const fit = () => {
       if (field instanceof HTMLInputElement) field.size = Math.max(8, (field.value || field.placeholder).length);
@@ -122,15 +125,17 @@ export function whatIfView(store, kernel) {
         chip("Explore this lowering", () => explore(store, { lowering: other, original: original || lowering, variant }, first, { tab: "Steps" }))),
       ran, runs,
       h("div.two.even",
-        grid(["", "now", "what if"], figures(lowering, other).map(([label, a, b]) =>
-          h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b)))),
+        grid(["", "now", "what if"], lowering.figures.map(([label, a], i) => {
+          const b = other.figures[i][1];
+          return h("tr", { class: a === b ? "q" : "differs" }, heading(label), number(a), number(b));
+        })),
         grid(["", "step", "now", "what if"], lowering.steps.map((step, i) => {
           const [glyph, what] = changed[i];
           const twin = other.steps[i];
           return h("tr", { class: glyph === "=" ? "q" : "" }, h("td", { title: what, label: what }, glyph),
             heading(`${step.letter} ${step.name}`), number(counts(step.ir.counts)), number(twin ? counts(twin.ir.counts) : what));
         }))),
-      h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no cores were decided")))),
+      h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
   return { element: h("div.whatifview", form, result) };

@@ -1,0 +1,144 @@
+"""Each term of the glossary that a view has as a label shows its definition, to the mouse and to the keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator
+
+from tests.browser.conftest import Show
+from tests.browser.explorer_page import TABS, ExplorerPage
+from ttexplore import Exploration
+from ttexplore.glossary import SPELLINGS, TERMS
+
+LABELS = "th, h4, label, .fact > .q, .tools > b, .filehead > b, svg .t"
+# The texts of labels that are no part of a term, each with its label's whole text.
+LOOSE = """labels => labels.flatMap((label) => [...label.childNodes]
+    .filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => [node.data, label.textContent]))"""
+SPELLING = re.compile(rf"\b(?:{'|'.join(SPELLINGS)})s?\b", re.IGNORECASE)
+
+
+@pytest.fixture
+def explorer(show: Show, gemm: Exploration) -> ExplorerPage:
+    return show(gemm.data)
+
+
+def term(explorer: ExplorerPage, where: str, name: str) -> Locator:
+    return explorer.find(where).get_by_role("button", name=name, exact=True).first
+
+
+def meaning(explorer: ExplorerPage) -> str:
+    return explorer.find(".meaning").inner_text()
+
+
+def test_every_term_in_a_label_is_explained(explorer: ExplorerPage) -> None:
+    explained: dict[str, set[str]] = {}
+    for tab in TABS:
+        explorer.tab(tab)
+        loose: list[tuple[str, str]] = explorer.find(LABELS).evaluate_all(LOOSE)
+        assert [(text, label) for text, label in loose if SPELLING.search(text)] == [], tab
+        marked = explorer.find("[aria-description]")
+        words = marked.all_text_contents()
+        told = marked.evaluate_all("all => all.map((one) => one.getAttribute('aria-description'))")
+        options = {one["name"]: one["meaning"] for step in explorer.data["steps"] for one in step["options"]}
+        for word, text in zip(words, told, strict=True):
+            spelling = word.casefold()
+            one = SPELLINGS.get(spelling) or SPELLINGS.get(spelling.removesuffix("s"))
+            meanings = [f"{one.name}: {one.meaning}".replace("`", "")] if one else []
+            assert text in [*meanings, f"{word}: {options.get(word)}"], (tab, word)
+        explained[tab] = set(words)
+    assert explained["Steps"] >= {"cores", "L1", "math fidelity", "DST", "accumulation"}
+    assert explained["Cores"] >= {"NoC", "work items", "harvested", "runtime arguments", "circular buffers"}
+    assert explained["Buffers"] >= {"CB", "data format", "pages", "stages", "FPU", "SFPU", "reader", "producer"}
+    assert explained["Code"] >= {"kernel", "reader", "compute", "writer"}
+    assert explained["Run"] >= {"backend"}
+    assert explained["What if"] >= {"policy", "stages", "subblock", "target"}
+
+
+def test_the_keyboard_reaches_a_term_and_escape_hides_its_definition(explorer: ExplorerPage) -> None:
+    explorer.tab("Buffers")
+    pages = term(explorer, ".buffersview th", "pages")
+    term(explorer, ".buffersview th", "data format").focus()
+    explorer.type("Tab")
+    assert pages.evaluate("one => one === document.activeElement")
+    assert meaning(explorer) == f"page: {TERMS['page'].meaning}"
+    explorer.type("Escape")
+    assert not explorer.find(".meaning").is_visible()
+    # The focus has stayed: the explorer was not left.
+    assert pages.evaluate("one => one === document.activeElement")
+    explorer.type("Tab")
+    assert meaning(explorer).startswith("stages: ")
+    explorer.type("4")
+    assert explorer.find("[role=tab][aria-selected=true]").inner_text() == "Code"
+    assert not explorer.find(".meaning").is_visible()
+
+
+def test_a_reader_of_the_screen_hears_the_definition(explorer: ExplorerPage) -> None:
+    session = explorer.page.context.new_cdp_session(explorer.page)
+    explorer.tab("Buffers")
+    explorer.find(".buffersview th").get_by_text("CB").wait_for()
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    heard = {
+        node["name"]["value"]: node["description"]["value"]
+        for node in nodes
+        if node.get("role", {}).get("value") == "button" and node.get("description", {}).get("value")
+    }
+    buffer = f"circular buffer: {TERMS['circular buffer'].meaning}"
+    # In a table and in a drawing.
+    assert heard["CB"] == heard["circular buffers"] == buffer
+    assert heard["NoC"] == f"NoC: {TERMS['NoC'].meaning}"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_mouse_shows_a_definition_beside_its_term(show: Show, gemm: Exploration, theme: str) -> None:
+    explorer = show(gemm.data, theme=theme, width=620)
+    explorer.tab("Buffers")
+    for where, name in ((".buffersview th", "item"), (".buffersview svg .t", "FPU"), ("header", "L1")):
+        one = term(explorer, where, name)
+        one.scroll_into_view_if_needed()
+        one.hover()
+        assert meaning(explorer).startswith(f"{name}: ")
+        box, edge = explorer.find(".meaning").bounding_box(), one.bounding_box()
+        assert box is not None
+        assert edge is not None
+        assert 0 <= box["x"] <= edge["x"] + 1
+        assert box["x"] + box["width"] <= 620
+        assert abs(box["y"] - edge["y"] - edge["height"]) < 10
+    # One can go there to read or copy it.
+    explorer.find(".meaning").hover()
+    assert explorer.find(".meaning").is_visible()
+    explorer.find("header h3").hover()
+    assert not explorer.find(".meaning").is_visible()
+
+
+def test_the_card_of_a_run_explains_its_measures(explorer: ExplorerPage, gemm: Exploration) -> None:
+    explorer.tab("Run")
+    explorer.button("Run").click()
+    html = gemm.run(backend="interpreter").card()
+    explorer.answer({"state": "done", "html": html, "passed": True})
+    pcc = explorer.find(".result abbr").get_by_text("PCC", exact=True)
+    pcc.focus()
+    assert meaning(explorer) == f"PCC: {TERMS['PCC'].meaning}"
+    # What the browser would show as well is gone, what a screen reader reads is there.
+    assert pcc.get_attribute("title") == ""
+    assert pcc.get_attribute("aria-description") == meaning(explorer)
+
+
+def test_the_help_lists_all_terms(explorer: ExplorerPage) -> None:
+    explorer.press("?")
+    explorer.find(".help summary").click()
+    listed = explorer.find(".help details p").all_inner_texts()
+    assert sorted(listed) == sorted(f"{one.name}: {one.meaning}".replace("`", "") for one in TERMS.values())
+
+
+def test_the_focus_survives_what_is_drawn_anew_beside_a_term(explorer: ExplorerPage) -> None:
+    """Terms are marked after their label is made, so they do not count among what had the focus before."""
+    explorer.tab("Cores")
+    explorer.find(".coremap [data-core][tabindex='0']").focus()
+    explorer.type("ArrowRight")
+    assert explorer.page.evaluate("document.activeElement.dataset.core") == "1,0"
+    explorer.find(".corecard").get_by_role("button", name="work items").focus()
+    explorer.find(".workmap [data-core='2,0']").first.dispatch_event("click")
+    # The card is another one now, and the next keys are still the explorer's.
+    assert explorer.root.evaluate("one => one === document.activeElement")

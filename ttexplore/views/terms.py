@@ -1,0 +1,32 @@
+"""Terms of the glossary where they are shown as labels and headings, with their definitions."""
+
+from __future__ import annotations
+
+import re
+
+from ttexplore.glossary import SPELLINGS
+from ttexplore.views.markup import escape
+
+_TERM = re.compile(rf"\b((?:{'|'.join(SPELLINGS)})s?)\b", re.IGNORECASE)
+
+
+def definitions() -> dict[str, str]:
+    """The definition of each term by each of its spellings, in lower case, longest first.
+
+    The explorer looks for these spellings, and for their plurals, in labels and headings.
+    """
+    return {spelling: f"{term.name}: {term.meaning}".replace("`", "") for spelling, term in SPELLINGS.items()}
+
+
+def defined(label: str) -> str:
+    """`label` as HTML, each term in it an `<abbr>` that shows its definition on hovering and has the focus in turn."""
+    parts: list[str] = []
+    known = definitions()
+    for position, part in enumerate(_TERM.split(label)):
+        if position % 2 == 0:
+            parts.append(escape(part))
+            continue
+        word = part.casefold()
+        meaning = escape(known.get(word) or known[word.removesuffix("s")])
+        parts.append(f'<abbr tabindex="0" title="{meaning}">{escape(part)}</abbr>')
+    return "".join(parts)
