@@ -79,30 +79,33 @@ def test_pairs() -> None:
     [
         (["shwo"], "there is no command 'shwo'\n  hint: did you mean show?"),
         (["compile"],
-         "there is no command 'compile'\n  hint: commands are show, run, check, export, save, "
+         "there is no command 'compile'\n  hint: use one of show, run, check, export, save, "
          "report, freeze, explain, doctor, setup, lab"),
-        (["show"], "which kernel?\n  hint: give it as file.py::name"),
-        (["show", "gemm"], "'gemm' names no kernel\n  hint: give it as file.py::name"),
+        (["show"], "no kernel is given\n  hint: give it as file.py::name"),
+        (["show", "gemm"], "'gemm' does not name a kernel\n  hint: give it as file.py::name"),
         (["check", "saved.ttx"],
-         "'saved.ttx' names no kernel\n"
-         "  hint: give it as file.py::name; what is saved is lowered already: show, run and export open it"),
-        (["show", "k.py::f", "256"], "'256' is no argument\n  hint: write it as name=value, for example M=256"),
+         "'saved.ttx' is a saved exploration, not a kernel\n"
+         "  hint: give a kernel as file.py::name; show, run, export and report take saved explorations"),
+        (["show", "k.py::f", "256"],
+         "the argument '256' has no value\n  hint: write it as name=value, for example M=256"),
         (["show", "k.py::f", "M=1", "M=2"], "argument M is given twice\n  hint: give each name once"),
-        (["show", "k.py::f", "target=x"], "target is no argument of a kernel\n  hint: use --target"),
-        (["show", "k.py::f", "options=x"], "options is no argument of a kernel\n  hint: use --option"),
+        (["show", "k.py::f", "target=x"], "target is not a kernel argument\n  hint: use --target"),
+        (["show", "k.py::f", "options=x"], "options is not a kernel argument\n  hint: use --option"),
         (["show", "k.py::f", "--option", "policy"],
-         "'policy' is no option\n  hint: write it as name=value, for example M=256"),
-        (["show", "k.py::f", "--grid", "8"], "'8' is no grid\n  hint: write columns x rows, for example 8x4"),
-        (["show", "k.py::f", "--grid", ""], "'' is no grid\n  hint: write columns x rows, for example 8x4"),
+         "the option 'policy' has no value\n  hint: write it as name=value, for example M=256"),
+        (["show", "k.py::f", "--grid", "8"], "'8' is not a grid\n  hint: write columns x rows, for example 8x4"),
+        (["show", "k.py::f", "--grid", ""], "'' is not a grid\n  hint: write columns x rows, for example 8x4"),
         (["show", "k.py::f", "--grid", f"{'9' * 5000}x1"],
-         f"'{'9' * 99}... is no grid\n  hint: write columns x rows, for example 8x4"),
+         f"'{'9' * 99}... is not a grid\n  hint: write columns x rows, for example 8x4"),
         (["show", "k.ttx", "--target", "wormhole_n150"],
-         "k.ttx is saved already and takes no arguments\n  hint: save the kernel again with others"),
+         "k.ttx is a saved exploration and takes no arguments, options or target\n  hint: to change them, "
+         "save the kernel again"),
         (["show", "k.ttx", "--grid", ""],
-         "k.ttx is saved already and takes no arguments\n  hint: save the kernel again with others"),
+         "k.ttx is a saved exploration and takes no arguments, options or target\n  hint: to change them, "
+         "save the kernel again"),
         (["show", "k.py::f", "--grid", "9x9"],
          "wormhole_n150 has 8x9 workers, not 9x9\n"
-         "  hint: give (columns, rows) within that, or another number of harvested ones"),
+         "  hint: use a grid within that, or change harvested"),
         (["run", "k.py::f", "--target", "wormhole_n15"],
          "there is no target 'wormhole_n15'\n  hint: did you mean wormhole_n150? use one of wormhole_n150, "
          "wormhole_n300, blackhole_p100, blackhole_p150"),
@@ -156,7 +159,7 @@ def test_output_that_cannot_be_written() -> None:
     assert status == 2
     assert complaint == (
         "UsageError: standard output cannot be written: No space left on device\n"
-        "  hint: make room where it goes [TTX-U012]\n"
+        "  hint: free space where it is written, or redirect it [TTX-U012]\n"
     )
 
 
@@ -222,8 +225,8 @@ def test_doctor_names_a_wrong_version(capsys: pytest.CaptureFixture[str], monkey
     assert status == 1
     lines = out.splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith("MISSING  numpy"))
-    assert lines[at].endswith("is installed, 1.0 is needed")
-    assert lines[at + 1].strip() == f"mend: {sys.executable} -m pip install 'numpy==1.0'"
+    assert lines[at].endswith("is installed, 1.0 is required")
+    assert lines[at + 1].strip() == f"fix: {sys.executable} -m pip install 'numpy==1.0'"
     assert "MISSING  backend emulator       needs numpy" in lines
 
 
@@ -231,7 +234,7 @@ def test_doctor_names_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(ttexplore.doctor.REQUIRED_PACKAGES, "no-such-package", None)
     finding = next(one for one in ttexplore.doctor.examine() if one.name == "no-such-package")
     assert (finding.ok, finding.required, finding.found) == (False, True, "not installed")
-    assert finding.mend == f"{sys.executable} -m pip install no-such-package"
+    assert finding.fix == f"{sys.executable} -m pip install no-such-package"
 
 
 def test_doctor_names_a_missing_compiler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +243,7 @@ def test_doctor_names_a_missing_compiler(capsys: pytest.CaptureFixture[str], mon
     emulator = next(finding for finding in data["findings"] if finding["name"] == "backend emulator")
     assert status == 1
     assert emulator["found"] == "no C++ compiler (c++, g++, clang++ or the ziglang wheel)"
-    assert "pip install ziglang" in emulator["mend"]
+    assert "pip install ziglang" in emulator["fix"]
 
 
 def test_doctor_tells_how_to_get_the_device(
@@ -251,7 +254,7 @@ def test_doctor_tells_how_to_get_the_device(
     found = {finding["name"].strip(): finding for finding in data["findings"]}
     assert (status, data["ok"]) == (0, True)
     assert found["backend ttnn"] == {
-        "name": "backend ttnn", "ok": False, "required": False, "mend": "ttexplore setup device",
+        "name": "backend ttnn", "ok": False, "required": False, "fix": "ttexplore setup device",
         "found": f"there is no device environment in {tmp_path / 'ttexplore' / 'device'}: it is not set up",
     }  # fmt: skip
     assert "Python 3.12 or 3.10" in found
@@ -276,7 +279,7 @@ def test_setup_without_a_python_that_fits(
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     status, out, complaint = call(capsys, "setup", "device", "--folder", str(tmp_path / "device"))
     assert (status, out) == (1, "")
-    assert complaint.startswith("BackendError: ttnn needs Python 3.12 or 3.10, and no such Python with venv was found")
+    assert complaint.startswith("BackendError: ttnn needs Python 3.12 or 3.10 with venv, which was not found")
     status, data = call_json(capsys, "setup", "device", "--folder", str(tmp_path / "device"), "--remove")
     assert (status, data) == (0, {"folder": str(tmp_path / "device"), "removed": True})
     status, out, _ = call(capsys, "setup", "device", "--folder", str(tmp_path / "device"), "--remove")
@@ -299,7 +302,8 @@ def test_a_set_up_is_verified_on_the_device_that_is_there(tmp_path: Path) -> Non
 
 def test_setup_of_what(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, complaint = call(capsys, "setup")
-    assert (status, complaint) == (2, "UsageError: set up what?\n  hint: ttexplore setup device [TTX-U013]\n")
+    expected = "UsageError: nothing to set up is named\n  hint: run ttexplore setup device [TTX-U013]\n"
+    assert (status, complaint) == (2, expected)
 
 
 def test_doctor_wants_what_the_project_pins() -> None:
@@ -324,7 +328,7 @@ def test_lab_without_jupyterlab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BackendError) as caught:
         lab_command(str(tmp_path))
     assert str(caught.value) == (
-        f"JupyterLab is not installed\n  hint: {sys.executable} -m pip install 'ttexplore[lab]' [TTX-B030]"
+        f"JupyterLab is not installed\n  hint: run {sys.executable} -m pip install 'ttexplore[lab]' [TTX-B030]"
     )
 
 
@@ -452,7 +456,7 @@ def test_refused_kernel(
         (["run", f"{GEMM}::matmul", *SMALL_GEMM, "--backend", "gpu"], "there is no backend 'gpu'"),
         (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--step", "Z9"], "there is no step 'Z9'"),
         (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--step", "99"], "there is no step 99"),
-        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--option", "polisy=strided"], "no pass has an option 'polisy'"),
+        (["show", f"{GEMM}::matmul", *SMALL_GEMM, "--option", "polisy=strided"], "there is no option 'polisy'"),
         (["show", f"{GEMM}::matmul", "M=128"], ""),
         (["show", f"{GEMM}::matmul", *SMALL_GEMM, "blok=3"], ""),
     ],

@@ -171,7 +171,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--json", "TTX-V014"]) == 0
     assert '"kind": "VerifyError"' in capsys.readouterr().out
     assert main(["explain", "TTX-R007"]) == 2
-    assert "there is no code 'TTX-R007'" in capsys.readouterr().err
+    assert "there is no code or term 'TTX-R007'" in capsys.readouterr().err
 
 
 def provoked(example: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Example:

@@ -81,7 +81,7 @@ def test_without_dot_a_graph_is_its_text(exploration: Exploration, monkeypatch: 
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert graph._repr_svg_() is None
     assert repr(graph) == str(graph)
-    with pytest.raises(BackendError, match="dot of Graphviz is not installed"):
+    with pytest.raises(BackendError, match="Graphviz's program dot is not installed"):
         graph.save("unwritten.svg")
 
 
@@ -105,7 +105,7 @@ def test_frozen_notebooks_have_no_widgets(tmp_path: Path, capsys: pytest.Capture
     file = tmp_path / "a.ipynb"
     file.write_text(json.dumps(notebook(page, only, stream)), encoding="utf-8")
     assert main(["freeze", str(file)]) == 0
-    assert capsys.readouterr().out == f"{file}: 1 widget taken out\n"
+    assert capsys.readouterr().out == f"{file}: 1 widget removed\n"
     frozen = json.loads(file.read_text(encoding="utf-8"))
     assert frozen["cells"][1]["outputs"][0]["data"] == static
     assert frozen["cells"][1]["outputs"][1:] == [only, stream]
@@ -119,7 +119,7 @@ def test_frozen_notebooks_have_no_widgets(tmp_path: Path, capsys: pytest.Capture
 def test_what_is_no_notebook_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.ipynb"
     file.write_text(text)
-    with pytest.raises(UsageError, match=r"a\.ipynb is no notebook"):
+    with pytest.raises(UsageError, match=r"a\.ipynb is not a notebook"):
         freeze(file)
     with pytest.raises(UsageError, match="there is no file"):
         freeze(tmp_path / "b.ipynb")
@@ -155,7 +155,7 @@ def test_the_commands(exploration: Exploration, tmp_path: Path, capsys: pytest.C
     assert main(["export", file, "--dot", "-o", folder]) == 0
     assert {"dataflow.dot", "passes.dot", "reader.cpp"} <= {path.name for path in Path(folder).iterdir()}
     assert main(["show", file, "M=3"]) == 2
-    assert "is saved already and takes no arguments" in capsys.readouterr().err
+    assert "is a saved exploration and takes no arguments, options or target" in capsys.readouterr().err
     assert main(["check", file]) == 2
 
 

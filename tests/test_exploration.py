@@ -47,7 +47,7 @@ def test_fork_changes_one_option() -> None:
     assert re.search(r"16 cores, 1 item each +4 cores, 4 items each", str(ttx.compare(exploration, forked)))
     with pytest.raises(UsageError, match="layout_aware_work_partition has no option 'stages'"):
         exploration.fork(at="B1", stages=3)
-    with pytest.raises(UsageError, match="no pass has an option 'polcy'"):
+    with pytest.raises(UsageError, match="there is no option 'polcy'"):
         exploration.fork(polcy="strided")
 
 
@@ -59,9 +59,9 @@ def test_run_with_own_inputs() -> None:
     assert run.passed
     assert run.outputs[0].dtype == np.float16
     np.testing.assert_array_equal(run.outputs[0], np.full((128, 64), 1.75))
-    with pytest.raises(UsageError, match="1 inputs are given, the kernel takes 2"):
+    with pytest.raises(UsageError, match="the number of inputs is 1, but the kernel takes 2"):
         exploration.run([a])
-    with pytest.raises(UsageError, match=r"input 1 \(B\) is \(3,\), the kernel takes \(128, 64\)"):
+    with pytest.raises(UsageError, match=r"input 1 \(B\) has the shape \(3,\), but the kernel takes \(128, 64\)"):
         exploration.run([a, np.zeros(3)])
     with pytest.raises(UsageError, match="there is no backend 'gpu'"):
         exploration.run(backend="gpu")
@@ -81,7 +81,7 @@ def test_lower_fidelities_pass_by_their_own_precision(fidelity: str) -> None:
 
 def test_only_a_device_takes_a_device() -> None:
     exploration = ttx.explore(copy_block())
-    with pytest.raises(UsageError, match="the backend emulator has no device"):
+    with pytest.raises(UsageError, match="the backend emulator takes no device"):
         exploration.run(device="wolfpine")
     with pytest.raises(UsageError, match="there is no device 'gpu'"):
         Ttnn("gpu")

@@ -79,13 +79,13 @@ def test_arrays_by_the_names_of_the_tensors() -> None:
     a, b = np.full((128, 64), 3.0), np.full((128, 64), 1)
     np.testing.assert_array_equal(exploration.run({"B": b, "A": a}, "interpreter").outputs[0], np.full((128, 64), 2.0))
     for given, message in (
-        ({"A": a}, "input B is not given"),
+        ({"A": a}, "input B is missing"),
         ({"A": a, "b": b}, "there is no input 'b'"),
-        ([a, b.T], r"input 1 \(B\) is \(64, 128\), the kernel takes \(128, 64\)"),
-        ([a, b + 1j], r"input 1 \(B\) is complex128, the kernel takes float32"),
-        ([[["x"]], b], r"input 0 \(A\) is str32, the kernel takes float32"),
-        ([[[1], [1, 2]], b], r"input 0 \(A\) is list, the kernel takes arrays"),
-        ([a], "1 inputs are given, the kernel takes 2"),
+        ([a, b.T], r"input 1 \(B\) has the shape \(64, 128\), but the kernel takes \(128, 64\)"),
+        ([a, b + 1j], r"input 1 \(B\) has the dtype complex128, but the kernel takes float32"),
+        ([[["x"]], b], r"input 0 \(A\) has the dtype str32, but the kernel takes float32"),
+        ([[[1], [1, 2]], b], r"input 0 \(A\) has the type list, but the kernel takes arrays"),
+        ([a], "the number of inputs is 1, but the kernel takes 2"),
     ):
         with pytest.raises(UsageError, match=message) as caught:
             exploration.run(given)
@@ -107,10 +107,19 @@ def test_variables_are_looked_up_and_nothing_is_computed() -> None:
     assert named_inputs("a", variables) == [a]
     assert named_inputs("pair", variables) == [a, b]
     assert named_inputs("named", variables) == {"A": a}
+    by_name = "assign the array to a variable in a cell, and enter the variable's name"
     for text, message, hint in (
-        ("", "no variable is named for the inputs", "write the names of arrays, as in a, b"),
-        ("a + b", "inputs are looked up by name, and 'a + b' is none", "give the array a name in a cell: a = ..."),
-        ("exit()", "inputs are looked up by name, and 'exit()' is none", "give the array a name in a cell: a = ..."),
+        ("", "no variable is named for the inputs", "enter names of arrays, for example a, b"),
+        (
+            "a + b",
+            "inputs are looked up by name, and 'a + b' is not a name",
+            by_name,
+        ),
+        (
+            "exit()",
+            "inputs are looked up by name, and 'exit()' is not a name",
+            by_name,
+        ),
         ("a, pairs", "there is no variable 'pairs'", "did you mean pair? use one of a, named, pair"),
         ("__builtins__", "there is no variable '__builtins__'", "use one of a, named, pair"),
     ):
@@ -124,9 +133,9 @@ def test_what_has_no_numbers_says_so() -> None:
         def __array__(self, *_: Any, **__: Any) -> Any:
             raise RuntimeError("on another device")
 
-    with pytest.raises(UsageError, match=r"input 0 \(A\) is Strange, the kernel takes arrays") as caught:
+    with pytest.raises(UsageError, match=r"input 0 \(A\) has the type Strange, but the kernel takes arrays") as caught:
         arrays_for([Strange()], [Tensor("A", (2,), "float32")])
-    assert caught.value.hint == "NumPy says: on another device"
+    assert caught.value.hint == "pass an array; NumPy says: on another device"
 
 
 def test_a_saved_exploration_takes_kinds_and_compares_what_it_kept(product: Exploration, tmp_path: Path) -> None:

@@ -141,14 +141,14 @@ def test_names_arguments_and_options(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("cell", "kind", "message", "line"),
     [
-        ("%%ttexplore\nx = 1", "UsageError", "the cell has no kernel", 0),
+        ("%%ttexplore\nx = 1", "UsageError", "the cell defines no kernel", 0),
         (f"%%ttexplore cop{KERNEL}", "UsageError", "there is no kernel 'cop'", 0),
-        (f"%%ttexplore copy twice{KERNEL}", "UsageError", "'twice' is no argument", 0),
+        (f"%%ttexplore copy twice{KERNEL}", "UsageError", "the argument 'twice' has no value", 0),
         (f"%%ttexplore --targt x{KERNEL}", "UsageError", "unrecognized arguments: --targt", 0),
-        (f"%%ttexplore target=x{KERNEL}", "UsageError", "target is no argument of a kernel", 0),
+        (f"%%ttexplore target=x{KERNEL}", "UsageError", "target is not a kernel argument", 0),
         (f"%%ttexplore kernel=x{KERNEL}", "UsageError", "takes no argument", 0),
         (f"%%ttexplore --target x{KERNEL}", "UsageError", "there is no target 'x'", 0),
-        (f"%%ttexplore 'copy{KERNEL}", "UsageError", "the line of %%ttexplore cannot be read", 0),
+        (f"%%ttexplore 'copy{KERNEL}", "UsageError", "the line of %%ttexplore cannot be parsed", 0),
         (f"%%ttexplore made{FACTORY}", "UsageError", "needs n", 0),
         ("%%ttexplore\n\nx = 1 / 0", "KernelError", "ZeroDivisionError: division by zero", 3),
         ("%%ttexplore\nx = (1", "KernelError", "'(' was never closed", 2),
@@ -171,7 +171,7 @@ def test_what_is_wrong_is_a_card(shell: Any, cell: str, kind: str, message: str,
 
 def test_a_refused_kernel_is_shown_with_its_failed_step(shell: Any) -> None:
     large = KERNEL.replace("64, 64", "8192, 8192").replace("32", "4096")
-    (exploration,) = run(shell, f"%%ttexplore --check{large}", failed="A2 refused the kernel")
+    (exploration,) = run(shell, f"%%ttexplore --check{large}", failed="A2 rejected the kernel")
     assert exploration.error is not None
     assert exploration is shell.user_ns["ex"]
     assert "failed at" in repr(exploration)
@@ -200,7 +200,7 @@ def test_the_cells_after_a_failed_one_do_not_run(tmp_path: Path, monkeypatch: py
     with pytest.raises(CellExecutionError, match="The cell failed: UsageError, see above"):
         client.execute()
     shown, failed = notebook.cells[1].outputs
-    assert "the cell has no kernel" in shown.data["text/html"]
+    assert "the cell defines no kernel" in shown.data["text/html"]
     assert failed.traceback == ["✖ The cell failed: UsageError, see above."]
     assert notebook.cells[2].outputs == []
 
@@ -251,9 +251,9 @@ def test_the_explorer_runs_on_arrays_of_the_notebook(shell: Any, monkeypatch: py
         assert answers(widget, monkeypatch, do="record", core="0,0", names=names)["state"] == "done"
     for names, message in (
         ("mime", "there is no variable 'mime'"),
-        ("mine * 2", "inputs are looked up by name, and 'mine * 2' is none"),
-        ("mine, mine", "2 inputs are given, the kernel takes 1"),
-        ("flat", "input 0 (A) is (4096,), the kernel takes (64, 64)"),
+        ("mine * 2", "inputs are looked up by name, and 'mine * 2' is not a name"),
+        ("mine, mine", "the number of inputs is 2, but the kernel takes 1"),
+        ("flat", "input 0 (A) has the shape (4096,), but the kernel takes (64, 64)"),
     ):
         answer = answers(widget, monkeypatch, do="run", backend="interpreter", names=names)
         assert answer["state"] == "failed"

@@ -125,7 +125,7 @@ def test_hostile_values(name: str, gemm: Exploration) -> None:
 )
 def test_half_a_square_of_blocks_is_refused(text: str) -> None:
     for name in ("order", "policy"):
-        with pytest.raises(UsageError, match="names no square of blocks"):
+        with pytest.raises(UsageError, match="has no valid square size"):
             OPTIONS[name].parse(text)
 
 
@@ -183,7 +183,7 @@ def test_values_and_texts(name: str, given: Any, means: Any) -> None:
         ("dst_full_sync", 1, "dst_full_sync is 1\n  hint: did you mean True?"),
         ("policy", "Strided", "there is no policy 'Strided'\n  hint: did you mean strided?"),
         ("policy", 5, "policy is 5\n  hint: policy takes one of contiguous"),
-        ("cb_depth", 3, "cb_depth is 3\n  hint: cb_depth takes a dictionary by the names of circular buffers"),
+        ("cb_depth", 3, "cb_depth is 3\n  hint: cb_depth takes a dictionary keyed by the names of circular buffers"),
         ("cb_depth", {"a": 2.5}, "the depth of a is 2.5\n  hint: did you mean 2?"),
         ("layouts", {"A": {"memry": "L1"}}, "there is no key of the layout of A 'memry'\n  hint: did you mean memory?"),
         ("layouts", {"A": 5}, "the layout of A is 5\n  hint: the layout of A takes a TTShard"),

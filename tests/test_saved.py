@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_known_before_it_is_asked_for(exploration: Explor
     assert exploration.missing.keys() <= {"record"}
     assert saved.missing.keys() - {"record"} == {"check", "fork"}
     for what, why in saved.missing.items():
-        assert what == "record" or why == "needs the kernel itself, which a saved exploration does not have"
+        assert what == "record" or why == "needs the kernel itself, which a saved exploration does not contain"
     assert {one["name"] for one in saved.backends if one["missing"].startswith("needs the kernel itself")} == {
         "interpreter", "reference",
     }  # fmt: skip
@@ -142,7 +142,7 @@ def test_what_could_not_be_read_again_is_not_saved(
 ) -> None:
     monkeypatch.setattr("ttexplore.archive._LARGEST_JSON_BYTES", 10_000)
     with pytest.raises(
-        UsageError, match=r"cannot be written: trace.json would have [\d,]+ B, and 10,000 B are read at most"
+        UsageError, match=r"cannot be written: trace.json would have [\d,]+ B, above the limit of 10,000 B"
     ):
         exploration.save(tmp_path / "gemm.ttx")
     assert list(tmp_path.iterdir()) == []
@@ -181,26 +181,26 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
     [
         (edit("ttx.json", "version", value=7), "it has version 7, and this ttexplore reads version 1"),
         (lambda members: members.pop("trace.json"), "trace.json is missing"),
-        (put("trace.json", b"{"), "trace.json is no JSON"),
-        (put("trace.json", b"[" * 100_000), "trace.json is no JSON"),
-        (put("trace.json", b"[]"), "trace.json is no JSON object"),
+        (put("trace.json", b"{"), "trace.json is not JSON"),
+        (put("trace.json", b"[" * 100_000), "trace.json is not JSON"),
+        (put("trace.json", b"[]"), "trace.json is not a JSON object"),
         (put("trace.json", b" " * ((64 << 20) + 1)), "trace.json is larger than 67,108,864 B"),
-        (put("inputs", b"123"), "inputs has 3 B, the tensors of the plan have"),
+        (put("inputs", b"123"), "inputs has 3 B, but the tensors of the plan have"),
         (edit("trace.json", "steps", value=[]), "it has no steps"),
-        (edit("trace.json", "steps", value="abc"), "is no list"),
+        (edit("trace.json", "steps", value="abc"), "is not a list"),
         (edit("trace.json", "steps", 3, "index", value="3"), "'3' is not a <class 'int'>"),
         (edit("trace.json", "steps", 3, "seconds", value=True), "True is not a <class 'float'>"),
         (edit("trace.json", "steps", 3, "strange", value=1), "KeyError: 'strange'"),
-        (edit("trace.json", "source", "language", value="html"), "'html' is none of 'python'"),
-        (edit("trace.json", "files", value={}), "its parts do not fit together"),
+        (edit("trace.json", "source", "language", value="html"), "'html' is not one of 'python'"),
+        (edit("trace.json", "files", value={}), "its parts are inconsistent"),
         (
             edit("trace.json", "files", "../own.txt", value=NO_TEXT),
-            "it has a file '../own.txt', and exports write reader",
+            "it has a file '../own.txt', but exports contain only reader",
         ),
         (edit("trace.json", "files", "/tmp/own.txt", value=NO_TEXT), "it has a file '/tmp/own.txt'"),
         (edit("trace.json", "files", "Makefile", value=NO_TEXT), "it has a file 'Makefile'"),
-        (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts do not fit together"),
-        (edit("trace.json", "plan", "layouts", 0, "dtype", value="float9"), "'float9' is no dtype of a tensor"),
+        (edit("trace.json", "plan", "buffers", 0, "data_format", value="Float8"), "its parts are inconsistent"),
+        (edit("trace.json", "plan", "layouts", 0, "dtype", value="float9"), "'float9' is not a dtype of a tensor"),
         (edit("trace.json", "plan", "partition", "core_grid", value=[10**9, 1]), "no chip has more than 64 columns"),
         (edit("trace.json", "plan", "layouts", 0, "shape", value=[-64, 64]), "a tensor has an extent below 1"),
         (edit("trace.json", "plan", "partition", "grid", value=[10**9]), "there are more than 16,777,216 work items"),
@@ -210,7 +210,7 @@ def put(name: str, content: bytes) -> Callable[[dict[str, bytes]], None]:
 def test_every_malformed_file_is_refused(
     file: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], why: str
 ) -> None:
-    with pytest.raises(UsageError, match="is no saved exploration: ") as caught:
+    with pytest.raises(UsageError, match="is not a valid saved exploration: ") as caught:
         ttx.load(changed(file, tmp_path / "changed.ttx", change))
     assert why in caught.value.message
     assert caught.value.hint == "save it again: exploration.save(file)"
@@ -229,7 +229,7 @@ def test_another_packing_is_refused(file: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(file) as archive, zipfile.ZipFile(tmp_path / "other.ttx", "w", zipfile.ZIP_BZIP2) as other:
         for name in archive.namelist():
             other.writestr(name, archive.read(name))
-    with pytest.raises(UsageError, match=r"is no saved exploration: ttx\.json is packed in another way"):
+    with pytest.raises(UsageError, match=r"ttx\.json uses an unsupported compression method"):
         ttx.load(tmp_path / "other.ttx")
 
 
@@ -241,18 +241,18 @@ def test_a_members_name_that_is_no_text(file: Path, tmp_path: Path, nth: int) ->
     content[name + 4] = 0xFF
     content[name - 46 + 9 if nth else name - 30 + 7] |= 0x08
     (tmp_path / "other.ttx").write_bytes(content)
-    with pytest.raises(UsageError, match="is no saved exploration: it cannot be unpacked"):
+    with pytest.raises(UsageError, match="is not a valid saved exploration: it cannot be unpacked"):
         ttx.load(tmp_path / "other.ttx")
 
 
 def test_no_zip_and_a_damaged_one(file: Path, tmp_path: Path) -> None:
     (tmp_path / "text.ttx").write_text("a text")
-    with pytest.raises(UsageError, match="it is no zip file, or damaged"):
+    with pytest.raises(UsageError, match="it is damaged, or not a zip file"):
         ttx.load(tmp_path / "text.ttx")
     content = bytearray(file.read_bytes())
     content[2000] ^= 0xFF
     (tmp_path / "damaged.ttx").write_bytes(content)
-    with pytest.raises(UsageError, match="is no saved exploration"):
+    with pytest.raises(UsageError, match="is not a valid saved exploration"):
         ttx.load(tmp_path / "damaged.ttx")
 
 

@@ -66,7 +66,7 @@ def test_wrong_sizes_are_refused(sizes: dict[str, Any], message: str) -> None:
 
 def test_inputs_that_disagree_on_a_size_are_refused() -> None:
     exploration = ttx.explore(any_size_gemm())
-    with pytest.raises(UsageError, match=r"input 1 has k = 40, and k is 33 already"):
+    with pytest.raises(UsageError, match=r"input 1 has k = 40, but k is already 33"):
         exploration.run([np.zeros((32, 33)), np.zeros((40, 32))])
 
 

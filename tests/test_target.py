@@ -136,21 +136,20 @@ def test_json_both_ways() -> None:
         ),
         (
             {"target": "wormhole_n150", "grid": (9, 4)},
-            "wormhole_n150 has 8x9 workers, not 9x4\n"
-            "  hint: give (columns, rows) within that, or another number of harvested ones",
+            "wormhole_n150 has 8x9 workers, not 9x4\n  hint: use a grid within that, or change harvested",
         ),
         (
             {"target": "wormhole_n150", "harvested": 10},
-            "10 of 10 rows cannot be harvested\n  hint: give 0 to 9",
+            "10 of 10 rows cannot be harvested\n  hint: use a number from 0 to 9",
         ),
         (
             {"target": "blackhole_p150", "harvested": (8,)},
-            "columns [8] of blackhole_p150 hold no workers\n"
-            "  hint: worker columns are 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16",
+            "columns [8] of blackhole_p150 contain no workers\n"
+            "  hint: use columns with workers: 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16",
         ),
         (
             {"target": "wormhole_n150", "harvested": (1, 2, 3, 4, 5, 7, 8, 9, 10, 11)},
-            "no worker would be left on wormhole_n150\n  hint: leave one of its rows",
+            "wormhole_n150 would have no workers left\n  hint: keep at least one of its rows",
         ),
     ],
 )
@@ -168,4 +167,4 @@ def told(error: UsageError) -> str:
 def test_core_outside_the_grid() -> None:
     with pytest.raises(UsageError) as caught:
         get_target("wormhole_n150").physical(8, 0)
-    assert told(caught.value) == "wormhole_n150 has no core (8, 0)\n  hint: its 8x8 cores end at (7, 7)"
+    assert told(caught.value) == "wormhole_n150 has no core (8, 0)\n  hint: use cores from (0, 0) to (7, 7)"

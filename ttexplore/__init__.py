@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Exploration", "Run", "SavedExploration", "Step", "compare", "explore", "load"]
 
-# Where each name is, and what it is called there.
+# The module of each name, and its name there.
 _HOMES = {
     "Check": ("results", "Check"), "Exploration": ("exploration", "Exploration"), "Run": ("results", "Run"),
     "SavedExploration": ("saved", "SavedExploration"), "Step": ("exploration", "Step"),
@@ -22,20 +22,20 @@ _HOMES = {
 }  # fmt: skip
 
 
-# A notebook that imports ttexplore may import tilelang, too.
+# In a notebook that imports ttexplore, `import tilelang` works, too.
 if getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)() is not None:
     accept_pasted_code()
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext ttexplore`` in a notebook gives it ``%%ttexplore`` cells, and TileLang's name."""
+    """Implements ``%load_ext ttexplore``: adds ``%%ttexplore`` cells, and TileLang's name."""
     from ttexplore import ipython
 
     ipython.load_ipython_extension(shell)
 
 
 def __getattr__(name: str) -> Any:
-    # TVM takes seconds to import, and may not be there: what only reads plans and records does not ask for it.
+    # TVM takes seconds to import, and may be missing: code that only reads plans and records must not import it.
     if name in _HOMES:
         import importlib
 

@@ -1,8 +1,8 @@
-"""Explorations in files: a zip of JSON and of numbers. Reading one runs nothing that is in it.
+"""Explorations in files: a zip of JSON and arrays. Reading one does not execute its content.
 
-``ttx.json`` has the version of this form and the target, ``trace.json`` all that was recorded. ``inputs`` and
-``reference``, where they are there, hold the elements of the input and the output tensors in parameter order, float32
-or int32, little-endian: the inputs of seed 0 and what the kernel itself makes of them.
+``ttx.json`` has the version of the format and the target, ``trace.json`` everything that was recorded. ``inputs`` and
+``reference``, which are optional, hold the elements of the input and output tensors in parameter order, float32 or
+int32, little-endian: the inputs of seed 0 and the kernel's own outputs for them.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from ttexplore.target import Target
 Array = NDArray[Any]
 
 VERSION = 1
-# Inputs and reference together; larger ones are left out.
+# The limit for inputs and reference together; larger ones are omitted.
 LARGEST_ARRAYS_BYTES = 16 << 20
-# What a member may unpack to: a recorded GEMM has 2 MiB.
+# The limit for an unpacked member: a recorded GEMM has 2 MiB.
 _LARGEST_JSON_BYTES = 64 << 20
 # More columns or rows than any chip has.
 _LARGEST_GRID = 64
 _LARGEST_VALUE = 1 << 24
 # More than any machine's memory holds, and few enough for every index.
 _LARGEST_TENSOR = 1 << 44
-# The same bytes whenever it is written.
+# A fixed date, so that the same exploration gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
-# What a value of a wrong form raises where it is converted or shown.
+# The exceptions that malformed values raise when they are converted or shown.
 MALFORMED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Inputs of a program and the outputs of the kernel for them, in parameter order, as float32 or int32."""
+    """Inputs and the kernel's outputs for them, in parameter order, as float32 or int32."""
 
     inputs: tuple[Array, ...]
     reference: tuple[Array, ...]
@@ -57,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Archive:
-    """What a file holds."""
+    """The content of a file."""
 
     trace: Trace
     plan: Plan
@@ -66,12 +66,14 @@ class Archive:
 
 
 def malformed(path: str | Path, why: str) -> UsageError:
-    """The error for a file that cannot be what it should."""
-    return UsageError("U018", f"{path} is no saved exploration: {why}", hint="save it again: exploration.save(file)")
+    """Return the error for a file that is not a valid saved exploration."""
+    return UsageError(
+        "U018", f"{path} is not a valid saved exploration: {why}", hint="save it again: exploration.save(file)"
+    )
 
 
 def write_archive(path: str | Path, archive: Archive) -> Path:
-    """Writes the file. Raises UsageError where it cannot be written."""
+    """Writes the file. Raises UsageError if it cannot be written."""
     head = {"version": VERSION, "target": to_json(archive.target)}
     members: dict[str, bytes] = {"ttx.json": _json(head), "trace.json": _json(to_json(archive.trace))}
     if archive.kept is not None:
@@ -81,8 +83,8 @@ def write_archive(path: str | Path, archive: Archive) -> Path:
         if len(members[name]) > _LARGEST_JSON_BYTES:
             raise UsageError(
                 "U012",
-                f"{path} cannot be written: {name} would have {len(members[name]):,} B, and {_LARGEST_JSON_BYTES:,} B "
-                "are read at most",
+                f"{path} cannot be written: {name} would have {len(members[name]):,} B, above the limit of "
+                f"{_LARGEST_JSON_BYTES:,} B",
                 hint="export the files, or save a smaller kernel",
             )
     packed = io.BytesIO()
@@ -93,22 +95,22 @@ def write_archive(path: str | Path, archive: Archive) -> Path:
 
 
 def read_archive(path: str | Path) -> Archive:
-    """Reads a file that :func:`write_archive` wrote. Raises UsageError for a missing file and for any other content."""
+    """Reads a file written by :func:`write_archive`. Raises UsageError for a missing file and for any other content."""
     path = path_of("the file", path)
-    # Unlike Path.is_file this takes names that no file system takes.
+    # Unlike Path.is_file, this accepts names that no file system accepts.
     if not os.path.isfile(path):
         raise UsageError("U002", f"there is no file {path}", hint="give a file that exploration.save wrote")
     try:
         with zipfile.ZipFile(path) as file:
             return _read(file, path)
     except zipfile.BadZipFile:
-        raise malformed(path, "it is no zip file, or damaged") from None
+        raise malformed(path, "it is damaged, or not a zip file") from None
     except OSError as error:
         raise UsageError(
-            "U002", f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+            "U002", f"{path} cannot be read: {error.strerror or error}", hint="check its permissions"
         ) from None
     except (zlib.error, struct.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
-        # What zipfile says of damaged and encrypted members, and of names that are no text.
+        # The exceptions of zipfile for damaged or encrypted members, and for names that are not valid text.
         raise malformed(path, f"it cannot be unpacked ({error})") from None
 
 
@@ -121,13 +123,13 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
         trace = from_json(Trace, data)
         plan = from_json(Plan, trace.plan)
         target = from_json(Target, head.get("target"))
-        # Those of the steps are looked at one by one, later.
+        # The steps' own are checked one by one, later.
         for step in trace.steps:
             for one in (step.plan_before, step.plan_after):
                 from_json(Plan, one)
         _check(trace, plan, target)
     except MALFORMED as error:
-        raise malformed(path, f"its content has a wrong form ({_short(error)})") from None
+        raise malformed(path, f"its content is malformed ({_short(error)})") from None
     names = file.namelist()
     if "inputs" not in names or "reference" not in names:
         return Archive(trace, plan, target, None)
@@ -139,11 +141,12 @@ def _read(file: zipfile.ZipFile, path: str | Path) -> Archive:
 
 
 def _check(trace: Trace, plan: Plan, target: Target) -> None:
-    """Raises ValueError for files that no export has, and for numbers with which a drawing or a run would never end."""
+    """Raises ValueError for files that no export contains, and for numbers so large that drawings or runs would not
+    end."""
     if not trace.steps:
         raise ValueError("it has no steps")
     if strange := trace.files.keys() - set(EXPORTED_FILES):
-        raise ValueError(f"it has a file {min(strange)!r}, and exports write {', '.join(EXPORTED_FILES)} only")
+        raise ValueError(f"it has a file {min(strange)!r}, but exports contain only {', '.join(EXPORTED_FILES)}")
     ranges = plan.partition.core_ranges if plan.partition else ()
     corners = [coordinate for one in ranges for corner in (one.first, one.last) for coordinate in corner]
     grids = (*target.compute_grid, *target.noc_grid, *(plan.partition.core_grid if plan.partition else ()))
@@ -152,11 +155,11 @@ def _check(trace: Trace, plan: Plan, target: Target) -> None:
     values = [value for core in (plan.partition.cores if plan.partition else ()) for value in core.values.values()]
     if any(abs(value) > _LARGEST_VALUE for value in (*values, plan.partition.work_items if plan.partition else 0)):
         raise ValueError(f"there are more than {_LARGEST_VALUE:,} work items")
-    # They stand in texts that the runner reads.
+    # These names become part of texts that the runner parses.
     if strange := [one.name for one in (*plan.layouts, *plan.buffers) if not one.name.isidentifier()]:
-        raise ValueError(f"{strange[0]!r} is no name of a tensor or buffer")
+        raise ValueError(f"{strange[0]!r} is not a valid name of a tensor or buffer")
     if strange := [one.dtype for one in plan.layouts if one.dtype not in FORMAT_OF_DTYPE]:
-        raise ValueError(f"{strange[0]!r} is no dtype of a tensor")
+        raise ValueError(f"{strange[0]!r} is not a dtype of a tensor")
     if any(extent < 1 for layout in plan.layouts for extent in layout.shape):
         raise ValueError("a tensor has an extent below 1")
     if any(prod(layout.shape) > _LARGEST_TENSOR for layout in plan.layouts):
@@ -177,19 +180,19 @@ def _object(file: zipfile.ZipFile, name: str, path: str | Path) -> dict[str, Any
     try:
         value = json.loads(content.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
-        raise malformed(path, f"{name} is no JSON") from None
+        raise malformed(path, f"{name} is not JSON") from None
     if not isinstance(value, dict):
-        raise malformed(path, f"{name} is no JSON object")
+        raise malformed(path, f"{name} is not a JSON object")
     return cast(dict[str, Any], value)
 
 
 def _member(file: zipfile.ZipFile, name: str, largest_bytes: int, path: str | Path) -> bytes:
-    """The content of a member. Not more is unpacked than may be there, whatever the file says of its size."""
+    """The content of a member. Stops unpacking at the limit, whatever size the file declares."""
     if name not in file.namelist():
         raise malformed(path, f"{name} is missing")
-    # The other packings have errors of their own, and not every Python has them.
+    # Other compression methods raise errors of their own, and not every Python supports them.
     if file.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise malformed(path, f"{name} is packed in another way")
+        raise malformed(path, f"{name} uses an unsupported compression method")
     with file.open(name) as member:
         content = member.read(largest_bytes + 1)
     if len(content) > largest_bytes:
@@ -207,7 +210,7 @@ def _arrays(
     content = _member(file, name, LARGEST_ARRAYS_BYTES, path)
     sizes = [prod(layout.shape) for layout in layouts]
     if len(content) != 4 * sum(sizes):
-        raise malformed(path, f"{name} has {len(content):,} B, the tensors of the plan have {4 * sum(sizes):,} B")
+        raise malformed(path, f"{name} has {len(content):,} B, but the tensors of the plan have {4 * sum(sizes):,} B")
     made: list[Array] = []
     start = 0
     for layout, size in zip(layouts, sizes, strict=True):

@@ -1,7 +1,7 @@
-"""The command ``ttexplore``: the main job from a terminal or a script.
+"""The command ``ttexplore``, for terminals and scripts.
 
-Exit status: 0 if what was asked for succeeded and the check passed, 1 if the kernel or its result is wrong or
-something is missing, 2 for wrong use. With ``--json`` there is exactly one object on standard output.
+Exit status: 0 on success, 1 if the kernel or its result is wrong or a component is missing, 2 for incorrect usage.
+With ``--json``, standard output contains exactly one object.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SUCCEEDED, WRONG, WRONG_USE = 0, 1, 2
 INTERRUPTED = 130
-# How files of explorations end.
+# The suffix of saved explorations.
 SAVED = ".ttx"
 _DEFAULT_TARGET = "wormhole_n150"
 
@@ -44,24 +44,24 @@ usage: ttexplore COMMAND ...
 
 Lowers a TileLang kernel, step by step, to a Tenstorrent program.
 
-  show FILE::NAME     the steps, the plan and the size of the result; --step for one step, --code for a kernel
-  run FILE::NAME      run it, on random inputs or others, and compare with the reference
-  check FILE::NAME    execute every step, name the first that changes the result
+  show FILE::NAME     print the steps, the plan and the code size; --step for one step, --code for a kernel
+  run FILE::NAME      run the kernel on generated inputs and compare with the reference
+  check FILE::NAME    execute every step and name the first that changes the result
   export FILE::NAME   write reader.cpp compute.cpp writer.cpp main.cpp tt.plan.json run_ttnn.py; --dot for graphs
-  save FILE::NAME     write all of it to one file, which show, run, export and report take in place of FILE::NAME
+  save FILE::NAME     write the exploration to one file, which show, run, export and report accept as FILE::NAME
   report FILE::NAME   write the explorer as one page that works offline
-  freeze NOTEBOOK     replace the explorers in a notebook by what they show without Python
-  explain CODE|TERM   what an error means and what to do, by its code; or what a term of the glossary means
-  doctor              what is installed and what is missing
+  freeze NOTEBOOK     replace the explorers in a notebook with static pages
+  explain CODE|TERM   explain an error by its code, or a term of the glossary
+  doctor              print what is installed, what is missing, and how to fix it
   setup device        install the real SDK and a simulated chip, for run --backend ttnn
-  lab                 JupyterLab on the notebooks
+  lab                 open JupyterLab on the notebooks
 
-ttexplore COMMAND --help tells the options of each.
+ttexplore COMMAND --help prints the options of a command.
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """Wrong use is raised like any other error, so that it is printed in one way."""
+    """Raises incorrect usage as UsageError, so that all errors are printed in the same way."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError("U014", message, hint=f"see: {self.prog} --help")
@@ -69,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command says: text for people, an object for --json, and whether all is well; `error` is what is not."""
+    """The result of a command: `text` for people, `data` for --json, whether it is `ok`, and the `error` if any."""
 
     text: str
     data: dict[str, Any]
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return WRONG_USE if isinstance(error, UsageError) else WRONG
     except BrokenPipeError:
-        # The reader of our output went away, as in `ttexplore show ... | head`; Python must not flush to it again.
+        # The reader of our output has closed the pipe, as in `ttexplore show ... | head`: do not flush to it again.
         _drop_output()
         return WRONG
     except KeyboardInterrupt:
@@ -110,10 +110,10 @@ def _run(words: list[str], as_json: bool) -> int:
     name = words[0]
     if name not in COMMANDS:
         close = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f"did you mean {close[0]}?" if close else f"commands are {', '.join(COMMANDS)}"
+        hint = f"did you mean {close[0]}?" if close else f"use one of {', '.join(COMMANDS)}"
         raise UsageError("U001", f"there is no command {name!r}", hint=hint)
     parser, command = COMMANDS[name]
-    # Options may stand between the kernel's arguments.
+    # Options may appear between the kernel's arguments.
     answer = command(parser().parse_intermixed_args(words[1:]))
     if as_json:
         _print_json(answer.data)
@@ -123,9 +123,9 @@ def _run(words: list[str], as_json: bool) -> int:
 
 
 def _say(text: str) -> None:
-    """Prints to standard output; what its encoding does not have is escaped. Nothing, where it is closed.
+    """Prints to standard output, if it is open; characters that its encoding lacks are escaped.
 
-    Raises UsageError where it cannot be written, BrokenPipeError where nobody reads it any more.
+    Raises UsageError if it cannot be written, BrokenPipeError if its reader has closed it.
     """
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         return
@@ -141,12 +141,14 @@ def _say(text: str) -> None:
     except OSError as error:
         _drop_output()
         raise UsageError(
-            "U012", f"standard output cannot be written: {error.strerror}", hint="make room where it goes"
+            "U012",
+            f"standard output cannot be written: {error.strerror}",
+            hint="free space where it is written, or redirect it",
         ) from None
 
 
 def _drop_output() -> None:
-    """What standard output still has goes nowhere: Python would write it at its end, and fail again."""
+    """Discards buffered output: Python would flush it at exit, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -155,7 +157,7 @@ def _print_json(data: dict[str, Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """`value` with null for what JSON has no number for: NaN and infinities."""
+    """`value` with null for NaN and infinities, which JSON cannot represent."""
     match value:
         case float():
             return value if math.isfinite(value) else None
@@ -171,8 +173,8 @@ def _finite(value: Any) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """A value as written on the command line: int, float, bool, a Python tuple, list or dictionary, a tuple where there
-    are commas, else text."""
+    """Parse a value from the command line: int, float, bool, a Python tuple, list or dictionary; text with commas is a
+    tuple, any other text a string."""
     if text[:1] in ("(", "[", "{"):
         try:
             return ast.literal_eval(text)
@@ -191,17 +193,19 @@ def parse_value(text: str) -> Any:
 
 
 def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, Any]:
-    """``name=value`` words as a dictionary of values. Raises what :func:`parse_words` raises."""
+    """Parse ``name=value`` words to a dictionary of values. Raises as :func:`parse_words` does."""
     return {name: parse_value(text) for name, text in parse_words(pairs, what).items()}
 
 
 def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
-    """``name=value`` words as a dictionary. Raises UsageError for a word that is none, and for a name given twice."""
+    """Parse ``name=value`` words to a dictionary. Raises UsageError for other words and for repeated names."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or not name.isidentifier():
-            raise UsageError("U003", f"{pair!r} is no {what}", hint="write it as name=value, for example M=256")
+            raise UsageError(
+                "U003", f"the {what} {pair!r} has no value", hint="write it as name=value, for example M=256"
+            )
         if name in values:
             raise UsageError("U003", f"{what} {name} is given twice", hint="give each name once")
         values[name] = text
@@ -209,34 +213,34 @@ def parse_words(pairs: Iterable[str], what: str) -> dict[str, str]:
 
 
 def parse_grid(text: str) -> tuple[int, int]:
-    """``8x4`` as columns and rows. Raises UsageError."""
+    """Parse ``8x4`` to columns and rows. Raises UsageError."""
     size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", text)
     if size is None:
-        raise UsageError("U007", f"{shown(text)} is no grid", hint="write columns x rows, for example 8x4")
+        raise UsageError("U007", f"{shown(text)} is not a grid", hint="write columns x rows, for example 8x4")
     return int(size[1]), int(size[2])
 
 
 def parse_kernel_arguments(pairs: Iterable[str]) -> dict[str, Any]:
-    """The arguments of a kernel by name. Raises UsageError for what is none, and for what has an option of its own."""
+    """Parse the arguments of a kernel. Raises UsageError for other words, and for names that are options instead."""
     arguments = parse_pairs(pairs, "argument")
     if clash := {"target", "options"} & arguments.keys():
         name = min(clash)
-        raise UsageError("U003", f"{name} is no argument of a kernel", hint=f"use --{name.removesuffix('s')}")
+        raise UsageError("U003", f"{name} is not a kernel argument", hint=f"use --{name.removesuffix('s')}")
     return arguments
 
 
 def make_parser(program: str, description: str) -> argparse.ArgumentParser:
-    """A parser that raises UsageError for what it does not understand."""
+    """Create a parser that raises UsageError for incorrect usage."""
     return _Parser(prog=program, description=description, allow_abbrev=False)
 
 
 def add_exploration_options(parser: argparse.ArgumentParser) -> None:
-    """What can be said of an exploration apart from its kernel: the target, its grid and the options of passes."""
+    """Add the options of an exploration: the target, its grid and the options of passes."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "options of passes, for --option:\n" + "\n".join(
         f"  {one.name:<18}{one.meaning}: {_accepted(one)}" for one in OPTIONS.values()
     )
-    # Whether it was given matters for saved explorations, so it has no default here.
+    # No default here: saved explorations reject a target that was given.
     parser.add_argument("--target", help=f"the chip (default: {_DEFAULT_TARGET})")
     parser.add_argument("--grid", metavar="CxR", help="use only the first C columns and R rows of its cores")
     parser.add_argument(
@@ -246,7 +250,7 @@ def add_exploration_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_target(arguments: argparse.Namespace) -> Target:
-    """The chip that was asked for with the options of :func:`add_exploration_options`. Raises UsageError."""
+    """The chip chosen with the options of :func:`add_exploration_options`. Raises UsageError."""
     from ttexplore.target import get_target
 
     name = _DEFAULT_TARGET if arguments.target is None else arguments.target
@@ -254,7 +258,7 @@ def chosen_target(arguments: argparse.Namespace) -> Target:
 
 
 def _accepted(option: Option) -> str:
-    """Which texts an option takes."""
+    """The values that an option accepts, as text."""
     if option.choices:
         return ", ".join(map(option_text, option.choices))
     return f"for example {option.example or '{(0, 0): [0, 1], (1, 0): [2, 3]}'}"
@@ -293,11 +297,11 @@ def _show_parser() -> argparse.ArgumentParser:
 
 
 def _run_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("run", "Run a kernel, on random inputs or others, and compare with the reference.")
+    parser = _kernel_parser("run", "Run a kernel on generated inputs and compare with the reference.")
     parser.add_argument("--backend", default=DEFAULT_BACKEND, help=f"{', '.join(BACKENDS)} (default: %(default)s)")
-    parser.add_argument("--device", help=f"of {taker('device')}: {DEVICE_NAMES} (default: {DEVICES[0]})")
+    parser.add_argument("--device", help=f"for {taker('device')}: {DEVICE_NAMES} (default: {DEVICES[0]})")
     parser.add_argument(
-        "--environment", metavar="FOLDER", help=f"of {taker('environment')}: the folder that setup device made"
+        "--environment", metavar="FOLDER", help=f"for {taker('environment')}: the folder made by setup device"
     )
     _add_inputs(parser)
     return parser
@@ -319,7 +323,7 @@ def _export_parser() -> argparse.ArgumentParser:
 
 
 def _save_parser() -> argparse.ArgumentParser:
-    parser = _kernel_parser("save", "Lower a kernel and save every step; the file opens where TVM is not installed.")
+    parser = _kernel_parser("save", "Lower a kernel and save every step to a file that opens without TVM.")
     parser.add_argument("-o", "--output", metavar="FILE", default="exploration.ttx", help="(default: %(default)s)")
     return parser
 
@@ -327,19 +331,19 @@ def _save_parser() -> argparse.ArgumentParser:
 def _report_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("report", "Write the explorer as one page that works offline.")
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="(default: %(default)s)")
-    parser.add_argument("--no-run", action="store_true", help="without the result of a run on the emulator")
+    parser.add_argument("--no-run", action="store_true", help="omit the result of a run on the emulator")
     return parser
 
 
 def _freeze_parser() -> argparse.ArgumentParser:
-    parser = _parser("freeze", "Replace the explorers in notebooks by what they show without Python.")
-    parser.add_argument("notebooks", metavar="NOTEBOOK", nargs="+", help="files that are changed in place")
+    parser = _parser("freeze", "Replace the explorers in notebooks with static pages.")
+    parser.add_argument("notebooks", metavar="NOTEBOOK", nargs="+", help="files to change in place")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 
 def _doctor_parser() -> argparse.ArgumentParser:
-    parser = _parser("doctor", "Tell what is installed, what is missing, and how to get it.")
+    parser = _parser("doctor", "Print what is installed, what is missing, and how to fix it.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -347,9 +351,9 @@ def _doctor_parser() -> argparse.ArgumentParser:
 def _setup_parser() -> argparse.ArgumentParser:
     parser = _parser("setup", "Install the real SDK with its compiler and a simulated chip, in a folder of its own.")
     parser.add_argument("what", nargs="?", choices=("device",), help="what to set up")
-    parser.add_argument("--folder", metavar="F", type=Path, help="where (default: the platform's cache folder)")
+    parser.add_argument("--folder", metavar="F", type=Path, help="the folder (default: in the platform's cache folder)")
     parser.add_argument("--python", metavar="P", type=Path, help="the Python 3.12 or 3.10 to build on")
-    parser.add_argument("--sdk-python", metavar="P", type=Path, help="a Python with ttnn: use it, install nothing")
+    parser.add_argument("--sdk-python", metavar="P", type=Path, help="a Python with ttnn: use it, and install nothing")
     parser.add_argument("--ttsim", metavar="F", type=Path, help="a folder with libttsim_wh.so and libttsim_bh.so")
     parser.add_argument("--remove", action="store_true", help="delete what was set up")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -373,14 +377,14 @@ def _lab_parser() -> argparse.ArgumentParser:
 
 
 def _explored(arguments: argparse.Namespace) -> Explored:
-    """The exploration that was asked for, or the one in a file that was saved."""
+    """Explore the kernel, or load a saved exploration."""
     if arguments.kernel is None or not arguments.kernel.endswith(SAVED):
         return _explore(arguments)
     if arguments.arguments or arguments.option or arguments.grid is not None or arguments.target is not None:
         raise UsageError(
             "U003",
-            f"{arguments.kernel} is saved already and takes no arguments",
-            hint="save the kernel again with others",
+            f"{arguments.kernel} is a saved exploration and takes no arguments, options or target",
+            hint="to change them, save the kernel again",
         )
     from ttexplore.saved import load
 
@@ -388,17 +392,17 @@ def _explored(arguments: argparse.Namespace) -> Explored:
 
 
 def _explore(arguments: argparse.Namespace) -> Exploration:
-    """The exploration that was asked for. What can be wrong with the words alone is told before TVM is loaded."""
+    """Explore the kernel. Errors in the command line itself are raised before TVM is loaded."""
     if arguments.kernel is None:
-        raise UsageError("U002", "which kernel?", hint="give it as file.py::name")
+        raise UsageError("U002", "no kernel is given", hint="give it as file.py::name")
     if arguments.kernel.endswith(SAVED):
         raise UsageError(
             "U002",
-            f"{arguments.kernel!r} names no kernel",
-            hint="give it as file.py::name; what is saved is lowered already: show, run and export open it",
+            f"{arguments.kernel!r} is a saved exploration, not a kernel",
+            hint="give a kernel as file.py::name; show, run, export and report take saved explorations",
         )
     if "::" not in arguments.kernel and not arguments.kernel.endswith(".py"):
-        raise UsageError("U002", f"{arguments.kernel!r} names no kernel", hint="give it as file.py::name")
+        raise UsageError("U002", f"{arguments.kernel!r} does not name a kernel", hint="give it as file.py::name")
     kernel_arguments = parse_kernel_arguments(arguments.arguments)
     options = parse_options(parse_words(arguments.option, "option"))
     target = chosen_target(arguments)
@@ -493,7 +497,7 @@ def _freeze(arguments: argparse.Namespace) -> Answer:
     from ttexplore.freezing import freeze
 
     taken = {str(notebook): freeze(notebook) for notebook in arguments.notebooks}
-    lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} taken out" for notebook, count in taken.items()]
+    lines = [f"{notebook}: {count} widget{'' if count == 1 else 's'} removed" for notebook, count in taken.items()]
     return Answer("\n".join(lines), {"notebooks": taken})
 
 
@@ -524,7 +528,7 @@ def _explain(arguments: argparse.Namespace) -> Answer:
         hint = (
             f"did you mean {close[0]}?" if close else "ttexplore explain lists all codes; docs/glossary.md, all terms"
         )
-        raise UsageError("U001", f"there is no code {arguments.code!r}", hint=hint)
+        raise UsageError("U001", f"there is no code or term {arguments.code!r}", hint=hint)
     one = CATALOGUE[code]
     example = examples()[code]
     return Answer(
@@ -537,7 +541,7 @@ def _setup(arguments: argparse.Namespace) -> Answer:
     from ttexplore.backends.ttnn.setup import remove, set_up
 
     if arguments.what is None:
-        raise UsageError("U013", "set up what?", hint="ttexplore setup device")
+        raise UsageError("U013", "nothing to set up is named", hint="run ttexplore setup device")
     folder = (arguments.folder or default_environment_folder()).expanduser().absolute()
     if arguments.remove:
         removed = remove(folder)
@@ -547,7 +551,7 @@ def _setup(arguments: argparse.Namespace) -> Answer:
         folder, python=arguments.python, sdk_python=arguments.sdk_python, ttsim_folder=arguments.ttsim, report=_tell
     )
     if not verified_file(environment).exists():
-        # TVM takes seconds to load, which a set-up that has nothing to do should not.
+        # Imported here: TVM takes seconds to load, and a completed set-up does not need it.
         from ttexplore.verification import verify
 
         device, target = verified_device(environment)
@@ -560,7 +564,7 @@ def _setup(arguments: argparse.Namespace) -> Answer:
 
 
 def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
-    """The device that a set-up is verified on, and a target of its architecture."""
+    """The device on which a set-up is verified, and a target of its architecture."""
     from ttexplore.backends.ttnn.environment import CARD_DEVICES, card_architecture
 
     card = not environment.managed and CARD_DEVICES.exists()
@@ -573,14 +577,14 @@ def verified_device(environment: DeviceEnvironment) -> tuple[str, str]:
 
 
 def _tell(text: str) -> None:
-    """Progress goes to standard error: with --json there is one object on standard output."""
+    """Prints progress to standard error, because --json allows only one object on standard output."""
     print(text, file=sys.stderr, flush=True)
 
 
 def _lab(arguments: argparse.Namespace) -> Answer:
     command = lab_command(arguments.notebook)
     if arguments.notebook is None:
-        # The project's own notebooks: JupyterLab strips the drawings of those that it does not trust.
+        # Trust the project's own notebooks: JupyterLab strips the drawings of untrusted ones.
         own = sorted(str(path) for path in Path(command[-1]).parent.glob("*.ipynb"))
         subprocess.run([sys.executable, "-m", "jupyter", "trust", *own], stdout=subprocess.DEVNULL, check=False)
     status = subprocess.run(command).returncode
@@ -588,9 +592,9 @@ def _lab(arguments: argparse.Namespace) -> Answer:
 
 
 def lab_command(notebook: str | None) -> list[str]:
-    """The command that starts JupyterLab on `notebook`, by default on the first of the notebooks.
+    """The command that starts JupyterLab on `notebook`, by default on the first notebook.
 
-    Raises UsageError where there is no such file, BackendError where JupyterLab is not installed.
+    Raises UsageError if the file does not exist, BackendError if JupyterLab is not installed.
     """
     import importlib.util
 
@@ -605,9 +609,9 @@ def lab_command(notebook: str | None) -> list[str]:
         )
     if importlib.util.find_spec("jupyterlab") is None:
         raise BackendError(
-            "B030", "JupyterLab is not installed", hint=f"{sys.executable} -m pip install 'ttexplore[lab]'"
+            "B030", "JupyterLab is not installed", hint=f"run {sys.executable} -m pip install 'ttexplore[lab]'"
         )
-    # Jupyter refuses to start for the superuser, who is the only user in a container, unless told so.
+    # Jupyter does not start for root, the only user in most containers, without this flag.
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return [sys.executable, "-m", "jupyterlab", *root, str(path)]
 

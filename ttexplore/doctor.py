@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and the command that mends it."""
+"""What is installed, what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import metadata
 from ttexplore.backends.finding import Finding
 from ttexplore.backends.registry import BACKENDS
 
-# The versions that the package is built for (pyproject.toml); None takes any that is installed.
+# The versions that the package requires (pyproject.toml); None accepts any version.
 REQUIRED_PACKAGES: dict[str, str | None] = {
     "apache-tvm": "0.27.0.post1",
     "apache-tvm-ffi": "0.1.14.post1",
@@ -21,7 +21,7 @@ REQUIRED_PACKAGES: dict[str, str | None] = {
 
 
 def examine() -> tuple[Finding, ...]:
-    """Looks at Python, the packages, each backend and the optional tools."""
+    """Check Python, the packages, each backend and the optional tools."""
     packages = tuple(_package(name, version) for name, version in REQUIRED_PACKAGES.items())
     return (_python(), *packages, *_backends(packages), *_tools())
 
@@ -33,22 +33,22 @@ def _python() -> Finding:
 
 
 def _package(name: str, version: str | None) -> Finding:
-    mend = (
+    fix = (
         f"{sys.executable} -m pip install '{name}=={version}'" if version else f"{sys.executable} -m pip install {name}"
     )
     try:
         found = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return Finding(name, False, True, "not installed", mend)
+        return Finding(name, False, True, "not installed", fix)
     if version not in (None, found):
-        return Finding(name, False, True, f"{found} is installed, {version} is needed", mend)
+        return Finding(name, False, True, f"{found} is installed, {version} is required", fix)
     return Finding(name, True, True, found)
 
 
 def _backends(packages: tuple[Finding, ...]) -> tuple[Finding, ...]:
     broken = next((package for package in packages if not package.ok), None)
     if broken is not None:
-        return tuple(Finding(f"backend {name}", False, True, f"needs {broken.name}", broken.mend) for name in BACKENDS)
+        return tuple(Finding(f"backend {name}", False, True, f"needs {broken.name}", broken.fix) for name in BACKENDS)
     return tuple(finding for backend in BACKENDS.values() for finding in backend.examine())
 
 
@@ -56,7 +56,7 @@ def _tools() -> tuple[Finding, ...]:
     lab = importlib.util.find_spec("jupyterlab") is not None
     dot = shutil.which("dot")
     version = metadata.version("jupyterlab") if lab else "for the notebooks"
-    graphs = dot or "for other layouts of graphs"
+    graphs = dot or "for drawing graphs"
     return (
         Finding("JupyterLab", lab, False, version, f"{sys.executable} -m pip install jupyterlab"),
         Finding("dot (Graphviz)", dot is not None, False, graphs, "apt-get install graphviz"),

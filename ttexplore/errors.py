@@ -1,6 +1,6 @@
-"""Every error that a user can meet: one base class and a handful of kinds.
+"""The errors that users see: one base class and a few kinds.
 
-An error says what is wrong, at which kernel line, with which number, and what would make it work.
+An error states what is wrong, at which kernel line, with which number, and how to fix it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ttexplore.record import ErrorRecord, Span
 
 
 class TTExploreError(Exception):
-    """Base of all. `message` says what and how much, `hint` what to do next, `span` the kernel line.
+    """The base class of all errors. `message` states the problem and its numbers, `hint` what to do next, `span` the
+    kernel line.
 
-    `code` is the entry in the catalogue of diagnostics that says more; it is raised as ``R001`` and shown as
-    ``TTX-R001``.
+    `code` names the entry in the catalogue of diagnostics; it is raised as ``R001`` and shown as ``TTX-R001``.
     """
 
     def __init__(self, code: str, message: str, *, hint: str = "", span: Span | None = None) -> None:
@@ -29,7 +29,7 @@ class TTExploreError(Exception):
         self.span = span
 
     def at(self, span: Span | None) -> TTExploreError:
-        """This error with `span` filled in, if it has none yet."""
+        """Set `span` if the error has none yet, and return the error."""
         if self.span is None:
             self.span = span
         return self
@@ -45,20 +45,20 @@ class TTExploreError(Exception):
 
 
 def coded(text: str, code: str) -> str:
-    """A hint or message with the error's code at the end of the first line."""
+    """Append the error's code to the first line of a hint or message."""
     first, newline, rest = text.partition("\n")
     return f"{first} [{code}]{newline}{rest}" if code else text
 
 
 class UsageError(TTExploreError):
-    """Wrong use of the API or the command: an unknown name, a missing argument, a bad option."""
+    """Incorrect use of the API or the command: an unknown name, a missing argument, a wrong option value."""
 
 
 def shown(value: object) -> str:
-    """A value that a user gave, as an error shows it: on one line, long ones cut."""
+    """Format a user's value for an error message: on one line, and truncated if it is long."""
     try:
         text = repr(value)
-    except Exception:  # Whatever a stranger's __repr__ raises; Python itself writes no numbers of 4,300 digits.
+    except Exception:  # A user's __repr__ may raise anything; Python itself prints no numbers above 4,300 digits.
         text = f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN and "\n" not in text else f"{' '.join(text.split())[:_LONGEST_SHOWN]}..."
 
@@ -67,7 +67,7 @@ _LONGEST_SHOWN = 100
 
 
 def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
-    """The error for a name that is none of the `accepted` ones; names the one that was probably meant."""
+    """Return the error for a name that is not among the `accepted` ones; its hint suggests the closest one."""
     names = list(accepted)
     close = _meant(given, names)
     meant = f"did you mean {close[0]}? " if close else ""
@@ -76,7 +76,7 @@ def unknown(what: str, given: object, accepted: Iterable[str]) -> UsageError:
 
 
 def _meant(given: object, names: list[str]) -> list[str]:
-    """The name that is nearest to what was given, whatever its case; none where no name is near."""
+    """Return the name closest to the given one, ignoring case; an empty list if none is close."""
     if not isinstance(given, str):
         return []
     by_lower = {name.lower(): name for name in names}
@@ -97,7 +97,7 @@ class ResourceError(TTExploreError):
 
 @contextlib.contextmanager
 def memory_for(doing: str) -> Generator[None]:
-    """Tells as ResourceError that `doing` something inside needs more memory than there is."""
+    """Turn a MemoryError inside the block into a ResourceError; `doing` names the activity."""
     try:
         yield
     except MemoryError as error:
@@ -111,22 +111,22 @@ def out_of_memory(doing: str, span: Span | None = None) -> ResourceError:
 
 
 class VerifyError(TTExploreError):
-    """A law of the lowering is broken: an internal fault, shown with the step that caused it."""
+    """The lowering violates one of its laws: an internal fault, reported with the step that caused it."""
 
 
 class BackendError(TTExploreError):
-    """A backend is missing, failed, ran out of time or found a fault in the program as it ran."""
+    """A backend is missing, failed, exceeded its time limit, or found a fault in the running program."""
 
 
 class Cancelled(BackendError):
-    """The run was cancelled by who asked for it."""
+    """The caller cancelled the run."""
 
     def __init__(self) -> None:
-        super().__init__("B006", "the run was cancelled", hint="run it again when you like")
+        super().__init__("B006", "the run was cancelled", hint="run it again if you need the result")
 
 
 def refuse_cancelled(cancel: threading.Event | None) -> None:
-    """Raises Cancelled where the event is set."""
+    """Raises Cancelled if the event is set."""
     if cancel is not None and cancel.is_set():
         raise Cancelled
 
@@ -135,6 +135,6 @@ _KINDS = (UsageError, KernelError, Unsupported, ResourceError, VerifyError, Back
 
 
 def from_record(record: ErrorRecord) -> TTExploreError:
-    """The error that was recorded."""
+    """Rebuild the error from its record."""
     kind = next((kind for kind in _KINDS if kind.__name__ == record.kind), TTExploreError)
     return kind(record.code, record.message, hint=record.hint, span=record.span)

@@ -1,4 +1,4 @@
-"""Exploring a kernel: lower it step by step, look at each step, execute it, ask what if, export it."""
+"""Exploring a kernel: lower it step by step, inspect and execute each step, try other options, export the result."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def explore(
 ) -> Exploration:  # fmt: skip
     """Lower a kernel and keep every step.
 
-    `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, or ``"file.py::name"``. `options`
-    are those of the passes, by name (``{"policy": "strided"}``). A pass that refuses the kernel ends the exploration:
-    the step carries the error, and running or exporting raises it. `sizes` gives T.dynamic sizes values to begin with:
-    the lowering is the same for all, plan, checks and runs are for one.
+    `kernel` is a T.prim_func, an eager kernel or a factory with its arguments, or ``"file.py::name"``. `options` are
+    those of the passes, by name (``{"policy": "strided"}``). If a pass rejects the kernel, the lowering ends: the step
+    holds the error, and running or exporting raises it. `sizes` gives initial values for T.dynamic sizes: the lowering
+    is the same for all values; plan, checks and runs are for one value each.
 
     Raises UsageError for wrong arguments, options and targets, KernelError for errors in the kernel's own Python.
     """
@@ -83,7 +83,7 @@ def _steps(applied: Iterable[Applied]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Step(BaseStep):
-    """One pass as it ran: the program and plan before and after, what can be changed here, and how long it took."""
+    """The run of one pass: the program and plan before and after, its options, and the time that it took."""
 
     index: int
     applied: Applied
@@ -107,7 +107,7 @@ class Step(BaseStep):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of this pass with the values that were used."""
+        """The options of this pass with the values that it used."""
         return dict(self.applied.options)
 
     @property
@@ -132,7 +132,7 @@ class Step(BaseStep):
 
     @functools.cached_property
     def listing(self) -> Listing:
-        """The IR after the step, each line with its origins."""
+        """The IR after the step, with the origins of each line."""
         if self.after.shares_functions(self.before):
             return self._listing_before
         return program_listing(self.after, self.name)
@@ -178,7 +178,7 @@ class Exploration(Explored):
 
     @property
     def error(self) -> TTExploreError | None:
-        """The error that ended the lowering, None if it went through."""
+        """The error that ended the lowering, None if it succeeded."""
         return self._steps[-1].error
 
     def _final(self) -> Program:
@@ -188,7 +188,7 @@ class Exploration(Explored):
 
     @functools.cached_property
     def files(self) -> dict[str, Listing]:
-        """Every file that export writes, by name. Raises the lowering's error, if it has one."""
+        """All files that export writes, by name. Raises the lowering's error, if it failed."""
         final = self._final()
         with errors_of_ours("writing the C++"):
             return emit(final.functions, final.plan)
@@ -201,11 +201,11 @@ class Exploration(Explored):
         if at is not None:
             step = self.steps[at]
             if not isinstance(step, Step):
-                raise wrong("at", at, "one step: its number, name or letter, as B1")
+                raise wrong("at", at, "the number, name or letter of one step, for example B1")
             for name in options:
                 if name not in step.options:
-                    has = ", ".join(step.options) or "no options"
-                    raise UsageError("U001", f"{step.name} has no option {name!r}", hint=f"it has {has}")
+                    hint = f"use one of {', '.join(step.options)}" if step.options else "this pass has no options"
+                    raise UsageError("U001", f"{step.name} has no option {name!r}", hint=hint)
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
@@ -214,10 +214,9 @@ class Exploration(Explored):
     # Sizes
 
     def with_sizes(self, **sizes: int) -> Exploration:
-        """The same lowering for other values of the kernel's T.dynamic sizes: steps and texts stay, the plan changes.
+        """The same lowering for other values of the kernel's T.dynamic sizes: only the plan changes, not steps or code.
 
-        Raises UsageError for names that are no sizes and for values below 1, and what the passes raise for sizes that
-        do not work.
+        Raises UsageError for unknown names and for values below 1, and what the passes raise for unsuitable sizes.
         """
         known = self.plan.size_values
         wanted = sizes_of(self.kernel.function, {**known, **sizes} if sizes else known)
@@ -228,7 +227,7 @@ class Exploration(Explored):
         return dataclasses.replace(self, _steps=_steps(steps))
 
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
-        """The exploration for the sizes that are given, or that the inputs have."""
+        """The exploration for the given sizes, or for those of the inputs."""
         wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
         tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
         given = given_inputs(inputs, self._tensors(("input", "inout"))) or ()
@@ -238,8 +237,9 @@ class Exploration(Explored):
                 if name and wanted.setdefault(name, extent) != extent:
                     raise UsageError(
                         "U010",
-                        f"input {position} has {name} = {extent}, and {name} is {wanted[name]} already",
-                        hint=f"{tensor.name} has the shape ({', '.join(map(str, extents_of(tensor)))})",
+                        f"input {position} has {name} = {extent}, but {name} is already {wanted[name]}",
+                        hint=f"pass sizes that agree: {tensor.name} has the shape "
+                        f"({', '.join(map(str, extents_of(tensor)))})",
                     )
         return self.with_sizes(**wanted)
 
@@ -277,7 +277,7 @@ class Exploration(Explored):
         self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None,
         time_limit_seconds: float = math.inf, unit: float | None = None,
     ) -> Interpretation:  # fmt: skip
-        """What a step's program gives, with tensors in the formats of the final plan: early plans have no layouts."""
+        """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
             return interpret(
@@ -309,7 +309,8 @@ class Exploration(Explored):
         """Execute the program after every step and compare it with the reference. `inputs` and `cancel` are those of
         :meth:`run`. Raises the lowering's error.
 
-        A step that leaves all as it is that the interpreter looks at has the result of the step before it.
+        A step that changes nothing that the interpreter depends on is not executed: it has the result of the step
+        before it.
         """
         self._final()
         sized = self._sized(inputs, sizes)
@@ -323,7 +324,7 @@ class Exploration(Explored):
                 results.append(dataclasses.replace(results[-1], step=step.name, letter=step.letter))
                 continue
             try:
-                # The outputs of a step go before the next step makes its own.
+                # Free the outputs of a step before the next step computes its own.
                 outputs = self._run(step.after, arrays, cancel).outputs
                 one = compare(outputs, reference, self.plan.precisions, rounding)
                 del outputs

@@ -1,7 +1,7 @@
-"""What can be done with an exploration that is plain data: read it, draw it, run its texts, export it, save it.
+"""Operations on an exploration as plain data: reading, drawing, running its C++, exporting and saving.
 
-An exploration of :mod:`ttexplore.exploration` can do this and more, as it has the kernel itself; one that was saved
-and loaded again is no more than this. Nothing here needs TVM.
+Explorations in :mod:`ttexplore.exploration` have the kernel itself and can do more; loaded ones can do only this.
+Nothing here needs TVM.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
-_NO_REFERENCE = "there is no reference for these inputs: the outputs are compared with nothing"
+_NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
 class BaseStep(ABC):
-    """One pass as it ran."""
+    """The run of one pass."""
 
     @functools.cached_property
     @abstractmethod
@@ -83,18 +83,19 @@ class BaseStep(ABC):
     @functools.cached_property
     @abstractmethod
     def listing(self) -> Listing:
-        """The IR after the step, each line with its origins."""
+        """The IR after the step, with the origins of each line."""
 
     @property
     @abstractmethod
     def error(self) -> TTExploreError | None: ...
 
     def diff(self) -> StepDiff:
-        """What the step changed, in the IR and in the plan."""
+        """The changes of the step, in the IR and in the plan."""
         return StepDiff(self.record)
 
     def why(self, line: int) -> Why:
-        """Which rules of the step made a line of the program after it, counted from 1, and of which lines before it.
+        """The rules of the step that made a line of the program after it (counted from 1), and the lines before the
+        step that they made it from.
 
         Raises UsageError for a line that the program does not have.
         """
@@ -115,8 +116,8 @@ StepT = TypeVar("StepT", bound=BaseStep)
 
 
 class Steps(Sequence[StepT], Generic[StepT]):
-    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. The names of TileLang's
-    documents are found, too (:mod:`ttexplore.pass_names`)."""
+    """The steps of an exploration, by index, name or letter; ``steps.B1`` is ``steps["B1"]``. Names from TileLang's
+    documents are accepted, too (:mod:`ttexplore.pass_names`)."""
 
     def __init__(self, steps: Sequence[StepT], pipeline: Sequence[str] = ()) -> None:
         self._steps = tuple(steps)
@@ -129,7 +130,7 @@ class Steps(Sequence[StepT], Generic[StepT]):
         return iter(self._steps)
 
     def __getitem__(self, key: Any) -> Any:
-        """The step. Raises UsageError where there is none of that name or letter."""
+        """The step. Raises UsageError if there is no step with this index, name or letter."""
         key = plain(key)
         if isinstance(key, slice):
             return self._steps[key]
@@ -139,7 +140,7 @@ class Steps(Sequence[StepT], Generic[StepT]):
             return self._steps[key]
         if not isinstance(key, str):
             raise UsageError(
-                "U001", f"there is no step {shown(key)}", hint="steps have numbers, names and letters, as B1"
+                "U001", f"there is no step {shown(key)}", hint="give a number, a name, or a letter such as B1"
             )
         for step in self._steps:
             if key in (step.name, step.letter) or pass_name(key) == step.name:
@@ -153,7 +154,7 @@ class Steps(Sequence[StepT], Generic[StepT]):
         raise UsageError("U001", f"there is no step {shown(key)}", hint=hint)
 
     def __getattr__(self, name: str) -> StepT:
-        # Whatever asks for a private name asks whether this is something else: a NumPy array, a widget.
+        # Private names are protocol queries: whether this is a NumPy array, a widget.
         if not name.startswith("_"):
             for step in self._steps:
                 if name in (step.name, step.letter) or pass_name(name) == step.name:
@@ -174,13 +175,13 @@ class Steps(Sequence[StepT], Generic[StepT]):
 
 
 class Explored(ABC):
-    """The steps, plan and code of a lowering, and what can be done with them alone."""
+    """The steps, plan and code of a lowering, and the operations that need nothing else."""
 
     target: Target
-    # What was explored: it has a name, its source as a listing, the file and its first line there.
+    # The explored kernel: its name, its source as a listing, its file and its first line there.
     kernel: Any
 
-    # What the kinds of exploration have in their own ways
+    # Implemented by each kind of exploration
 
     @property
     @abstractmethod
@@ -194,12 +195,12 @@ class Explored(ABC):
     @property
     @abstractmethod
     def error(self) -> TTExploreError | None:
-        """The error that ended the lowering, None if it went through."""
+        """The error that ended the lowering, None if it succeeded."""
 
     @functools.cached_property
     @abstractmethod
     def files(self) -> dict[str, Listing]:
-        """Every file that export writes, by name. Raises the lowering's error, if it has one."""
+        """All files that export writes, by name. Raises the lowering's error, if it failed."""
 
     @functools.cached_property
     @abstractmethod
@@ -209,17 +210,17 @@ class Explored(ABC):
     @property
     @abstractmethod
     def option_forms(self) -> Mapping[str, OptionForm]:
-        """How each option of the passes is given, where that is known."""
+        """The form in which each option of the passes is given, where that is known."""
 
     @abstractmethod
     def _reference(
         self, arrays: tuple[Array, ...], cancel: threading.Event | None = None
     ) -> tuple[Array, ...] | None:  # fmt: skip
-        """The outputs of the traced kernel for these inputs; None where they cannot be known."""
+        """The outputs of the traced kernel for these inputs; None if they cannot be computed."""
 
     @abstractmethod
     def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors | None:
-        """What rounding explains of an error of the outputs for these inputs; None where it cannot be known."""
+        """The errors that rounding explains in the outputs for these inputs; None if they cannot be computed."""
 
     @abstractmethod
     def _interpreted(
@@ -238,19 +239,20 @@ class Explored(ABC):
 
     @abstractmethod
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Explored:
-        """The exploration for the sizes that are given, or that the inputs have."""
+        """The exploration for the given sizes, or for those of the inputs."""
 
     # Reading and drawing
 
     @property
     def code(self) -> dict[str, Code]:
-        """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it has one."""
+        """The emitted C++: reader, compute, writer and host. Raises the lowering's error, if it failed."""
         return {role: Code(self.files[name]) for role, name in _FILE_OF.items()}
 
     def history(self, line: int) -> LineHistory:
-        """Where a kernel line went: how many lines come from it after each step, and which of each emitted kernel.
+        """What became of a kernel line: the number of lines that come from it after each step, and the lines that do in
+        each emitted kernel.
 
-        Raises UsageError for a line that is not the kernel's.
+        Raises UsageError for a line outside the kernel.
         """
         line = whole("a line of the kernel", line)
         try:
@@ -259,22 +261,22 @@ class Explored(ABC):
             raise UsageError("U003", str(error), hint="lines are counted as in the kernel's file or cell") from None
 
     def find(self, text: str) -> Found:
-        """Where a text stands in the program and the plan: the first step that has it, the first that has lost it.
+        """Find a text in the program and the plan: the first step that contains it, and the first that no longer does.
 
-        Raises UsageError for what is no text.
+        Raises UsageError if `text` is not a string.
         """
-        return find_text(self.trace, text_of("what is looked for", text))
+        return find_text(self.trace, text_of("the text to find", text))
 
     @property
     def core_map(self) -> Drawing:
-        """Which core does how much, on the chip's floorplan. Raises UsageError before B1."""
+        """The number of work items of each core, on the chip's floorplan. Raises UsageError before B1."""
         if self.plan.partition is None:
             raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
         return Drawing(core_map_svg(self.target, self.plan.partition))
 
     @property
     def work_map(self) -> Drawing:
-        """Which core does which block of the launch grid, and in which turn. Raises UsageError before B1."""
+        """The core that runs each block of the launch grid, and in which turn. Raises UsageError before B1."""
         if self.plan.partition is None:
             raise UsageError("U006", "the work is not partitioned yet", hint=str(self.error or ""))
         return Drawing(work_map_svg(self.plan.partition))
@@ -286,14 +288,14 @@ class Explored(ABC):
 
     @property
     def l1_map(self) -> Drawing:
-        """What the circular buffers take of a core's L1."""
+        """The share of a core's L1 that each circular buffer takes."""
         return Drawing(l1_map_svg(self.plan, self.target))
 
     def dot(self, what: Literal["dataflow", "passes"] = "dataflow") -> Graph:
         """A graph for papers and slides: the tile dataflow, or the passes with what each decides and rewrites.
 
-        Its text is always there; ``dot("passes").save("passes.svg")`` needs Graphviz. Raises UsageError for another
-        name and before C3.
+        Its text needs no program; ``dot("passes").save("passes.svg")`` needs Graphviz. Raises UsageError for any other
+        name, and for the dataflow before C3.
         """
         match named("graph", what, ("dataflow", "passes")):
             case "dataflow":
@@ -304,38 +306,38 @@ class Explored(ABC):
                 return Graph(passes_dot(self.trace))
 
     def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
-        """Write the kernels, the host program, the plan and the runner, all or none: :mod:`ttexplore.files` tells what
-        holds where the process is killed. With `dot`, the graphs of :meth:`dot` go with them.
+        """Write the kernels, the host program, the plan and the runner, all or none; :mod:`ttexplore.files` covers the
+        case that the process is killed. With `dot`, also write the graphs of :meth:`dot`.
 
-        Raises UsageError for a folder, or a file in it, that cannot be written.
+        Raises UsageError if the folder, or a file in it, cannot be written.
         """
         graphs = {"dataflow.dot": self.dot("dataflow").text, "passes.dot": self.dot("passes").text} if dot else {}
         return write_files({name: listing.text for name, listing in self.files.items()} | graphs, folder)
 
     def save(self, path: str | Path) -> Path:
-        """Write everything that is shown, and the emitted code, to one file; ``ttexplore.load`` opens it without TVM.
+        """Write the exploration and the emitted code to one file; ``ttexplore.load`` opens it without TVM.
 
-        Inputs and reference of seed 0 go with it, if they have 16 MiB at most. Raises UsageError where the file cannot
-        be written.
+        It includes inputs and reference of seed 0, unless they exceed 16 MiB. Raises UsageError if the file cannot be
+        written.
         """
         return write_archive(path, Archive(self.trace, self.plan, self.target, self._kept()))
 
     @abstractmethod
     def _kept(self) -> Kept | None:
-        """Inputs and reference for a saved exploration to be compared with."""
+        """Inputs and reference with which a saved exploration is compared."""
 
     def report(self, path: str | Path, *, run: bool = True) -> Path:
         """Write the explorer as one page that works offline, without Jupyter and without Python.
 
-        With `run`, the result of a run on the emulator and what happened on one core go with it, if a compiler is there
-        and the lowering went through. Raises UsageError where the file cannot be written, and what a run raises.
+        With `run`, the page includes the result of a run on the emulator and the timeline of one core, if there is a
+        C++ compiler and the lowering succeeded. Raises UsageError if the file cannot be written, and what a run raises.
         """
         state: dict[str, Any] = {}
         recorded = None
         if run and self.error is None and recorder().missing() is None:
             done = self.run(backend=recorder().name)
             state["recorded_run"] = done._repr_html_()
-            assert done.execution is not None, "what records gives one"
+            assert done.execution is not None, "the recording backend returns one"
             recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
         return write_file(path, report_html(self.data, self._repr_html_(), state, recorded))
 
@@ -343,11 +345,11 @@ class Explored(ABC):
 
     @memory_for("making the inputs")
     def inputs(self, seed: int = 0, kind: str = "random") -> tuple[Array, ...]:
-        """Inputs in the tensors' own dtypes and the sizes of the plan.
+        """Generate inputs in the tensors' own dtypes and the sizes of the plan.
 
         `kind` is ``random`` (normally distributed, int32 from -1000 to 1000, half of uint8 zero), ``uniform`` (from 0
-        to 1), ``ones``, ``counting`` (0, 1, 2 ... 250 and again), ``identity`` (1 on the diagonal of the last two
-        dimensions) or ``extreme`` (zeros, small and large magnitudes). Raises UsageError for another kind.
+        to 1), ``ones``, ``counting`` (0, 1, 2 ... 250, repeated), ``identity`` (1 on the diagonal of the last two
+        dimensions) or ``extreme`` (zeros, small and large magnitudes). Raises UsageError for any other kind.
         """
         return make_inputs(kind, self._tensors(("input", "inout")), seed)
 
@@ -358,7 +360,7 @@ class Explored(ABC):
 
     @memory_for("making the inputs")
     def _inputs(self, inputs: Inputs, seed: int) -> tuple[Array, ...]:
-        """The inputs in storage precision, as float32 or int32. Raises UsageError for what is no such input."""
+        """The inputs in storage precision, as float32 or int32. Raises UsageError for invalid inputs."""
         tensors = self._tensors(("input", "inout"))
         arrays = arrays_for(inputs, tensors, seed)
         return tuple(rounded(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True))
@@ -373,29 +375,29 @@ class Explored(ABC):
     ) -> Run:  # fmt: skip
         """Run the program and compare it with the reference.
 
-        `inputs` are arrays for the input tensors, in parameter order or by name, of any float dtype; or a kind of
-        :meth:`inputs`, as ``"ones"``; without them they are random.
-        Where the kernel has T.dynamic sizes, these are what the inputs have, or are given in `sizes`.
+        `inputs` are numeric arrays for the input tensors, in parameter order or by name, or a kind of :meth:`inputs`,
+        such as ``"ones"``; by default they are random.
+        T.dynamic sizes of the kernel are taken from the inputs, or given in `sizes`.
         `backend` is ``reference`` (the traced kernel), ``interpreter`` (the final IR), ``emulator`` (the emitted C++)
-        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, with the chip's
-        sums and products bit for bit, or ``fast``, with this machine's, for large sizes.
+        or ``ttnn`` (the emitted C++ through the real SDK). The emulator's `arithmetic` is ``exact``, which reproduces
+        the chip's sums and products bit for bit, or ``fast``, which uses this machine's arithmetic, for large sizes.
 
-        Setting `cancel`, in another thread, ends the run and its processes, as `time_limit_seconds` do: without them
-        the emulator's limit is 60 s and a device's 300 s, and the other backends have none. The reference that a
-        result is compared with has no limit.
+        Setting `cancel` from another thread, or exceeding `time_limit_seconds`, ends the run and its processes. The
+        default limit is 60 s on the emulator and 300 s on a device; the other backends have none. Computing the
+        reference is not limited.
 
-        Only ``ttnn`` takes a `device`: ``wolfpine`` (the default) or ``ttsim``, simulated chips, or ``card``; the
-        `environment` folder of ``ttexplore setup device``; and `progress`, which is told what goes on. Its run is
-        compared with the emulator's as well.
+        Only ``ttnn`` takes a `device` (the simulated chips ``wolfpine``, the default, and ``ttsim``, or ``card``), an
+        `environment` (the folder of ``ttexplore setup device``) and `progress`, a function that is called with progress
+        messages. Its result is compared with the emulator's as well.
 
-        `code` are texts of C++ to run instead of those that were emitted, by ``reader``, ``compute`` and ``writer``: to
-        break a kernel and see what happens, or to try another form. Only ``emulator`` and ``ttnn`` run texts.
+        `code` holds C++ texts that replace emitted ones, by ``reader``, ``compute`` and ``writer``: to break a kernel
+        and see what happens, or to try a variant. Only ``emulator`` and ``ttnn`` run texts.
 
-        A saved exploration has the reference of the inputs that it was saved with; with others it is not compared, and
-        it runs on ``emulator`` and ``ttnn`` only.
+        A saved exploration has the reference only for the inputs that it was saved with; results for other inputs are
+        not compared. It runs only on ``emulator`` and ``ttnn``.
 
-        Raises UsageError for wrong inputs and backends, BackendError for a backend that is missing or a program
-        that faults (Deadlock where its kernels wait for each other), Cancelled, VerifyError for a protocol fault in the
+        Raises UsageError for wrong inputs and backends, BackendError for a missing backend or a fault of the running
+        program (Deadlock if its kernels wait for each other), Cancelled, and VerifyError for a protocol fault in the
         interpreter.
         """
         request = RunRequest.checked(
@@ -405,7 +407,7 @@ class Explored(ABC):
         return self._sized(request.inputs, request.sizes)._ran(request)
 
     def _ran(self, request: RunRequest) -> Run:
-        """The run, in the sizes of this exploration."""
+        """Run the request with the sizes of this exploration."""
         cancel, backend = request.cancel, request.backend
         arrays = self._inputs(request.inputs, request.seed)
         listings = self._kernel_listings(request.code)
@@ -438,7 +440,7 @@ class Explored(ABC):
     def _execution(
         self, request: RunRequest, listings: Mapping[str, Listing], arrays: tuple[Array, ...]
     ) -> Execution:  # fmt: skip
-        """What the backend makes of the program. Faults and deadlocks have their kernel lines."""
+        """Run the program on the backend. Faults and deadlocks are raised with their kernel lines."""
         if self.error is not None:
             raise self.error
         if request.runner is None:
@@ -456,7 +458,7 @@ class Explored(ABC):
         self, deadlock: Deadlock, listings: Mapping[str, Listing], arrays: tuple[Array, ...],
         cancel: threading.Event | None,
     ) -> Deadlock:  # fmt: skip
-        """The deadlock with its kernel line, and with what was found to resolve it."""
+        """The deadlock with its kernel line, its drawing, and a change that resolves it, if one was found."""
         plan = self.plan
         lines = {wait.kernel: kernel_line(wait, listings) for wait in deadlock.waits}
         found = remedy(deadlock, self._emitted(listings), arrays, cancel)
@@ -469,12 +471,12 @@ class Explored(ABC):
         return explained
 
     def _kernel_listings(self, code: Mapping[str, str]) -> dict[str, Listing]:
-        """The C++ of the three kernels, with the texts in `code` instead of those emitted: lines that are still there
-        keep their origins. Empty where the lowering failed. Raises UsageError for other names."""
+        """The C++ of the three kernels, with texts in `code` replacing emitted ones; unchanged lines keep their origin.
+        Empty if the lowering failed. Raises UsageError for other names."""
         for role in code:
             if role not in KERNEL_ROLES:
                 raise unknown("kernel", role, KERNEL_ROLES)
-            text_of(f"the {role} kernel", code[role], "a text of C++")
+            text_of(f"the {role} kernel", code[role], "a string of C++")
         if self.error is not None:
             return {}
         return {role: edited_listing(self.code[role].listing, code.get(role)) for role in KERNEL_ROLES}
@@ -488,23 +490,23 @@ class Explored(ABC):
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
         cancel: threading.Event | None = None,
     ) -> Timeline:  # fmt: skip
-        """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and who
-        waits for whom.
+        """Run on the emulator and record what happens on one core: how its circular buffers fill and empty, and which
+        kernel waits for which.
 
-        `core` are logical coordinates, by default of the core with the most work items. A deadlock ends the record,
-        which tells it then; its core is the first that is blocked. Further arguments are those of :meth:`run`.
+        `core` holds logical coordinates, by default those of the core with the most work items. A deadlock ends the
+        record and is part of it; the core is then the first blocked one. The other arguments are those of :meth:`run`.
 
-        Raises UsageError for a core that does no work, and what :meth:`run` raises, but for a deadlock.
+        Raises UsageError for a core without work, and what :meth:`run` raises, except for deadlocks.
         """
         core = None if core is None else cast("tuple[int, int]", wholes("core", core, 2, least=0))
         request = RunRequest.checked(recorder().name, inputs, seed, cancel=cancel, sizes=sizes, code=code)
         return self._sized(request.inputs, request.sizes)._timeline(request, core)
 
     def _timeline(self, request: RunRequest, core: tuple[int, int] | None) -> Timeline:
-        """The record of the run, in the sizes of this exploration."""
+        """Record the run with the sizes of this exploration."""
         if self.error is not None:
             raise self.error
-        assert request.runner is not None, "what records runs texts"
+        assert request.runner is not None, "the recording backend runs texts"
         plan, listings = self.plan, self._kernel_listings(request.code)
         try:
             execution = request.runner.run(
@@ -514,7 +516,7 @@ class Explored(ABC):
         except Deadlock as deadlock:
             if deadlock.events is None:
                 raise
-            assert plan.partition is not None, "a program that runs has one"
+            assert plan.partition is not None, "a program that runs has a partition"
             where = plan.partition.cores[deadlock.core]
             return timeline(
                 deadlock.events, plan, (where.x, where.y), listings, stuck=deadlock.waits, deadlock=deadlock.message
@@ -526,8 +528,8 @@ class Explored(ABC):
     def _recorded(
         self, execution: Execution, core: tuple[int, int] | None, listings: Mapping[str, Listing]
     ) -> Timeline:  # fmt: skip
-        """What an execution on the emulator recorded of a core, by default of the one with the most work items."""
-        assert execution.events is not None, "the emulator records unless it is told not to"
+        """The timeline of a core in an execution on the emulator; by default the core with the most work items."""
+        assert execution.events is not None, "the emulator records events by default"
         cores = self.plan.partition.cores if self.plan.partition else ()
         chosen = core or max(((one.x, one.y, one.items) for one in cores), key=lambda one: one[2])[:2]
         return timeline(execution.events, self.plan, chosen, listings)
@@ -545,19 +547,19 @@ class Explored(ABC):
         return exploration_html(self.trace, self.target, self.plan)
 
     def static(self) -> Static:
-        """The exploration as a page without a widget, as a notebook on GitHub shows it."""
+        """The exploration as a static page without a widget, as GitHub shows a notebook."""
         return Static(self._repr_html_(), repr(self))
 
     @functools.cached_property
     def data(self) -> dict[str, Any]:
-        """What the explorer shows, in JSON form."""
+        """The data that the explorer shows, in JSON form."""
         return explorer_data(self.trace, self.plan, self.target, self.option_forms)
 
     @property
     def backends(self) -> list[dict[str, Any]]:
-        """The backends by name, what is missing to run on them, empty for nothing, and whether they have a choice of
-        arithmetic; what runs at once comes first."""
-        # What every installation has comes first, the fastest before the others.
+        """For each backend its name, what it lacks to run (empty if nothing), and whether it offers a choice of
+        arithmetic."""
+        # Backends of every installation come first, the fastest before the others.
         shown = sorted(reversed(BACKENDS.values()), key=lambda one: not one.required)
         return [
             {"name": one.name, "missing": self._backend_missing(one), "arithmetic": "arithmetic" in one.takes}
@@ -565,17 +567,17 @@ class Explored(ABC):
         ]
 
     def _backend_missing(self, backend: BackendEntry) -> str:
-        """Why this exploration cannot run on a backend, empty where it can."""
+        """Why this exploration cannot run on a backend; empty if it can."""
         return backend.missing() or ""
 
     @property
     def missing(self) -> dict[str, str]:
-        """Why the explorer cannot ``record``, ``check`` or ``fork``, for those that it cannot."""
+        """For each of ``record``, ``check`` and ``fork`` that the explorer cannot do, the reason."""
         missing = recorder().missing()
         return {"record": missing} if missing else {}
 
     def widget(self) -> ExplorerWidget:
-        """The interactive explorer; in a notebook, showing the exploration is enough."""
+        """The interactive explorer. A notebook shows it for an exploration by itself."""
         from ttexplore.watching import watch_cells
         from ttexplore.widget import ExplorerWidget
 
@@ -584,7 +586,7 @@ class Explored(ABC):
         return made
 
     def _ipython_display_(self) -> None:
-        """Shows the widget, and below it the page for readers whom no kernel answers."""
+        """Show the widget, and below it the static page for readers without a running kernel."""
         from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
 
         still = still_html(self._repr_html_())
@@ -596,7 +598,7 @@ _NOT_COMPARED = Comparison(False, float("nan"), float("nan"), float("nan"), None
 
 
 def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> Span | None:
-    """The kernel's line behind the line of C++ where a fault happened or a kernel waits."""
+    """The kernel line from which the C++ line of a fault or of a waiting kernel comes."""
     if place.kernel is None or place.cpp_line is None or place.kernel not in listings:
         return None
     origins = listings[place.kernel].lines[place.cpp_line - 1].origins
@@ -604,8 +606,8 @@ def kernel_line(place: KernelFault | Wait, listings: Mapping[str, Listing]) -> S
 
 
 def edited_listing(listing: Listing, text: str | None) -> Listing:
-    """`listing` with another text. Lines that are equal and in the same order keep their origins; those of a line that
-    was changed in its place are inferred."""
+    """`listing` with another text. Unchanged lines in the same order keep their origins; lines changed in place have
+    inferred origins."""
     if text is None or text == listing.text:
         return listing
     new = lines_of(text)
@@ -622,9 +624,9 @@ def edited_listing(listing: Listing, text: str | None) -> Listing:
 
 
 def compare_explorations(first: Explored, second: Explored) -> LoweringComparison:
-    """Both lowerings side by side: what differs in options, cores, circular buffers and code size.
+    """Compare two lowerings side by side: options, cores, circular buffers and code size.
 
-    Raises UsageError for what is no exploration.
+    Raises UsageError if an argument is not an exploration.
     """
     sides: tuple[Any, ...] = (first, second)
     for one in sides:

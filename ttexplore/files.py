@@ -1,15 +1,15 @@
-"""Writing files: each appears whole, and those of an export together.
+"""Writing files: a file is written completely or not at all, and the files of an export appear together.
 
-What POSIX gives is one atomic rename of one file; what is made of it here:
+POSIX provides only the atomic rename of one file. On top of it:
 
-- A single file is written beside its place, synced, and renamed over it: readers see the old file or the new one, and
-  where it cannot be written, or the process is killed, the old one stays.
+- A single file is written to a temporary file beside it, synced, and renamed over it: readers see the old file or the
+  new one, and if writing fails or the process is killed, the old one remains.
 - The files of a folder are written and synced below ``.ttexplore-export`` in it. Then the old ones are moved out, and
-  the new ones in. A failure before the end is undone. A process that is killed between two of these renames leaves
-  fewer files, never files of two programs; the next export into the folder first completes or undoes what it finds.
-  Two processes, or threads, that write into one folder take turns.
+  the new ones in. If one of these steps fails, all are undone. A process that is killed between two renames leaves
+  fewer files, never files of two programs; the next export into the folder first completes or undoes it.
+  Processes and threads that write into the same folder take turns.
 
-Other files of the folder are not touched.
+Other files in the folder are not touched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from ttexplore.errors import UsageError
 from ttexplore.given import path as path_of
 
-# What an exported file may be called: nothing that is hidden, another folder, or another file on another system.
+# Valid names of exported files: not hidden, not in another folder, and not a different file on another system.
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _LOCK = ".ttexplore-lock"
@@ -36,24 +36,24 @@ _STAGING = ".ttexplore-export"
 
 
 def check_names(names: Mapping[str, object]) -> None:
-    """Raises UsageError for names that are no plain names of different files of one folder."""
+    """Raises UsageError unless all names are plain names of different files in one folder."""
     seen: set[str] = set()
     for name in names:
         if not _NAME.fullmatch(name) or _RESERVED.fullmatch(name):
             raise UsageError(
-                "U012", f"{name!r} is no name of an exported file", hint="use letters, digits, '_', '-' and '.'"
+                "U012", f"{name!r} is not a valid name for an export", hint="use letters, digits, '_', '-' and '.'"
             )
         if name.casefold() in seen:
             raise UsageError(
-                "U012", f"{name!r} is the name of two exported files", hint="some systems ignore upper case"
+                "U012", f"two exported files are named {name!r}", hint="use names that differ in more than case"
             )
         seen.add(name.casefold())
 
 
 def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Write the texts into files of a folder, all or none; see above for what that means where the process is killed.
+    """Write the texts to files in a folder, all or none; see above for the case that the process is killed.
 
-    Raises UsageError for a name that leads elsewhere, and where the folder or one of the files cannot be written.
+    Raises UsageError for a name outside the folder, and if the folder or a file cannot be written.
     """
     check_names(texts)
     target = path_of("the folder", folder)
@@ -66,8 +66,8 @@ def write_files(texts: Mapping[str, str], folder: str | Path) -> list[Path]:
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
-    """Write one file, whole or not at all. A link stays, and what it points to is replaced; a device or a pipe is
-    written to. Raises UsageError where the file cannot be written."""
+    """Write one file, completely or not at all. The target of a link is replaced, the link stays; devices and pipes are
+    written to. Raises UsageError if the file cannot be written."""
     target = path_of("the file", path)
     with _reported(target):
         mode = _mode(target)
@@ -91,12 +91,12 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
 
 
 def _encoded(content: str | bytes) -> bytes:
-    # Names of files that are no UTF-8 reach texts as lone surrogates.
+    # File names that are not valid UTF-8 appear in texts as lone surrogates.
     return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
 
 
 def _mode(path: Path) -> int | None:
-    """Kind and permissions of what `path` leads to, None where nothing is there."""
+    """The mode (kind and permissions) of the file behind `path`, None if there is none."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Raises OSError for what a file must not take the place of: a folder, and a file that is protected."""
+    """Raises OSError if `path` must not be replaced: a folder, or a write-protected file."""
     if _is_folder(path):
         raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
     if path.is_file() and not os.access(path, os.W_OK):
@@ -116,7 +116,7 @@ def _check_replaceable(path: Path) -> None:
 
 
 def _write_new(path: Path, content: str | bytes, mode: int | None = None) -> None:
-    """Writes a file that is not there yet, down to the disk, with the permissions of `mode` or the usual ones."""
+    """Creates a file and syncs it to disk, with the permissions of `mode` or the default ones."""
     with open(path, "xb") as file:
         if mode is not None:
             os.fchmod(file.fileno(), stat.S_IMODE(mode))
@@ -126,7 +126,7 @@ def _write_new(path: Path, content: str | bytes, mode: int | None = None) -> Non
 
 
 def _sync(folder: Path) -> None:
-    """Brings the names of a folder down to the disk, where the file system does that."""
+    """Syncs a folder's directory entries to disk, if the file system supports that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ def _sync(folder: Path) -> None:
 
 
 def _replace_all(folder: Path, texts: Mapping[str, str]) -> None:
-    """Puts the texts in place of files of `folder`; undone where it fails."""
+    """Replaces files in `folder` with the texts; undone on failure."""
     staging = folder / _STAGING
     new, old = staging / "new", staging / "old"
     staging.mkdir()
@@ -153,7 +153,7 @@ def _replace_all(folder: Path, texts: Mapping[str, str]) -> None:
         for name in texts:
             if os.path.lexists(folder / name):
                 (folder / name).rename(old / name)
-        # From here on a process that finds this completes it.
+        # From here on, another process that finds this completes it.
         (staging / "complete").mkdir()
         for name in texts:
             (new / name).rename(folder / name)
@@ -169,13 +169,13 @@ def _replace_all(folder: Path, texts: Mapping[str, str]) -> None:
                 (old / name).replace(folder / name)
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    # The old files first: while they are there, only the mark tells that they are not wanted back.
+    # Remove the old files before the mark: without the mark they would be restored.
     shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(staging, ignore_errors=True)
 
 
 def _settle(folder: Path) -> None:
-    """Completes or undoes the export of a process that was killed."""
+    """Completes or undoes the export of a killed process."""
     staging = folder / _STAGING
     if not os.path.lexists(staging):
         return
@@ -183,7 +183,7 @@ def _settle(folder: Path) -> None:
         raise FileExistsError(errno.EEXIST, f"{_STAGING} is in the way", str(staging))
     rest = staging / ("new" if (staging / "complete").is_dir() else "old")
     files = sorted(rest.iterdir()) if rest.is_dir() else []
-    # Such a folder may come from elsewhere: what no export leaves there is not moved.
+    # The folder may have another origin: move only files that an export leaves there.
     if rest.is_symlink() or not all(_NAME.fullmatch(file.name) and not _is_folder(file) for file in files):
         raise FileExistsError(errno.EEXIST, f"{_STAGING} is in the way", str(staging))
     for file in files:
@@ -196,7 +196,7 @@ def _settle(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Generator[None]:
-    """Nobody else writes into `folder` in this way inside. The lock ends with the process, however that ends."""
+    """Keeps other exports out of `folder` inside the block. The lock ends with the process, even if it is killed."""
     path = folder / _LOCK
     while True:
         if path.is_symlink() or path.is_dir():
@@ -204,7 +204,7 @@ def _locked(folder: Path) -> Generator[None]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Who had the lock before has removed the file that it belongs to.
+            # The previous holder has removed the lock's file.
             if _is_at(descriptor, path):
                 break
         except BaseException:
@@ -214,7 +214,7 @@ def _locked(folder: Path) -> Generator[None]:
     try:
         yield
     finally:
-        # A lock that stays is taken by the next one.
+        # If the lock's file remains, the next export takes it over.
         with contextlib.suppress(OSError):
             path.unlink()
         os.close(descriptor)
@@ -229,23 +229,23 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 @contextlib.contextmanager
 def _reported(target: Path) -> Generator[None]:
-    """What the system says of `target` as UsageError."""
+    """Turns errors of the operating system about `target` into UsageError."""
     try:
         yield
     except (OSError, ValueError) as error:
         number = error.errno if isinstance(error, OSError) else None
         match number:
             case errno.ENOSPC | errno.EDQUOT:
-                hint = "make room there, or choose a folder elsewhere; what was there is as it was"
+                hint = "free space, or choose another folder; existing files are unchanged"
             case errno.EISDIR:
                 hint = "choose another name, or move the folder away"
             case errno.ENOENT:
-                hint = "make the folder that it is to lie in, and see where links lead"
+                hint = "create its parent folder, and check where links lead"
             case errno.EEXIST | errno.ENOTDIR:
-                hint = "something else has its name: choose another name, or move it away"
+                hint = "choose another name, or move away the file that has this name"
             case errno.ENAMETOOLONG:
                 hint = "choose a shorter name"
             case _:
-                hint = "choose a folder that you may write to"
+                hint = "choose a writable folder"
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise UsageError("U012", f"{target} cannot be written: {why}", hint=hint) from error

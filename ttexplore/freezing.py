@@ -1,4 +1,4 @@
-"""Notebooks as documents: each explorer becomes the page that it shows where nothing runs."""
+"""Notebooks as documents: each explorer is replaced with the static page that it shows without a running kernel."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def freeze(path: str | Path) -> int:
-    """Takes the widgets out of a notebook's outputs, where a page or a picture stands beside them, and their state out
-    of its metadata. Returns how many views were taken out.
+    """Remove widgets from a notebook's outputs that also contain a page or a picture, and widget state from its
+    metadata. Returns the number of removed views.
 
-    Raises UsageError for what is no notebook, and where it cannot be written.
+    Raises UsageError if the file is not a notebook or cannot be written.
     """
     file = path_of("the notebook", path)
-    # Unlike Path.is_file this takes names that no file system takes.
+    # Unlike Path.is_file, this accepts names that no file system accepts.
     if not os.path.isfile(file):
         raise UsageError("U002", f"there is no file {path}", hint="give a notebook (.ipynb)")
     try:
@@ -37,10 +37,10 @@ def freeze(path: str | Path) -> int:
         had_state = notebook["metadata"].pop("widgets", None) is not None
     except OSError as error:
         raise UsageError(
-            "U002", f"{path} cannot be read: {error.strerror or error}", hint="see whether you may read it"
+            "U002", f"{path} cannot be read: {error.strerror or error}", hint="check its permissions"
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise UsageError("U018", f"{path} is no notebook", hint="give a notebook (.ipynb)") from None
+        raise UsageError("U018", f"{path} is not a notebook", hint="give a notebook (.ipynb)") from None
     if taken or had_state:
         write_file(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
     return taken

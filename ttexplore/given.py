@@ -1,4 +1,4 @@
-"""Values as users give them: NumPy's numbers count as Python's, text is read in one way, and what is wrong is shown."""
+"""Parsing and checking values from users: NumPy values count as Python values, and text is parsed in one way."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import Any, cast
 
 from ttexplore.errors import UsageError, shown, unknown
 
-# Whatever counts something: sizes, depths, cores. Numbers of 32 bits are also what kernels take.
+# The limit for counts: sizes, depths, cores. Kernels take 32-bit numbers.
 LARGEST = 2**31 - 1
-# Nothing that is asked for is nested deeper; what is stays as it is, and is refused where it is read.
+# No valid value is nested deeper; deeper levels are not converted, and are rejected later.
 _DEEPEST = 8
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """`value` with NumPy's numbers, texts and arrays as Python's, inside of lists, tuples and dictionaries too."""
-    # Without NumPy, which takes time to load, no value is of it.
+    """Convert NumPy numbers, strings and arrays to Python values, also inside lists, tuples and dictionaries."""
+    # If NumPy, which is slow to import, is not loaded, no value comes from it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
         value = value.tolist()
@@ -42,8 +42,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def read_text(text: str) -> Any:
-    """What a text means as a value: JSON or Python, ``8x4`` and ``8,4`` are tuples, else the text itself; None where
-    there is nothing."""
+    """Parse a text as JSON or Python; ``8x4`` and ``8,4`` are tuples, any other text is itself, an empty one None."""
     text = text.strip()
     if not text:
         return None
@@ -60,7 +59,7 @@ def read_text(text: str) -> Any:
 
 
 def wrong(what: str, given: object, takes: str, meant: str = "") -> UsageError:
-    """The error for a value that `what` does not take; `meant` is the nearest one that it does."""
+    """Return the error for a value that `what` does not take; `meant` is the closest value that it does take."""
     return UsageError(
         "U010", f"{what} is {shown(given)}", hint=f"{f'did you mean {meant}? ' if meant else ''}{what} takes {takes}"
     )
@@ -77,7 +76,7 @@ def whole(what: str, given: object, least: int = 1, most: int = LARGEST) -> int:
 
 
 def _nearest(given: object, least: int, most: int) -> str:
-    """The whole number within the bounds that is nearest to a number that is none of them."""
+    """The whole number within the bounds that is closest to a wrong number, as text."""
     match given:
         case int():
             return str(min(max(int(given), least), most))
@@ -88,7 +87,7 @@ def _nearest(given: object, least: int, most: int) -> str:
 
 
 def wholes(what: str, given: object, count: int | None = None, *, least: int = -LARGEST) -> tuple[int, ...]:
-    """`given` as a tuple of integers, `count` of them; one number stands for a tuple of it. Raises UsageError."""
+    """`given` as a tuple of `count` integers; a single number counts as a tuple of one. Raises UsageError."""
     given = plain(given)
     numbers = cast(Sequence[Any], given) if isinstance(given, list | tuple) else (given,)
     if (
@@ -120,18 +119,18 @@ def named(what: str, given: object, accepted: Iterable[str]) -> Any:
 
 
 def dictionary(what: str, given: object, keys: str, example: str) -> dict[str, Any]:
-    """`given` as a dictionary whose keys are texts, and no NumPy in it. Raises UsageError."""
+    """`given` as a dictionary with string keys and without NumPy values. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, Mapping):
-        raise wrong(what, given, f"a dictionary by {keys}, for example {example}")
+        raise wrong(what, given, f"a dictionary keyed by {keys}, for example {example}")
     for key in (made := dict(cast(Mapping[Any, Any], given))):
         if not isinstance(key, str):
             raise wrong(f"a key of {what}", key, f"{keys}, for example {example}")
     return made
 
 
-def text(what: str, given: object, takes: str = "a text") -> str:
-    """`given`, if it is a text. Raises UsageError."""
+def text(what: str, given: object, takes: str = "a string") -> str:
+    """`given`, if it is a string. Raises UsageError."""
     given = plain(given)
     if not isinstance(given, str):
         raise wrong(what, given, takes)
@@ -139,8 +138,8 @@ def text(what: str, given: object, takes: str = "a text") -> str:
 
 
 def path(what: str, given: object) -> Path:
-    """`given` as a path. Raises UsageError for what is neither a path nor a text, and for an empty text: that would be
-    the current folder."""
+    """`given` as a path. Raises UsageError if it is not a path or string, or if it is empty, which would mean the
+    current folder."""
     if not isinstance(given, str | os.PathLike) or not given:
         raise wrong(what, cast(object, given), "a path")
     try:
@@ -150,7 +149,7 @@ def path(what: str, given: object) -> Path:
 
 
 def seconds(what: str, given: object) -> float | None:
-    """A time limit in seconds, None where none is given. Raises UsageError for what is no such number."""
+    """A time limit in seconds; None if none is given. Raises UsageError for any other value."""
     given = plain(given)
     if given is None:
         return None
@@ -159,5 +158,5 @@ def seconds(what: str, given: object) -> float | None:
     return float(given)
 
 
-# A month; clocks of the system do not count much further.
+# A month; the system's clocks do not count much further.
 _LONGEST_SECONDS = 2_592_000

@@ -1,5 +1,4 @@
-"""The inputs of a run that nobody gives: kinds of numbers, by name; and arrays that the user has, by the names of
-variables."""
+"""The inputs of a run: generated kinds of inputs, by name, and the user's arrays, by the names of variables."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ Array = NDArray[Any]
 Make = Callable[[np.random.Generator, tuple[int, ...], str], Array]
 
 LARGEST_RANDOM_INTEGER = 1000
-# A prime, so that the rows of a tensor begin with different numbers; below 256 every dtype holds all of them exactly.
+# A prime, so that the rows of a tensor start with different numbers; below 256, so that every dtype is exact.
 COUNTED = 251
-# Finite in every dtype, and so are products of a few of them and long sums: what is infinite, the kernel has made.
+# Finite in every dtype, as are products of a few of them and long sums: any infinity comes from the kernel.
 _EXTREME_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0**-14, -(2.0**-14), 2.0**14, -(2.0**14))
 _EXTREMES: dict[str, tuple[float, ...]] = {
     "int32": (0, 1, -1, 32767, -32768),
@@ -30,7 +29,7 @@ _EXTREMES: dict[str, tuple[float, ...]] = {
 
 
 class Tensor(NamedTuple):
-    """A tensor of a kernel as its caller sees it."""
+    """A kernel's tensor: name, shape and the kernel's own dtype."""
 
     name: str
     shape: tuple[int, ...]
@@ -42,7 +41,7 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputKind:
-    """A kind of inputs. `seeded` kinds are random: another seed gives other numbers."""
+    """A kind of generated inputs. `seeded` kinds are random: another seed gives other numbers."""
 
     name: str
     what: str
@@ -82,7 +81,7 @@ def _counting(_: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Arr
 
 def _identity(_: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
     del dtype
-    # A vector is one row, as it is in a tile.
+    # A vector counts as one row, as in a tile.
     rows, columns = (1, 1, *shape)[-2:]
     return np.broadcast_to(np.eye(rows, columns), (*shape[:-2], rows, columns)).reshape(shape)
 
@@ -98,7 +97,7 @@ INPUT_KINDS: dict[str, InputKind] = {
         InputKind("uniform", "from 0 to 1; integers from 0 to 1000, uint8 to 255", True, _uniform),
         InputKind("ones", "1 everywhere", False, _ones),
         InputKind("counting", f"0, 1, 2 ... {COUNTED - 1} and again from 0, in the order of memory", False, _counting),
-        InputKind("identity", "1 on the diagonal of the last two dimensions, else 0", False, _identity),
+        InputKind("identity", "1 on the diagonal of the last two dimensions, 0 elsewhere", False, _identity),
         InputKind("extreme", "0, -0, ±1, ±2^-14, ±2^14; int32 to 16 bits; uint8 0, 1, 127, 128, 255", True, _extreme),
     )
 }
@@ -110,26 +109,25 @@ def own_dtype(dtype: str) -> Any:
 
 
 def make_inputs(kind: str, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
-    """Arrays for `tensors`, in their own dtypes. Raises UsageError for another kind, and for what is no seed."""
+    """Generate arrays for `tensors`, in their own dtypes. Raises UsageError for unknown kinds and invalid seeds."""
     kind = named("kind of inputs", kind, INPUT_KINDS)
     random = np.random.default_rng(checked_seed(seed))
     return tuple(INPUT_KINDS[kind].make(random, shape, dtype).astype(own_dtype(dtype)) for _, shape, dtype in tensors)
 
 
 def checked_seed(seed: Any) -> int:
-    """`seed` as a number of 64 bits. Raises UsageError."""
+    """`seed` as a 64-bit number. Raises UsageError."""
     return whole("seed", seed, 0, 2**64 - 1)
 
 
-# What a user may give in place of arrays in parameter order: arrays by the names of the tensors, a kind, nothing.
+# Accepted inputs: arrays in parameter order, arrays by the names of the tensors, a kind, or nothing.
 Inputs = Sequence[Any] | Mapping[str, Any] | str | None
 
 
 def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | None:
-    """The array that is given for each of `tensors`, whatever its shape; None where a kind is asked for.
+    """The array given for each of `tensors`, in any shape; None if a kind is given.
 
-    Raises UsageError for a wrong number, a name that no tensor has, a tensor that is left out, and what is no array of
-    numbers.
+    Raises UsageError for a wrong number of arrays, an unknown or missing name, and a value that is not a numeric array.
     """
     if inputs is None or isinstance(inputs, str):
         return None
@@ -141,41 +139,42 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
                 raise unknown("input", name, names)
         for name in names:
             if name not in inputs:
-                raise UsageError("U005", f"input {name} is not given", hint=hint)
+                raise UsageError("U005", f"input {name} is missing", hint=hint)
         inputs = [inputs[name] for name in names]
-    # Sets have no order, and what is used up by looking at it cannot be looked at twice.
+    # Sets have no order, and iterators can be read only once.
     given: Any = inputs
     is_array = isinstance(given, np.ndarray) and given.ndim > 0
     if not (is_array or isinstance(given, Sequence)) or isinstance(given, bytes | bytearray | range):
         raise wrong("inputs", inputs, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
     if len(inputs) != len(tensors):
-        raise UsageError("U005", f"{len(inputs)} inputs are given, the kernel takes {len(tensors)}", hint=hint)
+        message = f"the number of inputs is {len(inputs)}, but the kernel takes {len(tensors)}"
+        raise UsageError("U005", message, hint=hint)
     return [_array(place, one, tensor) for place, (one, tensor) in enumerate(zip(inputs, tensors, strict=True))]
 
 
 def _array(place: int, given: Any, tensor: Tensor) -> Array:
     try:
         array = np.asarray(given)
-    except Exception as error:  # Whatever a stranger's __array__ raises.
+    except Exception as error:  # A user's __array__ may raise anything.
         raise UsageError(
             "U005",
-            f"input {place} ({tensor.name}) is {type(given).__name__}, the kernel takes arrays",
-            hint=f"NumPy says: {error}",
+            f"input {place} ({tensor.name}) has the type {type(given).__name__}, but the kernel takes arrays",
+            hint=f"pass an array; NumPy says: {error}",
         ) from None
-    # The names of the dtypes of ml_dtypes are those of numbers too.
+    # The names of ml_dtypes' dtypes denote numbers as well.
     if not array.dtype.name.startswith(("bool", "int", "uint", "float", "bfloat")):
         raise UsageError(
             "U005",
-            f"input {place} ({tensor.name}) is {array.dtype.name}, the kernel takes {tensor.dtype}",
-            hint="give it numbers",
+            f"input {place} ({tensor.name}) has the dtype {array.dtype.name}, but the kernel takes {tensor.dtype}",
+            hint="pass an array of numbers",
         )
     return array
 
 
 def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
-    """An array of numbers for each of `tensors`, of its shape and of any dtype.
+    """A numeric array for each of `tensors`, of its shape and of any dtype.
 
-    Raises UsageError for another kind, and for whatever is given and no such array.
+    Raises UsageError for unknown kinds and for inputs that are not such arrays.
     """
     seed, arrays = checked_seed(seed), given_inputs(inputs, tensors)
     if arrays is None:
@@ -184,37 +183,37 @@ def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tupl
         if array.shape != tensor.shape:
             raise UsageError(
                 "U005",
-                f"input {place} ({tensor.name}) is {array.shape}, the kernel takes {tensor.shape}",
+                f"input {place} ({tensor.name}) has the shape {array.shape}, but the kernel takes {tensor.shape}",
                 hint="reshape it",
             )
     return tuple(arrays)
 
 
 def named_inputs(names: str, variables: Mapping[str, Any]) -> Inputs:
-    """The values of variables, by their names with commas between them; a single one may be a list or dictionary of
-    arrays. Names are looked up, nothing is computed.
+    """The values of variables, given by comma-separated names; a single one may be a list or dictionary of arrays.
+    Names are looked up, never evaluated.
 
-    Raises UsageError for what is no name, and for a variable that is not there.
+    Raises UsageError for text that is not a name, and for undefined variables.
     """
     found: list[Any] = []
     for name in (part.strip() for part in names.split(",") if part.strip()):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(
                 "U005",
-                f"inputs are looked up by name, and {name!r} is none",
-                hint="give the array a name in a cell: a = ...",
+                f"inputs are looked up by name, and {name!r} is not a name",
+                hint="assign the array to a variable in a cell, and enter the variable's name",
             )
         if name not in variables:
             raise unknown("variable", name, _arrays_among(variables))
         found.append(variables[name])
     if not found:
-        raise UsageError("U005", "no variable is named for the inputs", hint="write the names of arrays, as in a, b")
+        raise UsageError("U005", "no variable is named for the inputs", hint="enter names of arrays, for example a, b")
     only: Inputs = found[0]
     return only if len(found) == 1 and isinstance(only, list | tuple | Mapping) else found
 
 
 def _arrays_among(variables: Mapping[str, Any]) -> list[str]:
-    """The names of those variables that may be meant; what a shell keeps for itself is not among them."""
+    """The names of variables that may hold inputs, without those that the shell itself defines."""
     return sorted(
         name
         for name, value in list(variables.items())

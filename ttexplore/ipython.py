@@ -1,4 +1,4 @@
-"""``%load_ext ttexplore``: a cell that begins with ``%%ttexplore`` holds a kernel, and is explored when it runs."""
+"""``%load_ext ttexplore``: a cell that begins with ``%%ttexplore`` contains a kernel, explored when the cell runs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from ttexplore.results import ErrorCard
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext ttexplore`` does."""
+    """Implements ``%load_ext ttexplore``."""
     shell.register_magics(ExploreMagics)
     accept_pasted_code()
 
 
 class CellFailed(Exception):
-    """Ends a cell that has shown what is wrong: the cells after it do not run, and no traceback hides what is shown."""
+    """Ends a cell whose error is displayed already: later cells do not run, and no traceback hides the display."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"✖ The cell failed: {self}, see above."]
@@ -47,28 +47,28 @@ class ExploreMagics(Magics):
 
     shell: Any
 
-    # Braces and dollars are Python's and the options' here.
+    # IPython must not expand braces and dollars: they belong to Python and the options here.
     @no_var_expand
     @cell_magic
     def ttexplore(self, line: str, cell: str) -> None:
         """Explore the kernel of this cell: %%ttexplore [NAME] [name=value ...] [--target T] [--option name=value]
 
-        The cell runs as always; then its last kernel, or NAME, is lowered with the arguments of the line, shown, and
-        bound to `ex` (-o gives another name). --check executes every step, --run runs it on the emulator. Without an
-        import of its own the cell has ttexplore.language as T. %%ttexplore --help lists the options.
+        The cell runs as usual; then its last kernel, or NAME, is lowered with the arguments of the line, displayed, and
+        bound to `ex` (-o gives another name). --check executes every step, --run runs it on the emulator. If the cell
+        does not import T, T is ttexplore.language. %%ttexplore --help lists the options.
 
-        Raises CellFailed, once it has shown why, for a cell, a kernel, a step or a run that is not right.
+        Raises CellFailed, after displaying the error, if the cell, kernel, a step or the run fails.
         """
         words = None
         try:
             words = _words(line)
-            # What the name held belongs to the kernel as it was.
+            # The name must not keep an exploration of the previous kernel.
             self.shell.user_ns.pop(words.output, None)
             exploration = self._explored(words, cell)
             self.shell.user_ns[words.output] = exploration
             display(exploration)
             if exploration.error is not None:
-                raise CellFailed(f"{exploration.steps[-1].letter} refused the kernel") from exploration.error
+                raise CellFailed(f"{exploration.steps[-1].letter} rejected the kernel") from exploration.error
             if words.check:
                 check = exploration.check()
                 display(check)
@@ -91,27 +91,29 @@ class ExploreMagics(Magics):
         target = chosen_target(words)
         names = [word for word in words.words if "=" not in word]
         if len(names) > 1:
-            raise UsageError("U014", f"{names[1]!r} is no argument", hint="write it as name=value, for example M=256")
+            raise UsageError(
+                "U014", f"the argument {names[1]!r} has no value", hint="write it as name=value, for example M=256"
+            )
         arguments = parse_kernel_arguments(word for word in words.words if "=" in word)
         kernel = self._kernel(self._run(cell), names[0] if names else None)
         return explore(kernel, target=target, options=options, **arguments)
 
     def _run(self, cell: str) -> list[str]:
-        """Runs the cell in the user's namespace, and returns the names that it gives values to, in order.
+        """Runs the cell in the user's namespace, and returns the names that it assigns, in order.
 
-        Raises KernelError, with the line of the cell, for whatever the cell raises.
+        Raises KernelError, at the cell's line, for any exception of the cell.
         """
         namespace: dict[str, Any] = self.shell.user_ns
         if "T" not in namespace:
             import ttexplore.language
 
             namespace["T"] = ttexplore.language
-        # The line of the magic and empty ones count, so that lines are those of the cell as its author sees it.
+        # The line of the magic and empty lines count, so that line numbers match the cell as displayed.
         empty = len(cell) - len(cell.lstrip("\n"))
         text = "\n" * (1 + empty) + self.shell.transform_cell(cell)
         number = self._number()
         file = self.shell.compile.cache(text, number, raw_code=text)
-        # IPython divides at a form feed and the like, too, which Python does not take for line ends.
+        # IPython also splits at characters such as a form feed, which do not end lines in Python.
         linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
         shown = f"cell {number}"
         try:
@@ -122,15 +124,15 @@ class ExploreMagics(Magics):
             raise error.at(error_span(error, {file: shown})) from error.__cause__
         except SyntaxError as error:
             span = Span(shown, error.lineno or 1, error.offset or 1, error.end_lineno or 1, error.end_offset or 1)
-            raise KernelError("K011", f"{error.msg}", hint="the cell is no valid Python", span=span) from error
+            raise KernelError("K011", f"{error.msg}", hint="fix the cell: it is not valid Python", span=span) from error
         except Exception as error:
             said = "".join(traceback.format_exception_only(error)).strip()
-            hint = "the cell raised this: mend it, or run it without %%ttexplore to see the whole traceback"
+            hint = "fix the cell, which raised this, or run it without %%ttexplore to see the whole traceback"
             raise KernelError("K011", said, hint=hint, span=error_span(error, {file: shown})) from error
         return _assigned(tree)
 
     def _number(self) -> int:
-        """The number of the cell that runs. The shell's count may be one ahead of it."""
+        """The number of the running cell. The shell's counter may be one ahead of it."""
         frame = sys._getframe()
         while frame is not None:
             name = self.shell.compile.format_code_name(frame.f_code.co_filename)
@@ -153,7 +155,7 @@ class ExploreMagics(Magics):
         if not kernels:
             raise UsageError(
                 "U002",
-                "the cell has no kernel",
+                "the cell defines no kernel",
                 hint="define one with @T.prim_func, or name a function: %%ttexplore NAME",
             )
         return list(kernels.values())[-1]
@@ -161,7 +163,7 @@ class ExploreMagics(Magics):
 
 def _words(line: str) -> argparse.Namespace:
     parser = make_parser("%%ttexplore", "Explore the kernel of this cell.")
-    parser.add_argument("words", metavar="NAME | name=value", nargs="*", help="which kernel, and its arguments")
+    parser.add_argument("words", metavar="NAME | name=value", nargs="*", help="the kernel and its arguments")
     add_exploration_options(parser)
     parser.add_argument("-o", "--output", metavar="NAME", default="ex", help="bind this name (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="execute every step")
@@ -170,13 +172,13 @@ def _words(line: str) -> argparse.Namespace:
         words = shlex.split(line)
     except ValueError as error:
         raise UsageError(
-            "U014", f"the line of %%ttexplore cannot be read: {error}", hint="close what is quoted"
+            "U014", f"the line of %%ttexplore cannot be parsed: {error}", hint="close the quotation"
         ) from None
     return parser.parse_intermixed_args(words)
 
 
 def _assigned(tree: ast.Module) -> list[str]:
-    """The names that the statements of a module bind, in order, the last binding counting."""
+    """The names that a module's statements bind, in the order of their last binding."""
     found: dict[str, None] = {}
     for statement in tree.body:
         match statement:

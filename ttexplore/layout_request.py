@@ -1,4 +1,4 @@
-"""What may be asked for a tensor's layout, by annotations and by the option `layouts`: checked here, decided by A1."""
+"""Requests for a tensor's layout, by annotations and the option `layouts`: checked here, decided by A1."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TILE = 32
 
 @dataclass(frozen=True)
 class TTShard:
-    """How a tensor is cut into tiles and divided among cores: ``T.TTShard(axis=0, tiles=("rows", 32))``.
+    """How a tensor is tiled and distributed over cores: ``T.TTShard(axis=0, tiles=("rows", 32))``.
 
-    `axis` is the dimension (or a tuple of them) that is divided; `tiles` names its tiles, whose edge is 32; `placement`
-    is ``"DRAM"``, where the tiles are interleaved over the banks, or ``"L1"``, where each core holds a shard. `order`
-    is the order in which shards go to the cores, `faces` the order inside of a tile, ``"16x16"``.
+    `axis` is the dimension, or a tuple of dimensions, that is divided; `tiles` names its tiles, whose edge is 32;
+    `placement` is ``"DRAM"`` (tiles interleaved over the banks) or ``"L1"`` (one shard per core). `order` is the order
+    in which shards are assigned to cores, `faces` the format within a tile, always ``"16x16"``.
 
-    Raises UsageError for other values, Unsupported for a tile that the chip does not have.
+    Raises UsageError for other values, Unsupported for tiles that the chip does not support.
     """
 
     axis: int | tuple[int, ...]
@@ -49,14 +49,16 @@ class TTShard:
             raise wrong("TTShard: tiles", tiles, f'a tuple, for example ("rows", "cols", {TILE})')
         for part in cast(Iterable[Any], tiles):
             if isinstance(part, int) and part != TILE:
-                raise Unsupported("L014", f"TTShard: tiles of {part}", hint=f"a tile is {TILE}x{TILE}")
+                raise Unsupported(
+                    "L014", f"TTShard: tiles of {part} are not supported", hint=f"use tiles of {TILE}x{TILE}"
+                )
             if not isinstance(part, int):
                 named("kind of tiles", part, ("rows", "cols"))
         named("placement", self.placement, _MEMORIES)
         named("order", self.order, _ORDERS)
         if plain(self.faces) != "16x16":
             raise Unsupported(
-                "L014", f"TTShard: faces of {shown(self.faces)}", hint="the four faces of a tile are 16x16"
+                "L014", f"TTShard: faces of {shown(self.faces)} are not supported", hint="use faces of 16x16"
             )
 
     @property
@@ -66,12 +68,12 @@ class TTShard:
 
 @dataclass(frozen=True)
 class LayoutRequest:
-    """What is asked for a tensor's layout; None where nothing is.
+    """A request for a tensor's layout; fields that it leaves open are None.
 
-    `axes` are the dimensions to divide and `grid` into how many parts each, `shard_shape` the elements of a part along
-    each of them. `shard` is the same by the SDK's names for two dimensions: height, width, block. `page` is what a page
-    of the tensor is: a tile, or a row, and `through` how rows become tiles. `span` is the line that asks, None for an
-    option.
+    `axes` are the dimensions to divide, `grid` the number of parts along each, `shard_shape` the elements of a part
+    along each. `shard` is the same for two dimensions, by the SDK's names: height, width, block. `page` is the kind of
+    the tensor's pages, tile or row, and `through` the way in which rows become tiles. `span` is the line of the
+    annotation, None for an option.
     """
 
     memory: Literal["dram", "l1"] | None = None
@@ -90,16 +92,16 @@ class LayoutRequest:
     span: Span | None = None
 
     def merged(self, later: LayoutRequest) -> LayoutRequest:
-        """This request, with what a later one asks for instead."""
+        """This request, overridden by a later one."""
         defaults = vars(LayoutRequest())
         changes = {name: value for name, value in vars(later).items() if value != defaults[name]}
         return dataclasses.replace(self, **changes)
 
 
 def layout_request(tensor: str, given: object, span: Span | None = None) -> LayoutRequest:
-    """What is asked for `tensor`: a TTShard, a dictionary of layout keys, or ``"DRAM"`` or ``"L1"`` alone.
+    """Parse the request for `tensor`: a TTShard, a dictionary of layout keys, or ``"DRAM"`` or ``"L1"`` alone.
 
-    Raises UsageError for unknown keys and values, Unsupported for halos and tiles that the chip does not have.
+    Raises UsageError for unknown keys and values, Unsupported for halos and for tiles that the chip does not support.
     """
     match given:
         case LayoutRequest():
@@ -123,7 +125,9 @@ def _of_shard(given: TTShard, span: Span | None) -> LayoutRequest:
     if given.placement == "DRAM":
         if given.order != "row_major":
             raise Unsupported(
-                "L014", f"tiles in DRAM in {given.order} order", hint="the SDK stores tiles row by row: leave order out"
+                "L014",
+                f"tiles in DRAM cannot be stored in {given.order} order",
+                hint="omit order: the SDK stores tiles row by row",
             )
         return LayoutRequest("dram", False, span=span)
     order: Any = None if given.order == "row_major" else given.order
@@ -135,8 +139,8 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
     if given.get("halo"):
         raise Unsupported(
             "L014",
-            f"the layout of {tensor} asks for a halo {shown(given['halo'])}",
-            hint="shards do not overlap on this chip: read the neighbours' tiles through the tensor instead",
+            f"the layout of {tensor} requests a halo, {shown(given['halo'])}, but shards cannot overlap on this chip",
+            hint="read the neighbours' tiles through the tensor instead",
         )
     facts: dict[str, Any] = {}
     if (memory := given.get("memory")) is not None:
@@ -145,12 +149,18 @@ def _of_keys(tensor: str, given: dict[str, Any], span: Span | None) -> LayoutReq
         case "interleaved" | "sharded" as arrangement:
             facts["sharded"] = arrangement == "sharded"
         case "column_major":
-            raise Unsupported("L014", f"{tensor} in column_major order", hint="the SDK stores tiles row by row")
+            raise Unsupported(
+                "L014",
+                f"{tensor} cannot be stored in column_major order",
+                hint="omit layout: the SDK stores tiles row by row",
+            )
         case _:
             pass
     if wholes(f"tile_shape of {tensor}", given.get("tile_shape", (TILE, TILE))) != (TILE, TILE):
         raise Unsupported(
-            "L014", f"tiles of {shown(given['tile_shape'])} for {tensor}", hint=f"a tile is {TILE}x{TILE}"
+            "L014",
+            f"{tensor} requests tiles of {shown(given['tile_shape'])}, which are not supported",
+            hint=f"use tiles of {TILE}x{TILE}",
         )
     if (shard := given.get("shard")) is not None:
         facts |= {"sharded": True, "shard": named("shard", shard, ("height", "width", "block"))}
@@ -177,14 +187,20 @@ def _of_nd_shard(tensor: str, given: object) -> dict[str, Any]:
     _known(what, given, _ND_SHARD_KEYS)
     for needed in ("axes", "grid"):
         if needed not in given:
-            raise UsageError("U015", f"{what} has no {needed}", hint="nd_shard={'axes': [0, 1], 'grid': [2, 4]}")
+            raise UsageError(
+                "U015", f"{what} lacks the key {needed}", hint="write nd_shard={'axes': [0, 1], 'grid': [2, 4]}"
+            )
     axes = wholes(f"{what}: axes", given["axes"])
     facts: dict[str, Any] = {"axes": axes, "grid": wholes(f"{what}: grid", given["grid"], len(axes), least=1)}
     if (elements := given.get("shard_shape_elems")) is not None and elements != []:
         facts["shard_shape"] = wholes(f"{what}: shard_shape_elems", elements, least=1)
     if (order := given.get("order")) is not None:
         if order == "block_linear":
-            raise Unsupported("L014", f"{what}: tiles in the order {order}", hint="tiles of a shard lie row by row")
+            raise Unsupported(
+                "L014",
+                f"{what}: the order {order} is not supported",
+                hint="omit order: the tiles of a shard are stored row by row",
+            )
         facts["order"] = named(f"order of {what}", order, (*_ORDERS, "match_shard"))
     facts["aligned"] = flag(f"{what}: align_tiles", given.get("align_tiles", True))
     for key in ("projected_grid", "projected_shard_tiles"):

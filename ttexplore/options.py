@@ -1,9 +1,8 @@
-"""The options of the passes: what each means, its default, which values it takes, and how they are read. One home for
-all of it.
+"""The options of the passes: their meanings, defaults, accepted values and parsing, in one place.
 
-The same reading serves `explore(options=...)` and `fork`, annotations in the kernel, the command line and the
-explorer's What if: an option is given as a value or as its text, ``(8, 4)`` or ``"8x4"``. Wrong values are rejected
-here, before anything is lowered; the passes reject what does not go with the kernel or the chip.
+`explore(options=...)`, `fork`, annotations in the kernel, the command line and the explorer's What if parse options in
+the same way: an option is given as a value or as text, ``(8, 4)`` or ``"8x4"``. Wrong values are rejected here, before
+anything is lowered; the passes reject values that do not suit the kernel or the chip.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ Core = tuple[int, int]
 
 POLICIES: tuple[str, ...] = get_args(Policy)
 ORDERS = ("row_major", "column_major", "block_linear", "z_order")
-# The edge of the squares of block_linear, where it is not given.
+# The edge of block_linear's squares if none is given.
 _DEFAULT_BLOCK = 4
-# A list longer than this is not one that somebody wrote or a kernel can have.
+# Longer lists are rejected: no user writes them, and no kernel has so many items.
 _MOST_ITEMS = 1 << 20
 _LISTED_ITEMS = 16
 
@@ -48,7 +47,7 @@ class Options:
     accumulate: Accumulate = "reload"
     accumulate_dtype: AccumulateDtype = "auto"
     dst_full_sync: bool = False
-    # A policy may carry the edge of its squares: block_linear(4).
+    # A policy may include the edge of its squares: block_linear(4).
     policy: Policy | str = "contiguous"
     order: str | None = None
     cores: tuple[int, int] | None = None
@@ -69,7 +68,7 @@ class Options:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The options as the plan keeps them: what has no JSON form as text."""
+        """The options as the plan records them; values without a JSON form become text."""
         return {name: _plain(value) for name, value in self.by_name.items()}
 
 
@@ -85,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a pass. `read` makes its value of one that is given, and raises UsageError; `example` is a text."""
+    """An option of a pass. `read` converts a given value and raises UsageError for wrong ones; `example` is a text."""
 
     name: str
     meaning: str
@@ -93,11 +92,11 @@ class Option:
     example: str = ""
     choices: tuple[Any, ...] = ()
     policy: str = ""
-    # Texts are its values, so they are not read as numbers or lists.
+    # Its values are strings, so strings are not parsed as numbers or lists.
     of_text: bool = False
 
     def parse(self, given: object) -> Any:
-        """The value that is meant, None where the choice is left to the pass. Raises UsageError."""
+        """Convert a given value; None leaves the choice to the pass. Raises UsageError."""
         given = plain(given)
         if isinstance(given, str):
             given = (given.strip() or None) if self.of_text else read_text(given)
@@ -152,7 +151,7 @@ def _text(name: str, given: object, example: Sequence[str]) -> str:
 
 
 def parse_order(text: str) -> tuple[str, int | None]:
-    """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for what is no order."""
+    """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for any other text."""
     name, parenthesis, rest = text.replace("-", "_").partition("(")
     if name not in ORDERS:
         raise unknown("order", text, [*ORDERS, "block_linear(k)"])
@@ -165,7 +164,7 @@ def parse_order(text: str) -> tuple[str, int | None]:
     edge = re.fullmatch(r"0*([1-9][0-9]{0,8})\)", rest)
     if edge is None:
         raise UsageError(
-            "U009", f"{shown(text)} names no square of blocks", hint="write block_linear(k) with k of at least 1"
+            "U009", f"{shown(text)} has no valid square size", hint="write block_linear(k) with k of at least 1"
         )
     return name, int(edge[1])
 
@@ -196,8 +195,8 @@ def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
     except (TypeError, ValueError, UsageError):
         raise UsageError(
             "U007",
-            f"{shown(given)} is no range of cores",
-            hint="write its corners: ((x0, y0), (x1, y1)), both included",
+            f"{shown(given)} is not a range of cores",
+            hint="write its corners, both included: ((x0, y0), (x1, y1))",
         ) from None
 
 
@@ -216,11 +215,11 @@ def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[Any]]:
         except (TypeError, ValueError, OverflowError, UsageError):
             raise UsageError(
                 "U008",
-                f"{shown(entry)} is no work list",
+                f"{shown(entry)} is not a work list",
                 hint="write {(x, y): [item, ...]} or [((x, y), [item, ...]), ...]",
             ) from None
         if core in work:
-            raise UsageError("U008", f"core {core} has two work lists", hint="join them")
+            raise UsageError("U008", f"core {core} has two work lists", hint="merge them")
         work[core] = listed
     return work
 
@@ -269,7 +268,7 @@ OPTIONS: dict[str, Option] = {
                of_text=True),
         Option("mode", "whether cores work on their own shards in place", _one_of(*get_args(Mode)), "",
                get_args(Mode), of_text=True),
-        Option("eltwise", "the engine of element-wise operations", _one_of(*get_args(Engine)), "",
+        Option("eltwise", "the engine for element-wise operations", _one_of(*get_args(Engine)), "",
                get_args(Engine), of_text=True),
         Option("epilogue", "where element-wise operations on a product run: in DST, or after it is packed",
                _one_of(*get_args(Epilogue)), "", get_args(Epilogue), of_text=True),
@@ -280,33 +279,33 @@ OPTIONS: dict[str, Option] = {
 
 
 def parse_options(given: object) -> dict[str, Any]:
-    """The options that are meant, by name; those that are left to the passes are left out.
+    """Parse options, by name; options that are left to the passes are omitted.
 
-    Raises UsageError for what is no dictionary, for a name that no pass has, and for a value that an option does not
-    take: it names the option, the value, and what the option takes.
+    Raises UsageError if `given` is not a dictionary, for unknown names, and for wrong values; the error names the
+    option, the value, and the accepted values.
     """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise wrong("options", given, "a dictionary by names, for example {'policy': 'strided'}")
+        raise wrong("options", given, "a dictionary keyed by names, for example {'policy': 'strided'}")
     for name in (asked := dict(cast(Mapping[Any, Any], given))):
         if name not in OPTIONS:
             raise UsageError(
-                "U001", f"no pass has an option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint
+                "U001", f"there is no option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint
             )
     parsed = {name: OPTIONS[name].parse(value) for name, value in asked.items()}
     return {name: value for name, value in parsed.items() if value is not None}
 
 
 def option_text(value: Any) -> str:
-    """A recorded value as it may be written again: words, else JSON, but cores as keys are tuples of Python."""
+    """Format a recorded value as option text: strings unchanged, others as JSON, except that core keys are tuples."""
     if value is None or isinstance(value, str):
         return value or ""
     return re.sub(r'"(\(\d+, \d+\))":', r"\1:", json.dumps(value))
 
 
 def option_forms(work_items: int) -> dict[str, OptionForm]:
-    """How each option is given, for a kernel with so many work items."""
+    """The form in which each option is given, for a kernel with `work_items` work items."""
     items = [str(item) for item in range(min(work_items, _LISTED_ITEMS + 1))]
     if work_items > _LISTED_ITEMS:
         items = [*items[:2], "...", str(work_items - 1)]

@@ -1,7 +1,7 @@
-"""What the passes are called in TileLang's documents, of which there are two generations; docs/names.md tells why.
+"""The names of the passes in the two generations of TileLang's documents; docs/names.md explains them.
 
-Names of the second one end in ``_v5``, ``_tt`` or both: without these they are the passes' own. Names of the first one
-are listed here, with the pass that does the same now.
+Names of the second generation are our names with the suffix ``_v5``, ``_tt`` or both. Names of the first generation are
+listed here, with the corresponding pass.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ OLDER: dict[str, str] = {
 
 
 def pass_name(name: str) -> str:
-    """The pass's own name for one of the documents, in words or in capitals: ``GridToPersistentTT``,
-    ``infer_tt_layout_v5``. Other names stay as they are."""
+    """Translate a pass name of the documents, such as ``GridToPersistentTT`` or ``infer_tt_layout_v5``, to our name.
+    Other names are returned unchanged."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower() if "_" not in name else name
     words = words.removesuffix("_v5").removesuffix("_tt")
     return OLDER.get(words, words)

@@ -1,7 +1,6 @@
-"""TileLang's code pasted into a notebook: `tilelang` is this language there, as in files.
+"""TileLang code pasted into a notebook: there, as in kernel files, `tilelang` is this project's kernel language.
 
-A TileLang that is installed is found before and stays what it is. Nothing else is replaced, and nothing is imported
-before a cell asks for it.
+An installed TileLang takes precedence. Nothing else is replaced, and nothing is imported until a cell imports it.
 """
 
 from __future__ import annotations
@@ -34,6 +33,6 @@ class _TileLangFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def accept_pasted_code() -> None:
-    """`import tilelang` gives this language from now on, unless TileLang is installed."""
+    """Make `import tilelang` import this project's kernel language, unless TileLang is installed."""
     if not any(isinstance(finder, _TileLangFinder) for finder in sys.meta_path):
         sys.meta_path.append(_TileLangFinder())

@@ -1,7 +1,7 @@
 """The facts that passes decide, typed and frozen. `tt.plan.json` is this module's values in JSON form.
 
-Half of the passes only decide: they return the program with a plan that says more. Everything that the emitted files,
-the backends and the views need stands here, so they work without the IR.
+Half of the passes only decide facts: they return the program with an extended plan. The plan holds everything that the
+emitted files, the backends and the views need, so they work without the IR.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TILE_COLUMNS = 32
 # A tile is four faces of 16x16 elements, each contiguous (tt-metal tile layout).
 FACE = 16
 
-# The core values that are sizes: no other one is called like this.
+# The prefix of core values that are sizes. It is reserved.
 SIZE_PREFIX = "size_"
 
 KernelRole = Literal["reader", "compute", "writer"]
@@ -28,8 +28,8 @@ KERNEL_ROLES: tuple[KernelRole, ...] = ("reader", "compute", "writer")
 EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.plan.json", "run_ttnn.py")
 
 
-# What may be asked of an output's numbers: that they are the reference's (`exact`), as close as its dtype (`full`) or
-# what they passed through on their way lets them be, or less than bfloat16.
+# The precision that an output is held to: equal to the reference (`exact`), as close as its dtype allows (`full`) or as
+# the formats on its way allow, or less than bfloat16.
 Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity"]
 Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
 Mode = Literal["global", "local_shard"]
@@ -39,8 +39,8 @@ Mode = Literal["global", "local_shard"]
 class DataFormat:
     """A tile format. `name` is the SDK's name in C++, `ttnn` its name in Python, `dtype` the NumPy (or ml_dtypes) name.
 
-    Of a format that NumPy does not have, `dtype` is the smallest that holds its numbers. `tile_bytes` is the size of a
-    32x32 tile in L1 and DRAM (source: reference page sizes of tt-metal formats).
+    For formats that NumPy lacks, `dtype` is the smallest dtype that holds their numbers. `tile_bytes` is the size of a
+    32x32 tile in L1 and DRAM (source: page sizes of tt-metal's formats).
     """
 
     name: str
@@ -57,7 +57,7 @@ DATA_FORMATS: dict[str, DataFormat] = {
     "Bfp8_b": DataFormat("Bfp8_b", "bfloat8_b", "bfloat16", 1088),
 }
 
-# The formats that a layout can ask for instead of that of the kernel's dtype, by the names that are accepted.
+# The format that a layout can request instead of the one of the kernel's dtype, and its accepted names.
 BLOCK_FLOAT = "Bfp8_b"
 BLOCK_FLOAT_NAMES = ("bfp8_b", "bfloat8_b")
 
@@ -65,9 +65,9 @@ FORMAT_OF_DTYPE: dict[str, str] = {
     "bfloat16": "Float16_b",
     "float32": "Float32",
     "int32": "Int32",
-    # ttnn 0.81.1 has no float16 tensors: they are held, and computed with, as bfloat16.
+    # ttnn 0.81.1 has no float16 tensors: they are stored, and computed with, as bfloat16.
     "float16": "Float16_b",
-    # bfloat16 holds 0 to 255 exactly, and every operation on numbers takes such masks as they are.
+    # bfloat16 represents 0 to 255 exactly, and every operation on numbers accepts such masks unchanged.
     "uint8": "Float16_b",
 }
 
@@ -76,9 +76,9 @@ FORMAT_OF_DTYPE: dict[str, str] = {
 class Sharding:
     """How a tensor is divided into shards, each of whole tiles.
 
-    The tensor is seen as a matrix, leading dimensions folded into the rows: `grid` counts the shards along rows and
-    columns, `shard_shape` the elements of each; the last ones may be shorter. `cores` are the logical coordinates of
-    the core of each shard, row by row, or (bank, 0) in DRAM; `order` is the SDK's shard orientation.
+    The tensor is treated as a matrix, with leading dimensions folded into the rows: `grid` counts the shards along rows
+    and columns, `shard_shape` the elements of each; trailing shards may be shorter. `cores` are the logical coordinates
+    of the core of each shard, row by row, or (bank, 0) in DRAM; `order` is the SDK's shard orientation.
     """
 
     kind: Literal["height", "width", "block"]
@@ -93,11 +93,11 @@ class TensorLayout:
     """How a kernel parameter lies in memory (decided by A1).
 
     `position` is the parameter's index, `dtype` the kernel's own dtype, `padded_shape` counts elements with the last
-    two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n]. `padding` says what lies
-    there: "zero" where the host fills it and kernels may lean on it, "any" where nobody may. A `page` is a tile, or a
-    row of the last dimension: then the tensor is row-major, and nothing is padded. `through` says how its rows become
-    tiles, or tiles its rows: ``tilize`` where the compute kernel does it, ``runs`` where the reader or the writer moves
-    each run of 16 elements to its face.
+    two dimensions rounded up to tiles; a vector of n elements is one row of tiles, [32, n]. `padding` is the content of
+    the padding: "zero" if the host fills it and kernels may rely on it, "any" if nothing may rely on it. A `page` is a
+    tile, or a row of the last dimension; in the latter case the tensor is row-major and has no padding. `through` says
+    how rows are converted to tiles, or tiles to rows: by the compute kernel (``tilize``), or by the reader or writer,
+    which moves each run of 16 elements to or from its face (``runs``).
     """
 
     name: str
@@ -121,9 +121,9 @@ class TensorLayout:
         return DATA_FORMATS[self.data_format].tile_bytes // (TILE_ROWS * TILE_COLUMNS)
 
     def shard_pages(self, core: tuple[int, int]) -> tuple[int | None, ...]:
-        """The pages of the tensor in the shard that a core holds, in order; None where the shard is longer than it.
+        """The pages of the tensor in the shard of a core, in order; None past the end of the tensor.
 
-        Raises ValueError for a core that holds none.
+        Raises ValueError for a core without a shard.
         """
         assert self.sharding is not None, "only a sharded tensor has shards"
         shard = divmod(self.sharding.cores.index(core), self.sharding.grid[1])
@@ -138,11 +138,11 @@ class CircularBuffer:
     """A circular buffer in the L1 of each core (decided by A2, numbered by C3, final after D5).
 
     It holds `block_pages` x `stages` pages of one tile each. `producer` and `consumer` are the kernels that push and
-    pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST, exactly, instead of cut to TF32.
-    `tile_order` is the order of the block's tiles in it. Where `row_tiles` is not 0 it holds rows of elements instead:
-    each `row_tiles` pages are 32 rows that are so many tiles wide. `shard_of` names the tensor whose shard on the
-    core it is, in place, so that nothing is copied; it is empty for memory of its own. `origin` is the kernel line of
-    the allocation it stands for.
+    pop. `unpack_to_dest` marks a Float32 buffer that is only copied to DST: exactly, without truncation to TF32.
+    `tile_order` is the order of the block's tiles in the buffer. If `row_tiles` is not 0, the buffer holds rows of
+    elements instead: each `row_tiles` pages are 32 rows, `row_tiles` tiles wide. `shard_of` names the tensor whose
+    shard on the core the buffer aliases, so that nothing is copied; it is empty if the buffer has memory of its own.
+    `origin` is the kernel line of the corresponding allocation.
     """
 
     name: str
@@ -174,7 +174,7 @@ class CircularBuffer:
 
 @dataclass(frozen=True, slots=True)
 class AccessorBinding:
-    """Where one kernel finds the accessor of a tensor (decided by D2)."""
+    """The argument from which one kernel builds the accessor of a tensor (decided by D2)."""
 
     kernel: KernelRole
     address_argument: str
@@ -184,8 +184,8 @@ class AccessorBinding:
 class Accessor:
     """How pages of a tensor are addressed (decided by A3, bound by D2).
 
-    `tile_grid` is the padded shape in tiles, leading dimensions in elements; `page_strides` the pages to step along
-    each of its axes; a page is one tile. Of a row-major tensor a page is one row, and the last axis is one page long.
+    `tile_grid` is the padded shape in tiles, leading dimensions in elements; `page_strides` are the strides of its axes
+    in pages. A page is one tile; in a row-major tensor it is one row, and the last axis is one page long.
     """
 
     tensor: str
@@ -198,9 +198,9 @@ class Accessor:
 
 @dataclass(frozen=True, slots=True)
 class CoreWork:
-    """One core: logical coordinates, the number of work items and the values of its runtime arguments.
+    """The work of one core: logical coordinates, the number of work items, the values of its runtime arguments.
 
-    `listed` are the work items in order where the partition passes lists, else empty.
+    `listed` holds the work items in order if the partition has the form ``list``; otherwise it is empty.
     """
 
     x: int
@@ -212,7 +212,7 @@ class CoreWork:
 
 @dataclass(frozen=True, slots=True)
 class CoreRange:
-    """A rectangle of cores in logical coordinates; both corners belong to it."""
+    """A rectangle of cores in logical coordinates, both corners included."""
 
     first: tuple[int, int]
     last: tuple[int, int]
@@ -226,15 +226,15 @@ class CoreRange:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Which core does which work items (decided by B1).
+    """The assignment of work items to cores (decided by B1).
 
-    `grid` holds the kernel's block counts (x, y, z), missing axes left out; a work item is numbered row-major:
-    ``(z * grid_y + y) * grid_x + x``. `policy` says which core gets which items, `order` in which order it does them
-    (``block_linear`` goes through squares of `order_block` by `order_block` blocks).
-    `form` says how a core learns its items: ``range`` by work_start, work_count and the constant `step`, counted in
-    row-major or column-major order; ``rectangle`` by a start and a count along x and y; ``list`` by work_count and the
-    items themselves. `items_of` is the meaning of the values. `core_ranges` are the cores that may be used, `core_grid`
-    the columns and rows that hold them all.
+    `grid` holds the kernel's block counts (x, y, z), without missing axes; work items are numbered row-major:
+    ``(z * grid_y + y) * grid_x + x``. `policy` says which core gets which items, `order` in which order it runs them
+    (``block_linear`` visits squares of `order_block` by `order_block` blocks).
+    `form` says how the items are passed to a core: as ``range``, by work_start, work_count and the constant `step`,
+    counted in row-major or column-major order; as ``rectangle``, by a start and a count along x and y; as ``list``, by
+    work_count and the items themselves. `items_of` decodes these values. `core_ranges` are the cores that may be used,
+    `core_grid` the columns and rows of the grid that contains them.
     """
 
     grid: tuple[int, ...]
@@ -255,7 +255,7 @@ class Partition:
         return prod(self.grid)
 
     def items_of(self, core: CoreWork) -> list[int]:
-        """The work items of a core, in order: what the values of its arguments mean."""
+        """The work items of a core, in order, decoded from the values of its arguments."""
         match self.form:
             case "range":
                 start, count = core.values["work_start"], core.values["work_count"]
@@ -273,7 +273,7 @@ class Partition:
 
 
 def rectangle_items(grid: Sequence[int], values: dict[str, int], order: str) -> list[int]:
-    """The work items of a rectangle of blocks, given by a core's values, row by row or in column-major order."""
+    """The work items of the rectangle of blocks that a core's values describe, in row-major or column-major order."""
     left, top = values["x_start"], values.get("y_start", 0)
     xs, ys = range(left, left + values["x_count"]), range(top, top + values.get("y_count", 1))
     blocks = [(x, y) for x in xs for y in ys] if order == "column_major" else [(x, y) for y in ys for x in xs]
@@ -293,7 +293,7 @@ def item_number(grid: Sequence[int], x: int, y: int = 0, z: int = 0) -> int:
 
 
 def item_block(grid: Sequence[int], item: int) -> tuple[int, ...]:
-    """The block of a work item, as many coordinates as the grid has."""
+    """The block coordinates of a work item, one for each axis of the grid."""
     columns, rows, _ = launch_extents(grid)
     return (item % columns, item // columns % rows, item // (columns * rows))[: len(grid)]
 
@@ -309,7 +309,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """Tiles that flow from one node to another; `tiles_per_item` counts them per work item, None where loops vary."""
+    """Tiles that flow from one node to another. `tiles_per_item` counts them per work item; None if that varies."""
 
     source: str
     target: str
@@ -329,8 +329,8 @@ class ComputeConfig:
     """The compute kernel's configuration, with the reason for each choice.
 
     `dst_tiles` is the number of 32x32 tiles that DST holds in this mode (half-sync: 8 of 16 bits or 4 of 32 bits).
-    `accumulate` says how an accumulator that DST cannot hold survives a loop: `reload` copies partial sums back into
-    DST, `l1` lets the packer add in L1.
+    `accumulate` says how partial sums of an accumulator larger than DST are kept across iterations: `reload` copies
+    them back into DST, `l1` lets the packer add in L1.
     """
 
     math_fidelity: Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
@@ -343,17 +343,17 @@ class ComputeConfig:
 
     @property
     def half_dst_tiles(self) -> int:
-        """The tiles that half of DST holds. What packs rows of tiles takes no more at once, in full-sync mode too."""
+        """The tiles that half of DST holds: the limit for packing rows of tiles at once, even in full-sync mode."""
         return self.dst_tiles // 2 if self.dst_full_sync_en else self.dst_tiles
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A T.gemm of the kernel, as C2 lowered it: which blocks it multiplies, and how many tiles each has.
+    """A T.gemm of the kernel, as C2 lowered it: the blocks that it multiplies, and their sizes in tiles.
 
     `a` and `b` are the circular buffers of the factors, `out` is the block that the product is added to: in DST, or in
-    a circular buffer. `rows`, `depth` and `columns` count tiles: `out` has rows x columns of them, and each is a sum of
-    `depth` products of tiles. `transpose_b` says that the tiles of B, and the order of them, are turned on the way.
+    a circular buffer. `rows`, `depth` and `columns` count tiles: `out` has rows x columns tiles, and each is a sum of
+    `depth` products of tiles. `transpose_b` says that B's tiles, and their order, are transposed.
     """
 
     a: str
@@ -393,7 +393,7 @@ class KernelSignature:
 
 @dataclass(frozen=True, slots=True)
 class KernelAnnotation:
-    """An option that the kernel itself asks for, with its line; `taken` unless an option of the user replaced it."""
+    """An option that the kernel sets by annotation, with its line; `taken` unless a user's option overrides it."""
 
     option: str
     value: str
@@ -404,14 +404,14 @@ class KernelAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A size of tensors that is known only when the program runs, and the value that this plan is bound to."""
+    """A tensor size that is known only at run time, and the value that this plan is bound to."""
 
     name: str
     value: int
 
     @property
     def core_value(self) -> str:
-        """The name under which the kernels get it."""
+        """The name of the core value that passes it to the kernels."""
         return f"{SIZE_PREFIX}{self.name}"
 
 
@@ -419,8 +419,8 @@ class Size:
 class Plan:
     """Everything decided so far. Fields are empty until their pass has run.
 
-    Where the kernel has T.dynamic `sizes`, the numbers of layouts, accessors and partition are for their values; the
-    kernels, buffers and signatures are for any.
+    If the kernel has T.dynamic `sizes`, the numbers in layouts, accessors and partition hold for their current values;
+    kernels, buffers and signatures hold for any values.
     """
 
     kernel: str
@@ -439,7 +439,7 @@ class Plan:
     sizes: tuple[Size, ...] = ()
 
     def reason(self, *options: str, tensor: str = "", given: bool = False) -> str:
-        """Where these options come from: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
+        """The source of these options: ``annotation at f.py:3``, ``option``, or ``default`` unless `given`."""
         about = [one for one in self.annotations if one.option in options and one.tensor in ("", tensor)]
         taken = next((one for one in about if one.taken), None)
         if taken is not None:
@@ -450,8 +450,8 @@ class Plan:
 
     @property
     def precisions(self) -> tuple[Precision, ...]:
-        """What may be asked of each output, in parameter order: less than bfloat16 has where options or its format say
-        so, all where tiles are only moved. Of float32 it is what has passed a compute kernel in fewer bits."""
+        """The precision that each output is held to, in parameter order: exact if tiles are only moved; below bfloat16
+        if options or its format ask for that; for float32, the narrowest format between compute operations."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
         low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
         stored = [one for one in self.buffers if one.consumer == "writer"]

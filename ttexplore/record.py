@@ -1,7 +1,7 @@
-"""What one lowering left behind, as plain data: sources, listings, steps.
+"""The record of a lowering as plain data: sources, listings, steps.
 
-Standard library only, so that a saved record opens where TVM is not installed. Every class is frozen and converts to
-JSON and back through :func:`to_json` and :func:`from_json`.
+Uses only the standard library, so that a saved record opens without TVM. Every class is frozen and converts to JSON and
+back with :func:`to_json` and :func:`from_json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Recorded = TypeVar("Recorded")
 class Span:
     """A range of kernel source. Lines and columns count from 1; `end_column` is one past the last character.
 
-    `file` is a path as the user gave it, or ``"cell 3"`` for a notebook cell; never a temporary path.
+    `file` is the path that the user gave, or ``"cell 3"`` for a notebook cell; never a temporary path.
     """
 
     file: str
@@ -38,8 +38,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a line comes from. `exact`: the user's own statement; `derived`: made by a pass from that statement;
-    `inferred`: taken from the enclosing statement because the line has no span of its own."""
+    """The kernel source that a line comes from. `exact`: the user's own statement; `derived`: made from that statement
+    by a pass; `inferred`: taken from the enclosing statement because the line has no span of its own."""
 
     span: Span
     kind: OriginKind
@@ -47,8 +47,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a listing. `node` numbers the statement that the line prints, in pre-order; None for text that is
-    no statement (braces, headers)."""
+    """One line of a listing. `node` is the pre-order number of the statement that the line prints; None for other text
+    (braces, headers)."""
 
     text: str
     origins: tuple[Origin, ...] = ()
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text whose lines know their origins: the kernel source, the IR after a step, an emitted file."""
+    """A text with the origins of each line: the kernel source, the IR after a step, an emitted file."""
 
     language: Literal["python", "tir", "cpp", "json"]
     lines: tuple[Line, ...]
@@ -73,15 +73,15 @@ class Listing:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text as Python and C++ count them: unlike for str.splitlines, a form feed, U+0085 or U+2028 ends
-    none."""
+    """The lines of a text as Python and C++ count them: unlike str.splitlines, without splitting at form feeds, U+0085
+    and U+2028."""
     lines = re.split("\r\n|\r|\n", text)
     return lines if lines[-1] else lines[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """An error as shown to the user: its kind, message, hint, kernel line, and code in the catalogue."""
+    """An error as shown to the user: its kind, message, hint, kernel line, and diagnostic code."""
 
     kind: str
     message: str
@@ -92,8 +92,8 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class OptionForm:
-    """How an option of a pass is given: the values that it accepts, if they are few, else an example as text; the
-    policy that it goes with, if with one only; and what it means."""
+    """The form of a pass option: the values that it accepts, if they are few, otherwise an example as text; the policy
+    that it requires, if any; and its meaning."""
 
     choices: tuple[Any, ...] = ()
     example: str = ""
@@ -103,8 +103,8 @@ class OptionForm:
 
 @dataclass(frozen=True, slots=True)
 class FiringRecord:
-    """What a rule made of statements: `before` are those that it replaced, or was asked about, and `after` those that
-    it made, by the :attr:`Line.node` of their lines."""
+    """The statements that a rule changed: `before` are those that it replaced or examined, `after` those that it made,
+    by the :attr:`Line.node` of their lines."""
 
     rule: str
     before: tuple[int, ...]
@@ -113,9 +113,10 @@ class FiringRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One pass as it ran. `plan_before` and `plan_after` are the plan's JSON form; `options` are the values used.
+    """The run of one pass. `plan_before` and `plan_after` are the plan in JSON form; `options` are the values used.
 
-    `rules` has a sentence for each rule that made lines, `firings` which lines: a line without one was kept.
+    `rules` has a sentence for each rule that made lines, `firings` the lines that each made: lines without a firing
+    were kept.
     """
 
     index: int
@@ -139,7 +140,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole exploration as data: the kernel source, each step, the emitted files by name."""
+    """A complete exploration as data: the kernel source, each step, the emitted files by name."""
 
     kernel: str
     target: str
@@ -164,16 +165,16 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[Recorded], data: Any) -> Recorded:
-    """The value of type `kind` that :func:`to_json` made `data` from.
+    """Rebuild a value of type `kind` from the result of :func:`to_json`.
 
-    Raises TypeError where the data does not fit the type.
+    Raises TypeError if the data does not match the type.
     """
     return cast(Recorded, _converter(kind)(data))
 
 
 @functools.cache
 def _converter(kind: Any) -> Callable[[Any], Any]:
-    """What makes a value of a type. Each type is looked at once: an exploration has hundreds of thousands of values."""
+    """The function that makes a value of a type. Each type is analysed once, for hundreds of thousands of values."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return _as_it_is
@@ -200,7 +201,7 @@ def _as_it_is(data: Any) -> Any:
 
 def _one_of(accepted: tuple[Any, ...], data: Any) -> Any:
     if data not in accepted:
-        raise TypeError(f"{data!r} is none of {', '.join(map(repr, accepted))}")
+        raise TypeError(f"{data!r} is not one of {', '.join(map(repr, accepted))}")
     return data
 
 
@@ -210,7 +211,7 @@ def _optional(inner: Callable[[Any], Any], data: Any) -> Any:
 
 def _items(data: Any) -> list[Any]:
     if not isinstance(data, list | tuple):
-        raise TypeError(f"{data!r} is no list")
+        raise TypeError(f"{data!r} is not a list")
     return cast(list[Any], data)
 
 
@@ -231,7 +232,7 @@ def _made(kind: Callable[..., Any], fields: dict[str, Callable[[Any], Any]], dat
 
 
 def _checked(kind: type, data: Any) -> Any:
-    # True and False are no numbers here.
+    # True and False do not count as numbers here.
     fits = isinstance(data, kind) or (kind is float and isinstance(data, int))
     if not fits or (isinstance(data, bool) and kind is not bool):
         raise TypeError(f"{data!r} is not a {kind}")

@@ -1,4 +1,4 @@
-"""What is asked of a run, as one value that was checked."""
+"""The request for a run: its checked arguments as one value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunRequest:
-    """A run as it was asked for, on `backend` as `settings` has it; `runner` runs texts, if the backend does.
+    """The arguments of a run on `backend` with `settings`. `runner` runs C++ texts; None if the backend cannot.
 
-    `inputs` and `sizes` are checked against the kernel, by whom they are given to. `code` are texts of kernels by role.
+    `inputs` and `sizes` are not checked against the kernel yet. `code` holds texts of kernels by role.
     """
 
     backend: BackendEntry
@@ -41,7 +41,8 @@ class RunRequest:
         progress: Callable[[str], None] | None = None, cancel: threading.Event | None = None,
         sizes: Mapping[str, int] | None = None, code: Mapping[str, str] | None = None,
     ) -> RunRequest:  # fmt: skip
-        """The request that the arguments of a run make. Raises UsageError for what the backend does not take."""
+        """Check the arguments of a run. Raises UsageError for wrong values and for arguments that the backend does not
+        take."""
         entry = BACKENDS[named("backend", backend, BACKENDS)]
         settings = Settings(
             named("arithmetic", arithmetic, ARITHMETICS),
@@ -51,17 +52,17 @@ class RunRequest:
         )
         limit = seconds("time_limit_seconds", time_limit_seconds)
         if progress is not None and not callable(progress):
-            raise wrong("progress", progress, "a function that takes a text")
+            raise wrong("progress", progress, "a function that takes a string")
         texts = {} if code is None else dictionary("code", code, "kernels", '{"compute": text}')
         if texts and "code" not in entry.takes:
             raise UsageError(
-                "U010", f"the backend {entry.name} does not run texts of C++", hint=f"choose backend='{taker('code')}'"
+                "U010", f"the backend {entry.name} does not run C++ texts", hint=f"choose backend='{taker('code')}'"
             )
         on_device: dict[Argument, object] = {"device": device, "environment": environment, "progress": progress}
         for argument, value in on_device.items():
             if value is not None and argument not in entry.takes:
                 raise UsageError(
-                    "U010", f"the backend {entry.name} has no device", hint=f"choose backend='{taker(argument)}'"
+                    "U010", f"the backend {entry.name} takes no {argument}", hint=f"choose backend='{taker(argument)}'"
                 )
         runner = None if entry.make is None else entry.make(settings)
         limit = entry.time_limit_seconds if limit is None else limit

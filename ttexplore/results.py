@@ -1,5 +1,5 @@
-"""What an exploration gives: code, drawings, differences, runs, checks; each is text in a terminal and drawn in a
-notebook. Plain data, so that all of it is there without TVM."""
+"""The results of an exploration: code, drawings, differences, runs, checks. Each is shown as text in a terminal and as
+HTML in a notebook. They are plain data and do not need TVM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class StepDiff:
-    """The difference that a step made; text in a terminal, a table in a notebook."""
+    """The changes of a step; text in a terminal, a table in a notebook."""
 
     record: StepRecord
 
@@ -47,7 +47,7 @@ class StepDiff:
 
 
 class Code(str):
-    """An emitted text: a string whose `lines` know the kernel lines they came from; coloured in a notebook."""
+    """An emitted text: a string whose `lines` have the kernel lines that they come from; highlighted in a notebook."""
 
     listing: Listing
 
@@ -83,7 +83,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph in Graphviz's language; drawn in a notebook where its program ``dot`` is installed."""
+    """A graph in Graphviz's language; drawn in a notebook if Graphviz's program ``dot`` is installed."""
 
     text: str
 
@@ -93,25 +93,25 @@ class Graph:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The graph as SVG, drawn by ``dot``. Raises BackendError where that is missing or fails."""
+        """The graph as SVG, drawn by ``dot``. Raises BackendError if ``dot`` is missing or fails."""
         program = shutil.which("dot")
         if program is None:
-            raise BackendError("B032", "the program dot of Graphviz is not installed", hint="apt-get install graphviz")
+            raise BackendError("B032", "Graphviz's program dot is not installed", hint="run apt-get install graphviz")
         drawn = subprocess.run([program, "-Tsvg"], input=self.text, capture_output=True, text=True, check=False)
         if drawn.returncode:
             raise BackendError(
-                "B032", f"dot does not draw the graph: {drawn.stderr.strip()}", hint="use the text itself"
+                "B032", f"dot failed to draw the graph: {drawn.stderr.strip()}", hint="use the text of the graph"
             )
         return drawn.stdout
 
     def save(self, path: str | Path) -> Path:
-        """Write the graph: a drawing if the name ends in .svg, else the text. Raises UsageError for an unwritable file,
-        and what :meth:`svg` raises."""
+        """Write the graph: as a drawing if the name ends in .svg, otherwise as text. Raises UsageError if the file
+        cannot be written, and what :meth:`svg` raises."""
         file = path_of("the file", path)
         return write_file(file, self.svg() if file.suffix == ".svg" else self.text)
 
     def _repr_svg_(self) -> str | None:
-        # A notebook shows the text where there is no drawing.
+        # Without a drawing, a notebook shows the text.
         try:
             return self.svg()
         except BackendError:
@@ -120,7 +120,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class ErrorCard:
-    """An error to be shown in place of a traceback."""
+    """An error, shown in place of a traceback."""
 
     record: ErrorRecord
 
@@ -135,7 +135,7 @@ class ErrorCard:
 
 @dataclass(frozen=True)
 class Static:
-    """A page and a text that stay as they are, whatever a notebook does with widgets."""
+    """A static page and a text, shown without widgets."""
 
     html: str
     text: str
@@ -153,9 +153,9 @@ class Run:
 
     `outputs` are the output tensors in order, in the kernel's own dtypes. `pcc` is the smallest Pearson correlation
     of an output with the reference, `max_rel_error` the largest error relative to the largest reference value.
-    `seconds` is the time of the kernels alone. `sides` are the comparisons side by side: with the reference and, of a
-    run on a device, with the emulator. Where there is no reference for the inputs, the run is not `compared`: it has
-    outputs, but has not passed.
+    `seconds` is the time of the kernels alone. `sides` are the comparisons: with the reference and, for a run on a
+    device, with the emulator. Without a reference for the inputs, the run is not `compared`: it has outputs, but has
+    not passed.
     """
 
     backend: str
@@ -191,7 +191,7 @@ class Run:
         return f"<run on {self.backend}: {self._verdict}, PCC {self.pcc:.6f}>"
 
     def _repr_html_(self) -> str:
-        # Times differ from run to run: neither they nor the execution's own message, which tells them, are shown.
+        # Times differ from run to run: do not show them, nor the execution's own message, which contains them.
         return self._card(detailed=False, seconds=None)
 
     def card(self) -> str:
@@ -209,7 +209,7 @@ class Run:
 
 @dataclass(frozen=True)
 class StepCheck:
-    """How the interpreter's result after a step compares with the reference."""
+    """The comparison of the interpreter's result after a step with the reference."""
 
     step: str
     letter: str
@@ -221,8 +221,8 @@ class StepCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """Every step executed. Truthy when all give the reference's result; `first_bad` is the name of the first that
-    does not."""
+    """The execution of every step. Truthy if all give the reference's result; `first_bad` names the first that does
+    not."""
 
     results: tuple[StepCheck, ...]
 
@@ -254,7 +254,7 @@ class Check:
 
 
 class LoweringComparison(str):
-    """Two lowerings side by side: text whose differing lines begin with ``~``; a table in a notebook.
+    """Two lowerings side by side: text in which differing lines begin with ``~``; a table in a notebook.
 
     `rows` are (what, first, second)."""
 

@@ -1,4 +1,4 @@
-"""An exploration that was saved and is opened again: everything is shown and the emitted code runs, without TVM."""
+"""A saved exploration, opened without TVM: it shows everything, and its emitted code runs."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from ttexplore.views.timeline import Timeline
 
 Array = NDArray[Any]
 
-_NEEDS_KERNEL = "needs the kernel itself, which a saved exploration does not have"
+_NEEDS_KERNEL = "needs the kernel itself, which a saved exploration does not contain"
 
 
 def load(path: str | Path) -> SavedExploration:
-    """Opens what ``exploration.save(path)`` wrote; nothing that the file holds is run.
+    """Open a file written by ``exploration.save(path)``. Nothing in the file is executed.
 
-    Raises UsageError for a file that is missing, or holds anything else.
+    Raises UsageError if the file is missing or has any other content.
     """
     archive = read_archive(path)
     loaded = SavedExploration(archive)
     try:
-        # What does not fit together is refused here, not where it is looked at. The explorer needs this anyway.
+        # Reject inconsistent parts here, not when they are first shown. The explorer needs this data anyway.
         _ = loaded.data, loaded.code if loaded.error is None else {}
     except MALFORMED as error:
-        raise malformed(path, f"its parts do not fit together ({type(error).__name__}: {error})") from None
+        raise malformed(path, f"its parts are inconsistent ({type(error).__name__}: {error})") from None
     return loaded
 
 
 @dataclass(frozen=True)
 class KernelText:
-    """The source of the kernel that was explored; `first_line` counts in `file`, 0 where that is not known."""
+    """The source of the explored kernel; `first_line` is its first line in `file`, 0 if that is unknown."""
 
     name: str
     source: Listing
@@ -57,7 +57,7 @@ class KernelText:
 
 
 class SavedStep(BaseStep):
-    """One pass as it was recorded."""
+    """The record of one pass."""
 
     def __init__(self, record: StepRecord) -> None:
         self._record = record
@@ -88,7 +88,7 @@ class SavedStep(BaseStep):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of this pass with the values that were used."""
+        """The options of this pass with the values that it used."""
         return dict(self._record.options)
 
     @property
@@ -109,7 +109,7 @@ class SavedStep(BaseStep):
 
 
 class SavedExploration(Explored):
-    """An exploration as it was recorded. What needs the kernel itself raises UsageError."""
+    """A recorded exploration. Operations that need the kernel itself raise UsageError."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -142,27 +142,27 @@ class SavedExploration(Explored):
 
     @property
     def option_forms(self) -> Mapping[str, OptionForm]:
-        # Lowering again needs the kernel, so there is nothing to choose from.
+        # Lowering again needs the kernel, so no options can be chosen.
         return {}
 
     def reference(self, inputs: Inputs = None, seed: int = 0) -> tuple[Array, ...]:
-        """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a kept reference."""
+        """The outputs of the kernel, in storage dtype. Raises UsageError for inputs without a saved reference."""
         found = self._reference(self._inputs(inputs, seed))
         if found is None:
             raise _needs_kernel("the reference of these inputs")
         return found
 
     def run(self, *arguments: Any, **options: Any) -> Run:
-        """Run the emitted code, as :meth:`Explored.run` does. Its C++ is compiled and executed on this machine: run
-        only files whose origin you trust.
+        """Run the emitted code, as :meth:`Explored.run` does. The file's C++ is compiled and executed on this machine:
+        run only files from sources that you trust.
 
-        Raises UsageError where the parts of the file do not fit together, and what that raises.
+        Raises UsageError if the parts of the file are inconsistent, and whatever :meth:`Explored.run` raises.
         """
         with _fitting():
             return super().run(*arguments, **options)
 
     def timeline(self, *arguments: Any, **options: Any) -> Timeline:
-        """Record a run, as :meth:`Explored.timeline` does; what is said of :meth:`run` holds here too."""
+        """Record a run, as :meth:`Explored.timeline` does. Run only files from sources that you trust."""
         with _fitting():
             return super().timeline(*arguments, **options)
 
@@ -214,17 +214,17 @@ class SavedExploration(Explored):
 
 @contextlib.contextmanager
 def _fitting() -> Generator[None]:
-    """Tells what a plan that fits no program raises where it is run."""
+    """Turn the exceptions of running an inconsistent plan into UsageError."""
     try:
         yield
     except MALFORMED as error:
-        why = f"its parts do not fit together ({type(error).__name__}: {error})"
+        why = f"its parts are inconsistent ({type(error).__name__}: {error})"
         raise malformed("the file", why) from error
 
 
 def _needs_kernel(what: str) -> UsageError:
     return UsageError(
         "U017",
-        f"{what} needs the kernel itself, which a saved exploration does not have",
+        f"{what} {_NEEDS_KERNEL}",
         hint="explore the kernel again: ttx.explore(kernel)",
     )

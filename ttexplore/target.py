@@ -1,13 +1,13 @@
-"""Machine models: what a chip has and what it costs, as data.
+"""Machine models: the resources and costs of each chip, as data.
 
-Where the numbers come from, all of SDK 0.81.1 unless a line says otherwise:
+Sources of the numbers, all from SDK 0.81.1 unless a line says otherwise:
 
 - NoC grids and the role of each node: ``tt_metal/soc_descriptors/{wormhole_b0_80_arch,blackhole_140_arch}.yaml``;
 - compute grids: ``tt_metal/core_descriptors/*.yaml``;
 - usable L1, DRAM bank sizes, alignments: read from the SDK's allocator on a mock device;
 - rates of the matrix and vector units: tt-isa-documentation, ``MatrixUnit`` and ``VectorUnit``;
-- NoC latencies: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``, fitted: its entries for
-  one read of 64 bytes come out within 3 %;
+- NoC latencies: ``tt_metal/impl/experimental/noc_estimator/latencies/noc_latencies.yaml``, fitted: the model
+  matches its entries for one read of 64 bytes within 3 %;
 - DRAM rates: ``tech_reports/Saturating_DRAM_bandwidth`` and its Blackhole counterpart.
 """
 
@@ -30,8 +30,8 @@ Coordinates = tuple[int, int]
 class FloorplanNode:
     """A node of the NoC grid at column `x`, row `y` (NoC 0 counts both from the top left).
 
-    `logical` are the coordinates that programs use, None where no kernel of ours runs; `channel` numbers the DRAM
-    channel of a dram node. A `harvested` node is a worker that this card has switched off.
+    `logical` are the coordinates that programs use, None if the node runs no kernels of ours; `channel` is the number
+    of a dram node's channel. A `harvested` node is a worker that is switched off on this card.
     """
 
     x: int
@@ -43,15 +43,15 @@ class FloorplanNode:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What work costs on one core, in clock cycles, and rates in bytes per cycle.
+    """The cost of operations on one core in clock cycles, and transfer rates in bytes per cycle.
 
     `matmul_tile_cycles` is one 32x32x32 product by math fidelity: 16 cycles per fidelity phase, 2048 multiply-adds
     each (tt-isa-documentation, MVMUL). `multiply_tile_cycles` likewise for the element-wise product; sums and
     differences take `add_tile_cycles` at any fidelity (128 elements per cycle). `matmul_call_cycles` is added to each
     call of matmul_tiles (measured on Blackhole silicon: 34.7, 52.1 and 85.7 cycles at LoFi, HiFi2 and HiFi4);
-    matmul_block pays it once per sub-block. The vector unit does `vector_lanes` elements per instruction.
+    matmul_block incurs it once per sub-block. The vector unit processes `vector_lanes` elements per instruction.
 
-    One NoC read takes ``noc_read_cycles + noc_hop_cycles * hops``, there and back, from DRAM `dram_read_cycles` more;
+    One NoC read takes ``noc_read_cycles + noc_hop_cycles * hops``, round trip, plus `dram_read_cycles` from DRAM;
     issuing a transaction takes `noc_issue_cycles`. A link moves `noc_bytes_per_cycle` in each direction, at most
     `noc_packet_bytes` in a packet; one DRAM bank delivers `dram_bank_bytes_per_cycle`.
     """
@@ -82,10 +82,10 @@ class Target:
     """A chip as the compiler sees it.
 
     `compute_grid` is (columns, rows) of the cores that run kernels, the logical coordinates (x, y) from (0, 0).
-    `noc_grid` is (columns, rows) of the NoC; workers stand where a column of `worker_columns` meets a row of
-    `worker_rows`. `harvested` names the worker rows (Wormhole) or columns (Blackhole), in NoC coordinates, that are
+    `noc_grid` is (columns, rows) of the NoC; workers are at the intersections of `worker_columns` and `worker_rows`.
+    `harvested` names the worker rows (Wormhole) or columns (Blackhole), in NoC coordinates, that are
     switched off. `dram_channels` lists the NoC nodes of each channel; memory is spread over `dram_banks` banks of
-    `dram_bank_bytes`. `l1_usable_bytes` of a core's `l1_bytes` are left to circular buffers and L1 tensors.
+    `dram_bank_bytes`. `l1_usable_bytes` of a core's `l1_bytes` are available to circular buffers and L1 tensors.
     `max_kernel_arguments` counts the runtime and common arguments of one kernel on one core together, in 32-bit words.
     """
 
@@ -114,18 +114,18 @@ class Target:
 
     @property
     def cores(self) -> int:
-        """How many cores run kernels."""
+        """The number of cores that run kernels."""
         return self.compute_grid[0] * self.compute_grid[1]
 
     @property
     def worker_grid(self) -> tuple[int, int]:
-        """(columns, rows) of the workers that are not harvested; some of them may be needed to dispatch."""
+        """(columns, rows) of the workers that are not harvested; some may dispatch instead of running kernels."""
         columns, rows = self._working()
         return len(columns), len(rows)
 
     def dst_tiles(self, wide: bool, full_sync: bool = False) -> int:
-        """The 32x32 tiles that DST holds: 8 of 16 bits or, if `wide`, 4 of 32 bits; twice as many with `full_sync`,
-        where math and pack do not overlap.
+        """The number of 32x32 tiles that DST holds: 8 of 16 bits or, if `wide`, 4 of 32 bits; twice as many with
+        `full_sync`, in which math and pack do not overlap.
 
         Source: ``get_dest_max_tiles`` of tt-metal.
         """
@@ -140,8 +140,8 @@ class Target:
     def translated(self, x: int, y: int) -> Coordinates:
         """The coordinates that a kernel uses to address the logical core (`x`, `y`) over the NoC.
 
-        They do not depend on what is harvested: Wormhole counts from (18, 18), Blackhole gives the columns of a full
-        chip. Source: ``worker_core_from_logical_core`` on a mock device. Raises UsageError outside the compute grid.
+        They do not depend on harvesting: Wormhole counts from (18, 18), Blackhole uses the columns of a full chip.
+        Source: ``worker_core_from_logical_core`` on a mock device. Raises UsageError outside the compute grid.
         """
         self._check(x, y)
         match self.arch:
@@ -175,7 +175,7 @@ class Target:
             raise UsageError(
                 "U007",
                 f"{self.name} has no core ({x}, {y})",
-                hint=f"its {columns}x{rows} cores end at ({columns - 1}, {rows - 1})",
+                hint=f"use cores from (0, 0) to ({columns - 1}, {rows - 1})",
             )
 
     def _node(self, x: int, y: int, logical: dict[Coordinates, Coordinates]) -> FloorplanNode:
@@ -198,7 +198,7 @@ _WORMHOLE_COLUMNS = (1, 2, 3, 4, 6, 7, 8, 9)
 _N150 = Target(
     name="wormhole_n150",
     arch="wormhole_b0",
-    # One row of ten is harvested and one dispatches; n150 cards differ in which one is harvested.
+    # One row of ten is harvested and one dispatches; the harvested row differs between n150 cards.
     compute_grid=(8, 8),
     noc_grid=(10, 12),
     worker_columns=_WORMHOLE_COLUMNS,
@@ -233,13 +233,13 @@ _N150 = Target(
 )
 
 _BLACKHOLE_COLUMNS = (*range(1, 8), *range(10, 17))
-# The three nodes of each channel in a DRAM column, the same in both.
+# The three nodes of each channel in a DRAM column, the same in both columns.
 _BLACKHOLE_DRAM_ROWS = ((0, 1, 11), (2, 10, 3), (9, 4, 8), (5, 7, 6))
 
 _P150 = Target(
     name="blackhole_p150",
     arch="blackhole",
-    # Cards report 120 to 140 workers, by firmware; two columns harvested and one that dispatches is what all have.
+    # Cards report 120 to 140 workers, depending on firmware; all have two harvested columns and one that dispatches.
     compute_grid=(11, 10),
     noc_grid=(17, 12),
     worker_columns=_BLACKHOLE_COLUMNS,
@@ -282,11 +282,11 @@ TARGETS: dict[str, Target] = {
 def get_target(
     target: str | Target, *, grid: tuple[int, int] | None = None, harvested: int | Sequence[int] | None = None
 ) -> Target:
-    """A machine model by name, or one given, with other harvesting or another compute grid.
+    """Return a machine model by name, or a given one, optionally with other harvesting or another compute grid.
 
     `harvested` lists rows (Wormhole) or columns (Blackhole) in NoC coordinates, or counts them from the far end;
-    the compute grid shrinks to what is left. `grid` is the compute grid, (columns, rows). Raises UsageError for a
-    name that does not exist, rows or columns that hold no workers, and a grid that the chip does not have.
+    the compute grid shrinks to the remaining cores. `grid` is the compute grid, (columns, rows). Raises UsageError for
+    an unknown name, rows or columns without workers, and a grid larger than the chip's.
     """
     if not isinstance(target, Target):
         target = TARGETS[named("target", target, TARGETS)]
@@ -299,7 +299,7 @@ def get_target(
             raise UsageError(
                 "U011",
                 f"{target.name} has {columns}x{rows} workers, not {grid[0]}x{grid[1]}",
-                hint="give (columns, rows) within that, or another number of harvested ones",
+                hint="use a grid within that, or change harvested",
             )
         target = dataclasses.replace(target, compute_grid=grid)
     return target
@@ -312,7 +312,9 @@ def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
         count = whole("harvested", given, -LARGEST)
         if not 0 <= count < len(lines):
             raise UsageError(
-                "U011", f"{count} of {len(lines)} {what} cannot be harvested", hint=f"give 0 to {len(lines) - 1}"
+                "U011",
+                f"{count} of {len(lines)} {what} cannot be harvested",
+                hint=f"use a number from 0 to {len(lines) - 1}",
             )
         chosen = lines[len(lines) - count :]
     else:
@@ -320,11 +322,13 @@ def _harvest(target: Target, harvested: int | Sequence[int]) -> Target:
         if strange := [line for line in chosen if line not in lines]:
             raise UsageError(
                 "U011",
-                f"{what} {strange} of {target.name} hold no workers",
-                hint=f"worker {what} are {', '.join(map(str, lines))}",
+                f"{what} {strange} of {target.name} contain no workers",
+                hint=f"use {what} with workers: {', '.join(map(str, lines))}",
             )
         if len(chosen) == len(lines):
-            raise UsageError("U011", f"no worker would be left on {target.name}", hint=f"leave one of its {what}")
+            raise UsageError(
+                "U011", f"{target.name} would have no workers left", hint=f"keep at least one of its {what}"
+            )
     target = dataclasses.replace(target, harvested=chosen)
     columns, rows = target.worker_grid
     fitted = (min(target.compute_grid[0], columns), min(target.compute_grid[1], rows))

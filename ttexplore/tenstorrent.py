@@ -1,13 +1,14 @@
-"""The functions by which TileLang's documents lower a kernel for Tenstorrent chips, over this pipeline.
+"""The functions with which TileLang's documents lower a kernel for Tenstorrent chips, implemented by this pipeline.
 
     mod = tvm.IRModule.from_expr(gemm)
     mod = apply_tt_defaults(mod)
     mod = apply_tt_metadata_passes(mod)
     artifacts = emit_tt_artifacts(mod)
 
-A kernel, a TVM module made of one or what one of these functions returned can be given to any of them. A pass by one of
-the documents' names is such a function, too: ``grid_to_persistent_tt(mod)`` lowers up to and with that pass. What comes
-out shows itself, and ``mod.explore()`` opens it with `ttexplore.explore`, where each step can be read and executed.
+Each function takes a kernel, a TVM module made from a kernel, or the result of another of these functions. The
+documents' pass names are such functions, too: ``grid_to_persistent_tt(mod)`` lowers up to and including that pass. A
+result displays itself, and ``mod.explore()`` opens it with `ttexplore.explore`, where each step can be read and
+executed.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _PASSES = [step.name for step in PIPELINE]
 
 @dataclass(frozen=True, repr=False)
 class Module:
-    """A kernel on its way: the program, and how many steps of the pipeline it has gone through. `options` are those of
-    the user; `merged` are these and what the kernel's annotations ask for."""
+    """A partly lowered kernel: the program, and the number of pipeline steps that have run. `options` are the user's;
+    `merged` also includes the kernel's annotations."""
 
     kernel: TracedKernel
     program: Program
@@ -62,7 +63,7 @@ class Module:
         return self.program.plan
 
     def explore(self) -> Exploration:
-        """All steps of this kernel, with the same target and options."""
+        """Explore this kernel with all steps, for the same target and options."""
         return explore(self.kernel, target=self.target, options=self.options)
 
     def __repr__(self) -> str:
@@ -80,16 +81,16 @@ class Module:
 def apply_tt_defaults(
     mod: Any, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None
 ) -> Module:
-    """The kernel with the target's defaults: contiguous row-major work, tensors in DRAM, interleaved, 32x32 tiles.
+    """Give the kernel the target's defaults: contiguous row-major work, tensors in DRAM, interleaved, 32x32 tiles.
 
     `mod` is a T.prim_func or another kernel that needs no arguments; `options` are those of `ttexplore.explore`, and
-    win over the kernel's annotations. Raises UsageError for what is no kernel, and what lowering raises.
+    override the kernel's annotations. Raises UsageError if `mod` is not a kernel, and what lowering raises.
     """
     return _through(_module(mod, target, options), 1)
 
 
 def apply_layout_aware_metadata_passes(mod: Any) -> Module:
-    """The kernel with all that is decided before its code changes: layouts, circular buffers, accessors, partition.
+    """Run the passes that decide facts before the code changes: layouts, circular buffers, accessors, partition.
 
     Raises what the passes raise, with the kernel's line.
     """
@@ -97,8 +98,8 @@ def apply_layout_aware_metadata_passes(mod: Any) -> Module:
 
 
 def apply_tt_metadata_passes(mod: Any) -> Module:
-    """The kernel as a loop over the work items of a core, over circular buffers: what
-    :func:`apply_layout_aware_metadata_passes` decides, then the two passes that first change the code by it.
+    """Lower the kernel to a loop over the work items of a core, with circular buffers: run
+    :func:`apply_layout_aware_metadata_passes`, then the first two passes that change the code.
 
     Raises what the passes raise, with the kernel's line.
     """
@@ -106,15 +107,15 @@ def apply_tt_metadata_passes(mod: Any) -> Module:
 
 
 def run_pipeline(mod: Any) -> Module:
-    """The kernel after all passes: reader, compute and writer. Raises what the passes raise, with the kernel's line."""
+    """Run all passes; the result is reader, compute and writer. Raises what the passes raise, at the kernel's line."""
     return _through(_module(mod), len(PIPELINE))
 
 
 def verify_tt_ir(mod: Any) -> Module:
-    """`mod` as it is, if all laws hold that can be checked without running, after each of its steps and of those that
-    it has still to go through: whether it fits the chip is known at the end only.
+    """Check all laws that can be checked without running, after each step so far and after the remaining ones, because
+    only the last shows whether the program fits the chip; return `mod` unchanged.
 
-    Raises VerifyError or ResourceError for a law that does not hold, and what lowering raises.
+    Raises VerifyError or ResourceError if a law is violated, and what lowering raises.
     """
     made = _module(mod)
     lowered = run_pipeline(made)
@@ -123,14 +124,14 @@ def verify_tt_ir(mod: Any) -> Module:
 
 
 def emit_tt_artifacts(mod: Any) -> dict[str, str]:
-    """The files of the program by name: three kernels, host program, plan, runner. Raises what lowering raises."""
+    """Return the program's files by name: three kernels, host program, plan, runner. Raises what lowering raises."""
     made = run_pipeline(mod)
     return {name: listing.text for name, listing in emit(made.program.functions, made.plan).items()}
 
 
 def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Write the files into a folder, all or none. Raises UsageError for a name that leads elsewhere, and where the
-    folder or a file in it cannot be written."""
+    """Write the files to a folder, all or none. Raises UsageError for a name outside the folder, and if the folder or a
+    file in it cannot be written."""
     return write_files(artifacts, folder)
 
 
@@ -138,9 +139,7 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
     if isinstance(mod, Module):
         return mod
     if isinstance(mod, Program):
-        raise UsageError(
-            "U006", "a program of ttexplore.explore has gone through its steps already", hint="give the kernel itself"
-        )
+        raise UsageError("U006", "a program from ttexplore.explore is lowered already", hint="pass the kernel itself")
     asked = parse_options(options)
     traced = trace(mod)
     merged, annotations = with_annotations(traced.annotations, asked)
@@ -150,12 +149,12 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
 
 
 def _up_to(mod: Any, name: str) -> Module:
-    """The module after the pass of this name."""
+    """Lower up to and including the pass of this name."""
     return _through(_module(mod), _PASSES.index(name) + 1)
 
 
 def _through(module: Module, end: int) -> Module:
-    """The module after the steps before `end` that it has not gone through yet."""
+    """Run the remaining steps before step number `end`."""
     program = module.program
     for applied in lower(program, module.target, module.merged, steps=PIPELINE[module.steps : end]):
         if applied.error is not None:
@@ -165,17 +164,17 @@ def _through(module: Module, end: int) -> Module:
 
 
 def __getattr__(name: str) -> Any:
-    """A pass by one of the documents' names. Raises AttributeError for other names, ImportError where one
-    is imported."""
+    """A pass by one of the documents' names. Raises AttributeError for other names, or ImportError if the name is
+    imported."""
     if not name.startswith("_") and pass_name(name) in _PASSES:
         lowered = functools.partial(_up_to, name=pass_name(name))
-        lowered.__doc__ = f"The kernel after {pass_name(name)}. Raises what the passes raise, with the kernel's line."
+        lowered.__doc__ = f"Run the passes up to {pass_name(name)}. Raises what they raise, at the kernel's line."
         return lowered
     close = difflib.get_close_matches(name, [*__all__, *_PASSES, *OLDER], 1)
-    meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(__all__)}"
+    meant = f"did you mean {close[0]}?" if close else f"use one of {', '.join(__all__)}"
     asking, message = sys._getframe(1), f"ttexplore.tenstorrent has no {name!r}; {meant}"
     if asking.f_code.co_code[asking.f_lasti] == dis.opmap["IMPORT_FROM"]:
-        # Of an AttributeError `from ... import` tells only that there is none.
+        # `from ... import` would hide the message of an AttributeError.
         raise ImportError(message, name=__name__)
     raise AttributeError(message)
 

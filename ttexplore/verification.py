@@ -1,4 +1,4 @@
-"""Whether a device environment works: one tiny kernel goes the whole way to the chip and back."""
+"""Verifying a device environment: one tiny kernel is compiled and run on the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ttexplore.backends.ttnn.environment import DeviceEnvironment, verified_file
 from ttexplore.errors import BackendError
 from ttexplore.exploration import Run, explore
 
-# The compiler, the firmware build, the simulator and the transfers are all in the time of the first run.
+# The first run includes compilation, the firmware build, the simulator's start and the transfers.
 LIMIT_SECONDS = 240.0
 
 KERNEL = f"{Path(__file__).with_name('verification_kernel.py')}::add_tiles"
@@ -19,15 +19,17 @@ def verify(
     environment: DeviceEnvironment, device: str = "wolfpine", target: str = "wormhole_n150",
     progress: Callable[[str], None] | None = None,
 ) -> Run:  # fmt: skip
-    """Adds two tiles on `device` and notes in the environment's folder that it went well.
+    """Add two tiles on `device`, and record the success in the environment's folder.
 
-    Raises BackendError where it does not run or gives a wrong result.
+    Raises BackendError if the program does not run or gives a wrong result.
     """
     run = explore(KERNEL, target=target).run(
         backend="ttnn", device=device, environment=environment.folder, time_limit_seconds=LIMIT_SECONDS,
         progress=progress,
     )  # fmt: skip
     if not run.passed:
-        raise BackendError("B031", f"the {device} adds two tiles wrongly: {run.message}", hint="ttexplore doctor")
+        raise BackendError(
+            "B031", f"{device} gives a wrong sum of two tiles: {run.message}", hint="run ttexplore doctor"
+        )
     verified_file(environment).write_text(f"{environment.ttnn_version}\n", encoding="utf-8")
     return run

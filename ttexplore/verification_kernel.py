@@ -1,4 +1,4 @@
-"""The kernel that proves a device environment: it adds two tiles."""
+"""The kernel that verifies a device environment: it adds two tiles."""
 
 import ttexplore.language as T
 

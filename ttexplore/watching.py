@@ -1,4 +1,4 @@
-"""An explorer in a notebook learns when a later cell changes its kernel."""
+"""Notifies an explorer in a notebook when a later cell changes its kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAGIC = "%%ttexplore"
 
 
 def watch_cells(widget: ExplorerWidget) -> None:
-    """Tells `widget` of each cell that runs from now on, for as long as it is open. Does nothing outside IPython."""
+    """Notify `widget` of each cell that runs from now on, as long as it is open. Does nothing outside IPython."""
     shell = notebook_shell()
     if shell is None:
         return

@@ -1,7 +1,7 @@
-"""The explorer as a Jupyter widget: gives the browser its data, and answers what it asks.
+"""The explorer as a Jupyter widget: sends the browser its data, and answers its requests.
 
-All that is shown travels once, when the widget is made. After that the browser asks only to run, to check and to lower
-again; each question is answered in a thread of its own, so the notebook's kernel stays free.
+All displayed data is sent once, when the widget is created. After that, the browser only requests to run, check, record
+and lower again; each request is answered in its own thread, so the notebook's kernel stays responsive.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Answer = tuple[dict[str, Any], list[bytes]]
 
 
 class ExplorerWidget(anywidget.AnyWidget):
-    """The explorer of one exploration, and of those that its what-if makes.
+    """The explorer of one exploration, and of those that its What if creates.
 
-    Answers messages ``{"id", "do": "run" | "check" | "fork" | "cancel", ...}`` with ``{"id", "state": "progress" |
-    "done" | "failed", ...}``. Whatever goes wrong is an answer too: the notebook's kernel never sees an exception.
+    Answers messages ``{"id", "do": "run" | "check" | "record" | "fork" | "cancel", ...}`` with ``{"id", "state":
+    "progress" | "done" | "failed", ...}``. Errors are answers, too: the notebook's kernel never sees an exception.
     """
 
     _esm = widget_module()
@@ -48,9 +48,9 @@ class ExplorerWidget(anywidget.AnyWidget):
     data = traitlets.Bytes().tag(sync=True)
     backends = traitlets.List(traitlets.Dict()).tag(sync=True)
     targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    # The kinds of inputs: name, what they are, whether they have a seed.
+    # The kinds of inputs: name, description, whether they have a seed.
     inputs = traitlets.List(traitlets.Tuple()).tag(sync=True)
-    # Why it cannot do what it is asked for, by what that is.
+    # For each request that it cannot answer, the reason.
     missing = traitlets.Dict().tag(sync=True)
     stale = traitlets.Unicode("").tag(sync=True)
 
@@ -62,7 +62,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         )  # fmt: skip
         self._explorations: dict[str, Explored] = {"": exploration}
         self._numbers = itertools.count(1)
-        # Of the questions that are being answered.
+        # The cancel events of the requests in progress.
         self._running: set[threading.Event] = set()
         self.on_msg(self._asked)  # pyright: ignore[reportUnknownMemberType]
 
@@ -70,14 +70,14 @@ class ExplorerWidget(anywidget.AnyWidget):
         return f"<explorer of {self._explorations['']!r}>"
 
     def view(self) -> dict[str, Any]:
-        """A view of this widget by media type, as a display's bundle has it; empty without a notebook."""
+        """A view of this widget as a display bundle, by media type; empty without a notebook."""
         bundle: Any = self._repr_mimebundle_()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         kind = "application/vnd.jupyter.widget-view+json"
         return {kind: bundle[0][kind]} if bundle else {}
 
     def kernel_changed(self, cell: str) -> None:
-        """Says so in the explorer if `cell`, which has just been run, defines the kernel with another text, or the
-        kernel's file has another one by now."""
+        """Show in the explorer that the kernel has changed, if `cell`, which has just run, defines another text for it,
+        or its file has changed."""
         kernel = self._explorations[""].kernel
         source = kernel.source.text
         path = Path(kernel.file)
@@ -132,7 +132,7 @@ class ExplorerWidget(anywidget.AnyWidget):
                     },
                 }
             )
-        except Exception as error:  # The notebook goes on, and the user sees what to report.
+        except Exception as error:  # The notebook continues, and the user sees what to report.
             where = traceback.extract_tb(error.__traceback__)[-1]
             record = ErrorRecord(
                 type(error).__name__, f"{error}\n({Path(where.filename).name}, line {where.lineno})",
@@ -156,12 +156,12 @@ class ExplorerWidget(anywidget.AnyWidget):
 
 
 def notebook_shell() -> Any:
-    """The shell of the notebook around, None outside of one."""
+    """The shell of the current notebook, None outside of one."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def _inputs(question: dict[str, Any]) -> Inputs:
-    """The kind of inputs that was chosen, or the values of the variables that were named."""
+    """The chosen kind of inputs, or the values of the named variables."""
     if question["inputs"] in INPUT_KINDS:
         return question["inputs"]
     shell = notebook_shell()
@@ -207,7 +207,7 @@ def _definitions(cell: str, name: str) -> list[str]:
     try:
         tree = ast.parse(cell)
     except SyntaxError:
-        # A magic, or a cell that did not run.
+        # The cell contains a magic, or did not run.
         return []
     lines = lines_of(cell)
     found: list[str] = []

@@ -112,8 +112,8 @@ def test_right_results_that_differ_little_pass(spread: float) -> None:
     assert result.passed, result.message
     assert result.pcc < 0.9999
     assert re.search(
-        r"; the values differ too little for a correlation, so each was judged: the largest error is 1.00 last places "
-        r"\(bound 2\), the mean of a row or column of a tile 0.\d\d \(bound 1.25\)$", result.message
+        r"; the values vary too little for a correlation, so each was judged: the largest error is 1.00 last places "
+        r"\(bound 2\), the largest root mean square of a row or column of a tile 0.\d\d \(bound 1.25\)$", result.message
     )  # fmt: skip
     for little in (0.003, 0.001, 0.0001):
         want, got = alike(little)
@@ -157,7 +157,7 @@ def test_small_faults_among_numbers_that_differ_little_are_found(fault: Any, spr
     result = compare([got], [want])
     assert not result.passed
     assert result.message.startswith("output 0 differs: PCC 0.")
-    assert "no rounding explains it" in result.message or result.max_rel_error > 0.02
+    assert "rounding cannot explain it" in result.message or result.max_rel_error > 0.02
 
 
 def test_what_float32_passed_through_is_what_it_may_lose() -> None:
@@ -176,7 +176,7 @@ def test_what_is_only_moved_is_exact() -> None:
     got[40, 3] = np.nextafter(got[40, 3], np.float32(9))
     result = compare([got], [want], ["exact"])
     assert not result.passed
-    assert "(wanted PCC >= 0.9999, max error <= 0)" in result.message
+    assert "(required: PCC >= 0.9999, max error <= 0)" in result.message
     assert compare([got], [want]).passed
 
 
@@ -200,7 +200,7 @@ def test_vectors_scalars_and_empty_arrays() -> None:
 
 
 def test_shapes_must_be_the_same() -> None:
-    with pytest.raises(ValueError, match=r"output 0 has shape \(2,\), its reference \(3,\)"):
+    with pytest.raises(ValueError, match=r"output 0 has shape \(2,\), but its reference \(3,\)"):
         compare([np.zeros(2)], [np.zeros(3)])
     with pytest.raises(ValueError, match="1 outputs to compare with 0 references"):
         compare([np.zeros(2)], [])
@@ -282,7 +282,7 @@ def test_broken_elements_make_the_error_of_their_tile_infinite() -> None:
     got[40, 2] = np.nan
     got[2, 40] = 0.25
     np.testing.assert_array_equal(tile_errors(got, want), [[0.0, 0.25], [np.inf, 0.0]])
-    with pytest.raises(ValueError, match=r"the output has shape \(2,\), its reference \(3,\)"):
+    with pytest.raises(ValueError, match=r"the output has shape \(2,\), but its reference \(3,\)"):
         tile_errors(np.zeros(2), np.zeros(3))
 
 
@@ -405,7 +405,7 @@ def test_a_wrong_part_of_small_numbers_is_found(fault: Any, dtype: Any) -> None:
     result = compare([got], [want], (), by_size(want))
     assert not result.passed
     assert re.fullmatch(
-        r"output 0 differs: PCC .* ULP \(wanted PCC >= 0.9999, max error <= 0.0[12]\); (row|column) \d+ of tile "
+        r"output 0 differs: PCC .* ULP \(required: PCC >= 0.9999, max error <= 0.0[12]\); (row|column) \d+ of tile "
         r"\(\d, \d\), of norm (\S+), is wrong by (\S+) \(bound (\S+), what rounding of the intermediate results "
         r"explains\); worst tile \(\d, \d\)", result.message
     )  # fmt: skip

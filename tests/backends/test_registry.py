@@ -83,13 +83,13 @@ def test_a_planted_backend_runs(
 
 
 def test_it_takes_what_its_entry_says(exploration: Exploration, asked: list[object]) -> None:
-    with pytest.raises(UsageError, match="the backend planted does not run texts of C") as texts:
+    with pytest.raises(UsageError, match="the backend planted does not run C") as texts:
         exploration.run(backend="planted", code={"compute": ""})
     assert texts.value.hint == "choose backend='emulator'"
-    with pytest.raises(UsageError, match="the backend planted has no device") as device:
+    with pytest.raises(UsageError, match="the backend planted takes no device") as device:
         exploration.run(backend="planted", device="wolfpine")
     assert device.value.hint == "choose backend='ttnn'"
-    with pytest.raises(UsageError, match="the backend other has no device") as progress:
+    with pytest.raises(UsageError, match="the backend other takes no progress") as progress:
         exploration.run(backend="other", progress=print)
     assert progress.value.hint == "choose backend='ttnn'"
     assert asked == []

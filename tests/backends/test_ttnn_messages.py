@@ -60,7 +60,7 @@ def test_last_words_leave_out_what_is_always_said() -> None:
 def test_a_limit_of_a_simulator_is_told_as_one() -> None:
     words = "ended with exit status 1 while running: [4] ERROR: UndefinedBehavior: unpack_to_dst=0 in_data_format=0"
     told = not_modelled("ttsim", DeviceEnded("B023", words))
-    assert told.message == f"ttsim refuses Float32 tiles that are unpacked to DST on Wormhole ({words})"
+    assert told.message == f"ttsim rejects Float32 tiles that are unpacked to DST on Wormhole ({words})"
     assert told.hint == "use device='wolfpine', a card, or a Blackhole target"
     other = DeviceEnded("B023", "ended by signal SIGKILL")
     assert not_modelled("ttsim", other) is other
@@ -79,7 +79,7 @@ def test_a_program_that_does_not_fit_a_core() -> None:
     )
     assert told is not None
     assert told.message == (
-        "the program takes 95,280 B of a core, which keeps 70,656 B: writer 636 B, compute (math) 62,404 B"
+        "the program takes 95,280 B of a core, which has room for 70,656 B: writer 636 B, compute (math) 62,404 B"
     )
     assert told.code == "TTX-B026"
     assert program_too_large("Out of Memory: 12 B") is None
@@ -91,9 +91,9 @@ def test_a_hang_is_told_from_the_simulators_report() -> None:
 
     told = describe_hang(DeviceHang(12.3, LOG + REPORT, ""), unasked)
     assert told.message == (
-        "the program did not end within 12 seconds: writer polls for something that does not come; reader has ended; "
-        "compute (unpack) polls for something that does not come; compute (math) stands still; compute (pack) stands "
-        "still"
+        "the program did not end within 12 seconds: writer polls for something that never happens; reader has ended; "
+        "compute (unpack) polls for something that never happens; compute (math) makes no progress; compute (pack) "
+        "makes no progress"
     )
 
 
@@ -108,7 +108,7 @@ def test_a_hang_is_told_from_the_watcher() -> None:
     told = describe_hang(DeviceHang(60, LOG, ""), lambda: DeviceHang(10, "", DUMP))
     assert told.message.startswith("the program did not end within 60 seconds: writer waits for pages in a circular")
     assert describe_hang(DeviceHang(60, LOG, ""), lambda: None).message == (
-        "the program did not end within 60 seconds, and nothing tells where it waits"
+        "the program did not end within 60 seconds, and it is unknown where it waits"
     )
 
 
@@ -122,9 +122,7 @@ def test_what_a_simulator_does_not_model_is_refused_at_its_line(spilled: ttx.Exp
     with pytest.raises(KernelFault) as caught:
         spilled.run(backend="ttnn", device="wolfpine")
     fault = caught.value
-    assert fault.message == (
-        "wolfpine ignores that the packer accumulates in L1: only the last partial sum would survive"
-    )
+    assert fault.message == ("wolfpine ignores the packer's accumulation in L1: only the last partial sum would remain")
     assert fault.hint == "lower with accumulate='reload', or use device='ttsim' or a card"
     assert fault.kernel == "compute"
     assert fault.span is not None
@@ -159,18 +157,18 @@ def test_a_program_is_kept_by_its_content(spilled: ttx.Exploration, tmp_path: Pa
 def test_a_device_must_fit_the_plan() -> None:
     plan = ttx.explore(elementwise(lambda a, b: a + b)).plan
     check_fit({"architecture": "wormhole_b0", "grid": [8, 9]}, plan)
-    with pytest.raises(BackendError, match="the device is a blackhole, the program is for wormhole_n150"):
+    with pytest.raises(BackendError, match="the device is a blackhole, but the program is for wormhole_n150"):
         check_fit({"architecture": "blackhole", "grid": [13, 10]}, plan)
-    with pytest.raises(BackendError, match=r"uses core \(1, 0\), the device has 1x9 cores"):
+    with pytest.raises(BackendError, match=r"uses core \(1, 0\), but the device has 1x9 cores"):
         check_fit({"architecture": "wormhole_b0", "grid": [1, 9]}, plan)
 
 
 def test_outputs_of_a_wrong_shape_are_refused(tmp_path: Path) -> None:
     plan = ttx.explore(elementwise(lambda a, b: a + b)).plan
-    with pytest.raises(BackendError, match="the device gave no tensor C"):
+    with pytest.raises(BackendError, match="the device returned no tensor C"):
         read_outputs(tmp_path, plan)
     np.save(tmp_path / "C.npy", np.zeros((64, 128), np.float32))
-    with pytest.raises(BackendError, match=r"gave C with shape \(64, 128\), the tensor is \(128, 64\)"):
+    with pytest.raises(BackendError, match=r"returned C with shape \(64, 128\), but the tensor has shape \(128, 64\)"):
         read_outputs(tmp_path, plan)
     np.save(tmp_path / "C.npy", np.zeros((128, 64), np.float32))
     assert read_outputs(tmp_path, plan)[0].dtype == "bfloat16"

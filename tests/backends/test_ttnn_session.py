@@ -48,7 +48,7 @@ def test_a_device_that_opens_again_waits_for_its_simulator(session: Session, tmp
         while session.process_id == process:
             time.sleep(0.01)
         assert run() == 0.25
-        assert session.notice == "the device's process had ended and was started again"
+        assert session.notice == "the device's process had ended and was restarted"
         assert session.ready == {"chip": "none"}
     finally:
         session.close()

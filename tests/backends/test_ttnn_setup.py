@@ -126,7 +126,7 @@ def test_a_set_up_is_complete_and_a_second_one_does_nothing(tmp_path: Path, log:
         f"environment on {tmp_path / 'python0'} ...",
         f"packages ttnn=={TTNN_VERSION}, wolfpine=={WOLFPINE_VERSION}, zstandard==0.25.0 ...",
         "device compiler, the SDK's own download ...",
-        f"  not to be had ({made.sdk_folder}/tt_metal/sfpi-version names no sfpi_version), so out of the wheel "
+        f"  not available ({made.sdk_folder}/tt_metal/sfpi-version does not name a sfpi_version); using the wheel "
         "jax-tt-plugin==0.1.3",
         "device compiler from jax-tt-plugin==0.1.3 ...",
     ]
@@ -141,9 +141,9 @@ def test_an_interrupted_set_up_goes_on_where_it_stopped(tmp_path: Path, log: Pat
     killed = interpreter(tmp_path, log, extract="kill -9 $$")
     with pytest.raises(BackendError) as caught:
         set_up(folder, python=killed, report=silent)
-    assert caught.value.message.startswith("taking the compiler out of jax-tt-plugin==0.1.3 failed (exit status -9)")
+    assert caught.value.message.startswith("extracting the compiler from jax-tt-plugin==0.1.3 failed (exit status -9)")
     assert not (folder / "sfpi").exists()
-    with pytest.raises(BackendError, match="its set-up was not finished"):
+    with pytest.raises(BackendError, match="its set-up did not finish"):
         read_environment(folder)
     log.unlink()
     (folder / "venv" / "bin" / "python").write_bytes(interpreter(tmp_path, log).read_bytes())
@@ -159,7 +159,7 @@ def test_no_network_is_told_with_pips_word(tmp_path: Path, log: Path) -> None:
     assert caught.value.message == (
         "pip install failed (exit status 1): ERROR: Could not find a version that satisfies the requirement ttnn"
     )
-    assert caught.value.hint == "check pip's settings and index, then run it again: it goes on from here"
+    assert caught.value.hint == "check pip's settings and index, then run it again: it continues from here"
 
 
 def test_an_index_that_cannot_be_reached_is_no_missing_version(tmp_path: Path, log: Path) -> None:
@@ -175,10 +175,10 @@ def test_an_index_that_cannot_be_reached_is_no_missing_version(tmp_path: Path, l
     with pytest.raises(BackendError) as caught:
         set_up(tmp_path / "device", python=interpreter(tmp_path, log, pip=refused), report=silent)
     assert caught.value.message == (
-        "pip does not reach its index: NewConnectionError('Failed to establish a new connection: [Errno -2] Name or "
+        "pip cannot reach its index: NewConnectionError('Failed to establish a new connection: [Errno -2] Name or "
         "service not known')"
     )
-    assert caught.value.hint == "check the network or proxy, then run it again: it goes on from here"
+    assert caught.value.hint == "check the network or proxy, then run it again: it continues from here"
     log_text = (tmp_path / "device" / "logs" / "setup-pip-install.log").read_text()
     assert log_text.endswith("ERROR: No matching distribution found for ttnn==0.81.1\n")
 
@@ -201,7 +201,7 @@ def test_a_python_that_does_not_suit_is_refused_before_anything_is_made(tmp_path
 
 def test_an_environment_without_pip_is_made_again(tmp_path: Path, log: Path) -> None:
     folder = tmp_path / "device"
-    with pytest.raises(BackendError, match=r"making the environment failed \(exit status -15\)"):
+    with pytest.raises(BackendError, match=r"creating the environment failed \(exit status -15\)"):
         set_up(folder, python=interpreter(tmp_path, log, venv="kill -TERM $$"), report=silent)
     assert (folder / "venv" / "bin" / "python").exists()
     log.unlink()
@@ -229,7 +229,7 @@ def test_a_compiler_that_does_not_run_is_replaced(tmp_path: Path, log: Path) -> 
     verified_file(made).touch()
     compiler_file(folder / "sfpi").write_text("#!/bin/sh\nexit 1\n")
     set_up(folder, report=told.append)
-    assert told[0] == f"the device compiler in {folder / 'sfpi'} does not run, so it is replaced"
+    assert told[0] == f"replacing the device compiler in {folder / 'sfpi'}, which does not run"
     assert subprocess.run([compiler_file(made.sfpi_folder), "--version"], stdout=subprocess.PIPE).returncode == 0
     # What was proved with the old compiler is not proved any more.
     assert not verified_file(made).exists()
@@ -244,7 +244,7 @@ def test_a_compiler_for_another_machine_is_not_kept(tmp_path: Path, log: Path) -
     with pytest.raises(BackendError) as caught:
         set_up(tmp_path / "device", python=interpreter(tmp_path, log, compiler="#!/bin/sh\\nexit 1\\n"), report=silent)
     assert caught.value.message == "the compiler does not run on this machine"
-    assert caught.value.hint == f"the logs are in {tmp_path / 'device' / 'logs'}"
+    assert caught.value.hint == f"read the logs in {tmp_path / 'device' / 'logs'}"
     assert [path.name for path in (tmp_path / "device").iterdir() if path.name.startswith(("sfpi", "unf"))] == []
 
 
@@ -263,8 +263,8 @@ def test_without_a_suitable_python_it_is_told_how_to_get_one(bare_home: Path, tm
     with pytest.raises(BackendError) as caught:
         find_python()
     assert caught.value.message == (
-        "ttnn needs Python 3.12 or 3.10, and no such Python with venv was found (none was found on the PATH, nor "
-        "where pyenv, uv and conda keep theirs)"
+        "ttnn needs Python 3.12 or 3.10 with venv, which was not found (none was found on the PATH or in the folders "
+        "of pyenv, uv and conda)"
     )
     assert "ttexplore setup device --python /path/to/python3.12" in caught.value.hint
     # A shim that does not run, and a Python of a version that ttnn has no wheel for.
@@ -293,24 +293,24 @@ def test_what_is_gone_is_named(tmp_path: Path, log: Path) -> None:
 
     run_script = made.wolfpine_folders["wormhole"] / "run.sh"
     run_script.unlink()
-    assert fault() == f"the simulator wolfpine is gone from {run_script.parent}"
+    assert fault() == f"the simulator wolfpine is missing from {run_script.parent}"
     compiler_file(made.sfpi_folder).unlink()
-    assert fault() == f"the device compiler is gone from {made.sfpi_folder}"
+    assert fault() == f"the device compiler is missing from {made.sfpi_folder}"
     assert Ttnn(environment_folder=folder).missing() == (
-        f"the device environment in {folder} is broken: the device compiler is gone from {made.sfpi_folder}: {mend}"
+        f"the device environment in {folder} is broken: the device compiler is missing from {made.sfpi_folder}: {mend}"
     )
     information = made.sdk_folder.parent / f"ttnn-{TTNN_VERSION}.dist-info"
     information.rename(information.with_name("ttnn-0.70.0.dist-info"))
-    assert fault() == f"ttnn 0.70.0 is installed, {TTNN_VERSION} is needed"
+    assert fault() == f"ttnn 0.70.0 is installed, {TTNN_VERSION} is required"
     (made.sdk_folder / "__init__.py").unlink()
-    assert fault() == f"ttnn is gone from {made.sdk_folder}"
+    assert fault() == f"ttnn is missing from {made.sdk_folder}"
     made.python.unlink()
-    assert fault() == f"its Python, {made.python}, is gone"
+    assert fault() == f"its Python, {made.python}, is missing"
     (folder / "environment.json").write_text("{")
     with pytest.raises(BackendError, match=r"environment.json cannot be read: Expecting property name"):
         read_environment(folder)
     (folder / "environment.json").unlink()
-    with pytest.raises(BackendError, match="its set-up was not finished"):
+    with pytest.raises(BackendError, match="its set-up did not finish"):
         read_environment(folder)
     with pytest.raises(BackendError, match="it is not set up"):
         read_environment(tmp_path / "elsewhere")
@@ -324,9 +324,9 @@ def test_two_set_ups_at_once_do_not_meet(tmp_path: Path, log: Path) -> None:
     folder.mkdir()
     with (folder / "set-up-began").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(BackendError, match=f"another set-up is at work in {folder}"):
+        with pytest.raises(BackendError, match=f"another set-up is running in {folder}"):
             set_up(folder, python=interpreter(tmp_path, log), report=silent)
-        with pytest.raises(BackendError, match=f"another set-up is at work in {folder}"):
+        with pytest.raises(BackendError, match=f"another set-up is running in {folder}"):
             remove(folder)
     assert [path.name for path in folder.iterdir()] == ["set-up-began"]
 
@@ -345,7 +345,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, log: Path) -> N
 
 def test_too_little_room_is_told(tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "NEEDED_BYTES", 1 << 60)
-    with pytest.raises(BackendError, match=r"has \d+\.\d GiB free, 1073741824 GiB are needed"):
+    with pytest.raises(BackendError, match=r"has \d+\.\d GiB free, but 1073741824 GiB are required"):
         set_up(tmp_path / "device", python=interpreter(tmp_path, log), report=silent)
 
 
@@ -360,9 +360,9 @@ def test_only_an_environment_is_removed(tmp_path: Path, log: Path) -> None:
     (foreign / "chapter1.tex").touch()
     # Others name files so, too.
     (foreign / "environment.json").write_text("{}")
-    with pytest.raises(UsageError, match="thesis holds no device environment"):
+    with pytest.raises(UsageError, match="thesis is not a device environment"):
         remove(foreign)
-    with pytest.raises(UsageError, match="thesis is not empty, and no device environment"):
+    with pytest.raises(UsageError, match="thesis is not empty, and not a device environment"):
         set_up(foreign, report=silent)
     assert (foreign / "chapter1.tex").exists()
 
@@ -374,7 +374,7 @@ def test_ttsim_is_taken_by_its_path(tmp_path: Path, log: Path) -> None:
         set_up(folder, ttsim_folder=libraries, report=silent)
     made = set_up(folder, python=interpreter(tmp_path, log), report=silent)
     assert Ttnn("ttsim", folder).missing() == (
-        "ttsim is not set up: ttexplore setup device --ttsim FOLDER, with libttsim_wh.so in it"
+        "ttsim is not set up: run ttexplore setup device --ttsim FOLDER, where FOLDER contains libttsim_wh.so"
     )
     for name in ("wh", "bh"):
         (libraries / f"libttsim_{name}.so").touch()
@@ -412,14 +412,14 @@ def test_a_download_with_a_wrong_hash_is_not_used(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(setup.urllib.request, "urlopen", answer)
     monkeypatch.setattr(setup.platform, "machine", lambda: "x86_64")
     version.write_text(SFPI_VERSION.replace("HASH", "00").replace("\\n", "\n"))
-    with pytest.raises(BackendError, match="the downloaded archive has another hash than the SDK names"):
+    with pytest.raises(BackendError, match="the downloaded archive does not have the hash that the SDK names"):
         setup._download_compiler(version, tmp_path)
     right = hashlib.sha256(archive.getvalue()).hexdigest()
     version.write_text(SFPI_VERSION.replace("HASH", right).replace("\\n", "\n"))
-    with pytest.raises(BackendError, match=r"there is no riscv-tt-elf-g\+\+ in the archive"):
+    with pytest.raises(BackendError, match=r"the archive contains no riscv-tt-elf-g\+\+"):
         setup._download_compiler(version, tmp_path)
     monkeypatch.setattr(setup.platform, "machine", lambda: "riscv64")
-    with pytest.raises(BackendError, match="names no sfpi_riscv64_"):
+    with pytest.raises(BackendError, match="does not name a sfpi_riscv64_"):
         setup._download_compiler(version, tmp_path)
 
 
@@ -471,13 +471,13 @@ def test_an_sdk_that_is_there_is_used_and_nothing_is_installed(
     assert made.compiler_version == "tenstorrent/sfpi:7.90.0, 15.1.0"
     assert told == [
         f"using ttnn 0.82.0 of {python}",
-        f"  note: the emitted text is for ttnn {TTNN_VERSION}; another version may refuse it",
+        f"  note: the emitted code is for ttnn {TTNN_VERSION}; other versions may reject it",
     ]
     assert [line for line in log.read_text().splitlines() if "pip" in line or "venv" in line] == []
     # Another version is a remark of the doctor there, no error; and wolfpine goes where that SDK is.
     found = {finding.name.strip(): finding for finding in ttexplore.doctor.examine()}
-    assert (found["ttnn"].ok, found["ttnn"].found) == (True, f"0.82.0 (the emitted text is for {TTNN_VERSION})")
-    assert found["wolfpine"].mend == f"{python} -m pip install wolfpine=={WOLFPINE_VERSION}"
+    assert (found["ttnn"].ok, found["ttnn"].found) == (True, f"0.82.0 (the emitted code is for {TTNN_VERSION})")
+    assert found["wolfpine"].fix == f"{python} -m pip install wolfpine=={WOLFPINE_VERSION}"
     # The plain command, which is the mending one, stays with that SDK.
     told.clear()
     assert (set_up(folder, report=told.append), told) == (made, [])
@@ -493,8 +493,8 @@ def test_a_python_without_an_sdk_is_refused(tmp_path: Path, log: Path) -> None:
     python = interpreter(tmp_path, log, look="echo \"ModuleNotFoundError: No module named 'ttnn'\" >&2; exit 1")
     with pytest.raises(BackendError) as caught:
         set_up(tmp_path / "device", sdk_python=python, report=silent)
-    assert caught.value.message == f"{python} does not import ttnn: ModuleNotFoundError: No module named 'ttnn'"
-    assert caught.value.hint == "name the Python that your SDK is installed for"
+    assert caught.value.message == f"{python} cannot import ttnn: ModuleNotFoundError: No module named 'ttnn'"
+    assert caught.value.hint == "give the Python for which your SDK is installed"
     with pytest.raises(UsageError, match="python and sdk_python exclude each other"):
         set_up(tmp_path / "device", python=python, sdk_python=python, report=silent)
 
@@ -530,6 +530,6 @@ def test_a_program_that_is_no_python(tmp_path: Path, says: str) -> None:
     program = tmp_path / "python"
     program.write_text(f"#!/bin/sh\n{says}\n")
     program.chmod(0o755)
-    with pytest.raises(BackendError, match="does not import ttnn: it answers as no Python does") as caught:
+    with pytest.raises(BackendError, match="cannot import ttnn: its output is not Python's") as caught:
         set_up(tmp_path / "device", sdk_python=program)
-    assert "name the Python" in caught.value.hint
+    assert "give the Python" in caught.value.hint

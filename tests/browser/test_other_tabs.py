@@ -244,7 +244,7 @@ def test_a_saved_exploration_offers_what_needs_no_kernel(show: Show, gemm: Explo
         json.loads(zlib.decompress(widget.data)), missing=widget.missing,
         backends=[{**one, "missing": one["missing"] if one["name"] != "emulator" else ""} for one in widget.backends],
     )  # fmt: skip
-    why = "needs the kernel itself, which a saved exploration does not have"
+    why = "needs the kernel itself, which a saved exploration does not contain"
     explorer.tab("Run")
     told = explorer.find(".runview [role=status]")
     assert explorer.find("select[aria-label=backend]").input_value() == "emulator"

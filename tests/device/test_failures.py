@@ -84,7 +84,7 @@ def test_a_text_that_does_not_compile_is_told_at_its_line(
         Ttnn(environment_folder=environment).run(broken, arrays)
     assert (caught.value.kernel, caught.value.cpp_line) == ("compute", line)
     assert caught.value.message.startswith(
-        f"the device's compiler refuses compute.cpp line {line}: 'add_tilez' was not declared in this scope: add_tilez("
+        f"the device's compiler rejects compute.cpp line {line}: 'add_tilez' was not declared in this scope: add_tilez("
     )
     assert caught.value.hint.startswith("the full log is ")
     assert "add_tilez" in Path(caught.value.hint.removeprefix("the full log is ")).read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def test_a_worker_that_is_killed_comes_back(
     kill_process_of(session)
     while session.process_id is not None:
         time.sleep(0.01)
-    assert "the device's process had ended and was started again" in assert_works(environment, program, arrays)
+    assert "the device's process had ended and was restarted" in assert_works(environment, program, arrays)
 
 
 def test_a_simulator_that_dies_is_noticed(

@@ -170,7 +170,7 @@ def test_wrong_options() -> None:
         "9x9 cores are asked for; wormhole_n150 has 8x8"
         in refused(kernel, ResourceError, options={"cores": (9, 9)}).message
     )
-    with pytest.raises(UsageError, match="no pass has an option 'colour'"):
+    with pytest.raises(UsageError, match="there is no option 'colour'"):
         ttx.explore(kernel, options={"colour": "red"})
 
 

@@ -1,4 +1,4 @@
-"""What a good kernel must not contain, beyond what the compiler refuses: `lint(text)` reads emitted C++.
+"""What a good kernel must not contain, beyond what the compiler rejects: `lint(text)` reads emitted C++.
 
 The rules know the form of emitted text (one statement a line, braces on every loop) and judge by textual order, which
 for structured code is the order of execution up to loops.

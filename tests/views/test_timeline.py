@@ -140,7 +140,7 @@ def test_a_long_record_is_cut_and_says_so(exploration: Exploration, monkeypatch:
         (lambda ex: ex.run(code={"host": ""}), "there is no kernel 'host'", "use one of reader, compute, writer"),
         (
             lambda ex: ex.run(code={"reader": ""}, backend="interpreter"),
-            "the backend interpreter does not run texts of C++", "choose backend='emulator'",
+            "the backend interpreter does not run C++ texts", "choose backend='emulator'",
         ),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
-"""What all backends share: the program that they receive, what they give back, and how they fail.
+"""The interface of all backends: the program that they receive, the results that they return, the errors that they
+raise.
 
-Plain data only: texts, the plan and NumPy arrays. A saved exploration runs again without TVM.
+Plain data only: texts, the plan and NumPy arrays, so that a saved exploration runs without TVM.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What happened on the cores, in the order in which the emulator ran it.
+    """The events on the cores, in the order in which the emulator executed them.
 
     `records` is a structured array with the fields `time` (logical steps: each operation of a kernel takes one, and a
     wait ends no earlier than the push or pop that it waited for), `core` (index in the partition), `kernel` (index in
-    `kernels`), `operation` (index in `operations`), `object` (circular buffer id; of a read or write also the tensor's
-    index in `tensors`, in the upper byte; 255 for no buffer), `amount` (pages; of a read or write the page id) and
-    `line` (of the kernel's C++ text). `total` counts all events, also those beyond the limit of what is kept.
+    `kernels`), `operation` (index in `operations`), `object` (circular buffer id, 255 for no buffer; for reads and
+    writes, the upper byte has the tensor's index in `tensors`), `amount` (pages; for reads and writes, the page id) and
+    `line` (of the kernel's C++ text). `total` counts all events, including those beyond the limit of kept ones.
     """
 
     records: NDArray[np.void]
@@ -57,9 +58,9 @@ class Events:
 class Execution:
     """The result of a run.
 
-    `outputs` are the output and inout tensors in parameter order, in storage dtype (bfloat16 of ml_dtypes, float32,
-    int32; uint8 is told from the bfloat16 that holds it) and logical shape. `seconds` is the wall-clock time of the
-    kernels alone, without compiling and transfers. `log_file` keeps all that a device and its SDK said.
+    `outputs` are the output and inout tensors in parameter order, in storage dtype (ml_dtypes' bfloat16, float32,
+    int32; uint8 is converted back from bfloat16) and logical shape. `seconds` is the wall-clock time of the kernels
+    alone, without compilation and transfers. `log_file` has all messages of a device and its SDK.
     """
 
     outputs: tuple[Array, ...]
@@ -70,7 +71,7 @@ class Execution:
 
 
 class KernelFault(BackendError):
-    """A fault that a running kernel made. `kernel` and `cpp_line` say where in the emitted text, if that is known."""
+    """A fault of a running kernel. `kernel` and `cpp_line` give its place in the emitted text, if known."""
 
     def __init__(
         self,
@@ -89,11 +90,11 @@ class KernelFault(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A kernel that cannot go on: the call that it is in, at `cpp_line` of its text.
+    """A blocked kernel: the call in which it waits, at `cpp_line` of its text.
 
-    `operation` ``reserve_back`` waits for `needed` free pages of the circular buffer `number`, ``wait_front`` for
-    `needed` pushed pages, and `there` are so; the buffer holds `capacity`. ``semaphore`` waits until semaphore `number`
-    is `needed` and it is `there`; it has no capacity.
+    ``reserve_back`` waits for `needed` free pages of the circular buffer `number`, ``wait_front`` for `needed` pushed
+    pages; there are `there` such pages, and the buffer holds `capacity`. ``semaphore`` waits until semaphore `number`
+    has the value `needed`; its value is `there`, and it has no capacity.
     """
 
     kernel: KernelRole
@@ -106,11 +107,11 @@ class Wait:
 
 
 class Deadlock(KernelFault):
-    """No kernel can go on.
+    """No kernel can proceed.
 
     `core` is the first blocked core's index in the partition, `waits` what its kernels wait for (a kernel without a
-    wait has finished), `events` the `event_count` events until then. `svg`, where it was drawn, shows who waits for
-    whom.
+    wait has finished), `events` the `event_count` events until then. `svg`, if it was drawn, shows which kernel waits
+    for which.
     """
 
     def __init__(
@@ -132,15 +133,15 @@ class Deadlock(KernelFault):
 
 
 class Backend(Protocol):
-    """Something that runs a program."""
+    """The interface of a backend that runs emitted programs."""
 
     def run(
         self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float,
         cancel: threading.Event | None = None,
     ) -> Execution:  # fmt: skip
-        """Runs `program` on `inputs`: the input and inout tensors in parameter order. Setting `cancel` ends the run.
+        """Run `program` on `inputs`: the input and inout tensors in parameter order. Setting `cancel` ends the run.
 
-        Raises BackendError: missing parts, a fault found while running, the time limit, or Cancelled.
+        Raises BackendError: missing components, a fault of the running program, the time limit, or Cancelled.
         """
         ...
 
@@ -152,7 +153,7 @@ def storage_dtype(layout: TensorLayout) -> np.dtype[Any]:
 
 
 def on_host(layout: TensorLayout, array: Array) -> Array:
-    """An output in storage dtype, as numbers of the kernel where that says more: uint8 is held as bfloat16."""
+    """An output in storage dtype, except that uint8, which is stored as bfloat16, is converted back."""
     return as_uint8(array) if layout.dtype == "uint8" else array
 
 
@@ -162,25 +163,25 @@ def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:
 
 
 def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
-    """The inputs by tensor name, rounded to storage dtype (a no-op for arrays that have it). Groups of float32 that
-    share an exponent are packed from float32: rounding twice would be another result.
+    """The inputs by tensor name, rounded to storage dtype. Block-float tensors stay in float32 until they are packed:
+    rounding twice would change the result.
 
-    Raises BackendError where the number of arrays or a shape does not fit the plan.
+    Raises BackendError if the number of arrays or a shape does not match the plan.
     """
     wanted = [layout for layout in ordered_layouts(plan) if layout.role in ("input", "inout")]
     if len(inputs) != len(wanted):
         names = ", ".join(f"{layout.name} {layout.shape}" for layout in wanted)
         raise BackendError(
             "B005",
-            f"{len(inputs)} input arrays for a program with {len(wanted)} input tensors",
-            hint=f"pass one array for each of: {names}" if wanted else "this program has no inputs",
+            f"the number of input arrays is {len(inputs)}, but the program has {len(wanted)} input tensors",
+            hint=f"pass one array for each of: {names}" if wanted else "pass no arrays: this program has no inputs",
         )
     arrays: dict[str, Array] = {}
     for layout, array in zip(wanted, inputs, strict=True):
         if tuple(array.shape) != layout.shape:
             raise BackendError(
                 "B005",
-                f"the array for tensor {layout.name} has shape {tuple(array.shape)}, the tensor {layout.shape}",
+                f"the array for tensor {layout.name} has shape {tuple(array.shape)}, but the tensor {layout.shape}",
                 hint="pass arrays of the shapes that the kernel was traced with",
             )
         in_groups = layout.data_format == BLOCK_FLOAT and layout.dtype == "float32"

@@ -1,4 +1,4 @@
-"""Where backends keep what can be made again."""
+"""The folder in which backends cache compiled files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ttexplore.errors import BackendError
 
 
 def default_cache_folder() -> Path:
-    """The platform's folder for what can be made again. Raises BackendError where the user has no home folder."""
+    """The platform's cache folder. Raises BackendError if the user has no home folder."""
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # The XDG base directory specification: a relative path is ignored.
     if sys.platform != "darwin" and given.is_absolute():
@@ -23,24 +23,24 @@ def default_cache_folder() -> Path:
 
 
 def unusable(folder: Path, why: str) -> BackendError:
-    """The error for a cache folder that cannot be written."""
+    """Return the error for a cache folder that cannot be written."""
     return BackendError(
         "B007",
         f"the cache folder {' '.join(str(folder).splitlines())} cannot be written: {why}",
-        hint=f"make room there, or {HOW_TO_CHOOSE}",
+        hint=f"free space there, or {HOW_TO_CHOOSE}",
     )
 
 
 def not_executable(folder: Path, why: str) -> BackendError:
-    """The error for a cache folder whose programs the system does not start."""
+    """Return the error for a cache folder from which the system cannot start programs."""
     return BackendError(
         "B007",
         f"programs in the cache folder {folder} cannot be started: {why}",
-        hint=f"its file system may be mounted with noexec: {HOW_TO_CHOOSE}",
+        hint=f"if its file system is mounted with noexec, {HOW_TO_CHOOSE}",
     )
 
 
 HOW_TO_CHOOSE = (
-    "set XDG_CACHE_HOME to the absolute path of a folder that you may write to, and that lets programs run "
+    "set XDG_CACHE_HOME to the absolute path of a writable folder that allows programs to run "
     "(in Python: Emulator(cache_folder=...))"
 )

@@ -1,4 +1,4 @@
-"""Comparing what a backend gives with what the reference gives."""
+"""Comparing the results of a backend with the reference."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
 
-# How wrong rounding may make each element of each output, float32, for a rounding error of one operation relative to
-# its result; errors of operations add in squares.
+# The error that rounding can cause in each element of each output, float32, given the relative rounding error of one
+# operation; the errors of operations are added in quadrature.
 RoundingErrors = Callable[[float], Sequence[Array]]
 
-# The bar of upstream's tests for bfloat16 (metalium.md 5.4).
+# The threshold of upstream's tests for bfloat16 (metalium.md 5.4).
 MINIMUM_PCC = 0.9999
 
 # Largest error relative to the largest absolute reference value. bfloat16: one rounding is 2^-9 = 0.2 %; a result of a
-# few roundings stays below 2 %. float32: what passes the FPU is cut to TF32 (2^-10), sums of many such to below 1 %.
-# Integers have no rounding.
+# few roundings stays below 2 %. float32: operands of the FPU are truncated to TF32 (2^-10), and the error of long sums
+# stays below 1 %. Integers are not rounded.
 MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint8": 0.0}
 
-# For outputs that are asked for in less precision: the smallest PCC and the largest relative error.
-# LoFi multiplies 5 bits of one operand: each product is cut by up to 2^-5 (metalium.md 5.1). The other fidelities drop
-# less than bfloat16's last place. Bfp8_b's packer rounds twice to 7 bits of the largest number of a group: 2^-7 each
-# time, on top of what bfloat16 does.
+# For outputs of lower precision: the smallest PCC and the largest relative error.
+# LoFi multiplies 5 bits of one operand: each product loses up to 2^-5 (metalium.md 5.1). The other fidelities lose less
+# than bfloat16's last place. Bfp8_b's packer rounds twice to 7 bits of the largest number of a group: 2^-7 each time,
+# in addition to bfloat16's rounding.
 COARSE_BOUNDS: dict[Precision, tuple[float, float]] = {"low_fidelity": (0.999, 0.08), "block_float": (0.9998, 0.03)}
 
-# Numbers that differ little among each other have no correlation left once they are rounded: then each element is
-# judged. What rounding explains of one is this unit, relative to the power of two below it: the last place of bfloat16,
-# eight of float32 for its functions, two operands that were cut to TF32, a product of LoFi, a group of Bfp8_b.
+# Numbers that are nearly equal lose their correlation when they are rounded: then each element is judged by itself. The
+# error that rounding explains in an element is this unit, relative to the power of two below it: the last place of
+# bfloat16, eight of float32 for its functions, two operands truncated to TF32, a product of LoFi, a group of Bfp8_b.
 _UNITS: dict[Precision, float] = {"tf32": 2**-9, "bfloat16": 2**-7, "low_fidelity": 2**-4, "block_float": 2**-6}
-# Each element may be wrong by so many units, and the root of the mean square of the errors in the 32 elements of a row
-# or a column of a tile may be so many: where one side cuts and the other rounds, about half of them are wrong by one.
+# The largest error of an element in units, and the largest root mean square of the errors in the 32 elements of a row
+# or column of a tile: if one side truncates and the other rounds, about half of the elements differ by one.
 _ELEMENT_UNITS, _STRIP_UNITS = 2.0, 1.25
 
-# What is small beside the largest value is judged by itself, in the 32 elements of each row and each column of a tile:
-# where the error is more than this share of the reference (roots of the sums of squares), it must be what rounding
-# explains of the numbers that the elements are computed from: so many units of each operation, as sides round together.
+# Elements that are small compared with the largest value are judged by the row and column of 32 elements in a tile: if
+# the error (root of the sum of squares) exceeds this share of the reference, rounding of the intermediate results must
+# explain it: so many units per operation, because the sides may round in opposite directions.
 _STRIP_SHARE, _STRIP_ROUNDINGS = 0.25, 2.0
 
-# Two sides whose numbers differ by no more last places than these are constants, rounded in different ways.
+# Two sides whose numbers vary by at most so many last places count as constants that are rounded differently.
 _CONSTANT_ULP = 4
 
-# So many elements are compared at a time, in float64: some arrays of 8 MiB.
+# The number of elements that are compared at a time, in float64: some arrays of 8 MiB.
 _STRIP_ELEMENTS = 1 << 20
 
-# The classes of the ULP histogram: the upper ends; beyond them "more", and what is not finite though it should be.
+# The upper ends of the ULP histogram's classes; above them come "more", and "broken" for wrong infinities and NaN.
 ULP_ENDS = (0, 1, 2, 4, 8, 16, 64)
 ULP_CLASSES = ("equal", *(f"≤ {end}" for end in ULP_ENDS[1:]), "more", "broken")
 
@@ -69,17 +69,17 @@ class TileError:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How close outputs are to their references; of several outputs the worst of each measure.
+    """How close outputs are to their references; for several outputs, the worst of each measure.
 
-    `pcc` is Pearson's correlation coefficient of the elements; where one side is constant, or both but for their last
-    places, it is 1 if all elements are within the bound, else 0. `max_rel_error` is the largest absolute error
-    divided by the largest absolute reference value (by 1 where the reference is all zero), infinite where an element is
-    not finite and its reference is. `max_ulp` is the largest error in units of the output dtype's last place at the
-    reference value, taken no finer than at 1/256 of the largest reference value, so that cancellation near zero does
-    not count; infinite as `max_rel_error` is. Where the reference is infinite or NaN, the same infinity or any NaN is
-    no error (a NaN may also have become an infinity, as the packer makes it). `ulp_histogram` counts the elements of
-    all outputs by their error, in the classes of ULP_CLASSES. `worst_tile` is that of the first output that failed,
-    else of the one with the largest relative error.
+    `pcc` is Pearson's correlation coefficient of the elements; if one side is constant, or both are except for their
+    last places, it is 1 if all elements are within the bound, otherwise 0. `max_rel_error` is the largest absolute
+    error divided by the largest absolute reference value (by 1 if the reference is all zero), and infinite if an
+    element is not finite although its reference is. `max_ulp` is the largest error in units of the output dtype's last
+    place at the reference value, but not finer than at 1/256 of the largest reference value, so that cancellation near
+    zero does not count; it is infinite if `max_rel_error` is. If the reference is infinite or NaN, the same infinity or
+    any NaN is correct (so is an infinity for NaN, because the packer makes one). `ulp_histogram` counts the
+    elements of all outputs by their error, in the classes of ULP_CLASSES. `worst_tile` is the worst tile of the first
+    failed output or, if none failed, of the output with the largest relative error.
     """
 
     passed: bool
@@ -92,17 +92,17 @@ class Comparison:
 
     @property
     def equal_share(self) -> float:
-        """The share of elements that are equal, 1 if there are none."""
+        """The share of elements that are equal, 1 if there are no elements."""
         total = sum(self.ulp_histogram)
         return self.ulp_histogram[0] / total if total else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the comparisons of a run, as "ttnn against emulator".
+    """One of the comparisons of a run, such as "ttnn against emulator".
 
-    `worst_slice` has the largest absolute error of each tile, by tile row and tile column, of the output and the
-    leading indices that hold the worst tile; empty if nothing was compared.
+    `worst_slice` has the largest absolute error of each tile, by tile row and tile column, in the output and leading
+    indices of the worst tile; empty if nothing was compared.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Side:
         cls, name: str, outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
         rounding: RoundingErrors | None = None,
     ) -> Side:  # fmt: skip
-        """Compares as :func:`compare` does, and keeps the errors around the worst tile."""
+        """Compare as :func:`compare` does, and keep the errors around the worst tile."""
         comparison = compare(outputs, references, precisions, rounding)
         if comparison.worst_tile is None:
             return cls(name, comparison)
@@ -149,15 +149,15 @@ def compare(
     outputs: Sequence[Array], references: Sequence[Array], precisions: Sequence[Precision] = (),
     rounding: RoundingErrors | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compares each output with its reference (any float dtype or integers, same shapes).
+    """Compare each output with its reference (any float dtype or integers, same shapes).
 
-    Passed: every output is finite where its reference is (and infinite or NaN where that is), its largest error
-    relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or 0 (integers, and what was only
-    moved), and its PCC is at least 0.9999, or each of its elements is within what rounding explains; numbers of less
-    precision, as `precisions` says for each output, have COARSE_BOUNDS. With `rounding`, each row and each column of a
-    tile must be near its own reference as well, or as far off as rounding explains; and an output passes too where that
-    explains the error of each of them. It is asked only where an output or one of those is not near. Raises ValueError
-    for differing shapes.
+    An output passes if it is finite where its reference is (and infinite or NaN where that is), its largest error
+    relative to the largest reference value is at most 0.02 (bfloat16), 0.01 (float32) or 0 (integers, and tiles that
+    were only moved), and its PCC is at least 0.9999, or rounding explains the error of each element; outputs of lower
+    precision, given by `precisions`, have COARSE_BOUNDS. With `rounding`, each row and each column of a tile must also
+    be near its own reference, or its error must be explained by rounding; an output also passes if rounding explains
+    the error of each of them. `rounding` is called only if an output, or a row or column, is not near. Raises
+    ValueError for different shapes.
     """
     if len(outputs) != len(references):
         raise ValueError(f"{len(outputs)} outputs to compare with {len(references)} references")
@@ -186,11 +186,11 @@ def compare(
 def tile_errors(output: Array, reference: Array) -> NDArray[np.float64]:
     """The largest absolute error of each 32x32 tile, shape [*leading dimensions, tile rows, tile columns].
 
-    The last tiles of a row or column may be smaller; a vector is one row. Infinite where an element is not finite
-    although its reference is, or the other way round. Raises ValueError for differing shapes.
+    Trailing tiles of a row or column may be smaller; a vector is one row. The error is infinite if an element is not
+    finite although its reference is, or vice versa. Raises ValueError for different shapes.
     """
     if output.shape != reference.shape:
-        raise ValueError(f"the output has shape {output.shape}, its reference {reference.shape}")
+        raise ValueError(f"the output has shape {output.shape}, but its reference {reference.shape}")
     return _by_tile(_errors(*np.atleast_1d(_wide(output), _wide(reference))))
 
 
@@ -200,8 +200,8 @@ def _wide(values: Array) -> NDArray[np.float64]:
 
 
 def _strips(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Parts of an array of matrices that hold whole tiles: which matrices, and which rows of them. float64 numbers of a
-    large output would fill the memory, so that one part is looked at after the other."""
+    """Split an array of matrices into parts of whole tiles: index ranges of the matrices, and of their rows. Comparing
+    part by part limits the memory for float64 copies of large outputs."""
     matrices, rows, columns = shape
     at_once = max(_STRIP_ELEMENTS // max(columns, 1) // TILE_ROWS, 1) * TILE_ROWS
     many = max(at_once // max(rows, 1), 1)
@@ -212,7 +212,7 @@ def _strips(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
 
 @dataclass
 class _Moments:
-    """Numbers of both sides where both are finite: how many, their sums and the smallest and largest of each."""
+    """Statistics of both sides where both are finite: count, sums, and the smallest and largest number of each."""
 
     count: int = 0
     sums: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
@@ -234,7 +234,7 @@ class _Moments:
 
 
 def _usable(got: NDArray[np.float64], want: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The numbers of both sides where both are finite, in one row."""
+    """The numbers of both sides where both are finite, flattened."""
     usable = np.isfinite(got)
     usable &= np.isfinite(want)
     return (got.ravel(), want.ravel()) if usable.all() else (got[usable], want[usable])
@@ -245,7 +245,7 @@ def _compare_one(
     explained: Callable[[], Sequence[Array]] | None,
 ) -> Comparison:  # fmt: skip
     if output.shape != reference.shape:
-        raise ValueError(f"output {number} has shape {output.shape}, its reference {reference.shape}")
+        raise ValueError(f"output {number} has shape {output.shape}, but its reference {reference.shape}")
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
     if precision in COARSE_BOUNDS and bound:
@@ -303,10 +303,10 @@ def _compare_one(
         passed, judged = True, f"; the results cancel, so each row and column of a tile was judged: {strip.message}"
     if broken:
         faults = ((lost, "not finite where the reference is"), (broken - lost, "not the reference's infinity or NaN"))
-        told = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
-        message = f"output {number} differs: {told}; {message}"
+        counts = ", ".join(f"{count:,} of {output.size:,} elements are {what}" for count, what in faults if count)
+        message = f"output {number} differs: {counts}; {message}"
     elif not passed:
-        message = f"output {number} differs: {message} (wanted PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
+        message = f"output {number} differs: {message} (required: PCC >= {least_pcc:g}, max error <= {bound:g}){judged}"
     elif judged:
         message += judged
     if not passed:
@@ -316,8 +316,8 @@ def _compare_one(
 
 @dataclass(frozen=True)
 class _Strip:
-    """A row or column of a tile: the matrix, the tile's row and column, its error as a share of what rounding explains,
-    and what is told of it."""
+    """A row or column of a tile: the matrix, the tile's row and column, its error as a multiple of the error that
+    rounding explains, and the message about it."""
 
     matrix: int
     tile: tuple[int, int]
@@ -326,8 +326,8 @@ class _Strip:
 
 
 def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Array], *, near: bool) -> _Strip | None:
-    """The strip whose error is the most of what rounding explains. Where the output is `near` its reference as a whole,
-    one of those that are far off by themselves; if there are none, rounding is not asked."""
+    """The strip with the largest error relative to the error that rounding explains. If the output as a whole is `near`
+    its reference, only strips that are far off count; if there are none, `explained` is not called."""
     found = None
     for part in _strips(outputs.shape):
         got, want = _wide(outputs[part]), _wide(references[part])
@@ -343,7 +343,7 @@ def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Arra
             if not judged.any():
                 continue
             rounding = _wide(explained()[part])
-            if not near:  # what nothing is known of explains nothing
+            if not near:  # an unknown rounding error explains nothing
                 rounding[~np.isfinite(rounding)] = 0.0
             allowed = _norms(rounding, axis, length)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -366,32 +366,31 @@ def _worst_strip(outputs: Array, references: Array, explained: Callable[[], Arra
 
 
 def _norms(values: NDArray[np.float64], axis: int, length: int) -> NDArray[np.float64]:
-    """The root of the sum of the squares of each `length` numbers along an axis."""
+    """The Euclidean norms of groups of `length` numbers along an axis."""
     starts = np.arange(0, int(values.shape[axis]), length)
     return np.sqrt(np.add.reduceat(np.square(values), starts, axis=axis))
 
 
 def _magnitudes(want: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """At which values last places are taken; overwrites `want`."""
+    """The values whose last places are the units of errors; overwrites `want`."""
     size = np.abs(want, out=want)
     size[~np.isfinite(size)] = 0.0
     return np.maximum(size, scale / 256, out=size)
 
 
 def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
-    """What rounding explains of an error, in last places."""
+    """The error that rounding explains, in last places."""
     own = 1.0 if dtype == np.dtype(ml_dtypes.bfloat16) else 8.0
     return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
 
 
 def _relative_unit(precision: Precision, dtype: np.dtype[Any]) -> float:
-    """What rounding explains of the result of an operation, relative to it; nothing of integers."""
+    """The relative error that rounding explains in the result of one operation; 0 for integers."""
     return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype) if dtype.kind not in "iu" else 0.0
 
 
 def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool, str]:
-    """Whether rounding explains the errors of all elements, given in last places for each strip, and how this was
-    judged."""
+    """Whether rounding explains the errors of all elements, given in last places for each strip, and the reason."""
     worst = strip = 0.0
     for ulps in errors:
         squares: NDArray[np.float64] = np.square(ulps / unit)
@@ -403,10 +402,10 @@ def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool
             strip = max(strip, float(np.sqrt((np.add.reduceat(squares, starts, axis=axis) / lengths).max())))
     places = f"{unit:g} last places" if unit != 1 else "last places"
     right = worst <= _ELEMENT_UNITS and strip <= _STRIP_UNITS
-    why = "the values differ too little for a correlation, so each was judged" if right else "no rounding explains it"
+    why = "the values vary too little for a correlation, so each was judged" if right else "rounding cannot explain it"
     return right, (
-        f"; {why}: the largest error is {worst:.2f} {places} (bound {_ELEMENT_UNITS:g}), the mean of a row or column "
-        f"of a tile {strip:.2f} (bound {_STRIP_UNITS:g})"
+        f"; {why}: the largest error is {worst:.2f} {places} (bound {_ELEMENT_UNITS:g}), the largest root mean "
+        f"square of a row or column of a tile {strip:.2f} (bound {_STRIP_UNITS:g})"
     )
 
 
@@ -414,7 +413,7 @@ def _pcc(
     sides: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]], moments: _Moments, dtype: np.dtype[Any], *,
     within: bool,
 ) -> float:  # fmt: skip
-    """Pearson's correlation of the numbers of both sides, given strip by strip."""
+    """Pearson's correlation coefficient of both sides, given strip by strip."""
     if not moments.count:
         return 1.0
     means = moments.sums / moments.count
@@ -433,9 +432,8 @@ def _pcc(
 
 
 def _errors(got: NDArray[np.float64], want: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The absolute error of each element; infinite where only one of both is finite or an infinity has the other
-    sign."""
-    with np.errstate(invalid="ignore"):  # of the elements mended below
+    """The absolute error of each element; infinite if only one side is finite or infinities have different signs."""
+    with np.errstate(invalid="ignore"):  # such elements are replaced below
         error = got - want
     np.abs(error, out=error)
     if not np.isfinite(error).all():
@@ -447,7 +445,7 @@ def _errors(got: NDArray[np.float64], want: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _by_tile(error: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest of each tile."""
+    """The largest error of each tile."""
     error = error.reshape((*error.shape[:-2], *(1, 1, *error.shape)[-2:]))
     if not error.size:
         rows, columns = error.shape[-2:]
@@ -457,7 +455,7 @@ def _by_tile(error: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _histogram(ulps: NDArray[np.float64]) -> tuple[int, ...]:
-    """How many of the errors lie in each class of ULP_CLASSES; an infinite error is that of a broken element."""
+    """The number of errors in each class of ULP_CLASSES; infinite errors count as "broken"."""
     up_to = [int(np.count_nonzero(ulps <= end)) for end in ULP_ENDS]
     up_to += [int(np.count_nonzero(ulps < np.inf)), ulps.size]
     return tuple(upper - lower for lower, upper in zip([0, *up_to], up_to, strict=False))

@@ -1,4 +1,4 @@
-"""Child processes of the backends: they end in time, when they are cancelled, and with whoever waits for them."""
+"""Child processes of the backends: they end at the time limit, on cancellation, and with their parent."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ttexplore.errors import BackendError, refuse_cancelled
 
 # Cancelling takes effect within this time.
 _POLL_SECONDS = 0.1
-# Longer limits are none, and the system's clocks do not take all numbers.
+# Longer limits are treated as this one: the system's clocks do not accept every number.
 LONGEST_SECONDS = 1e7
-# Less room than this is none.
+# With less free space than this, a folder counts as full.
 _LEAST_FREE_BYTES = 1 << 16
 
 
 def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Event | None) -> tuple[bytes, bytes]:
-    """What the child writes to its pipes until it ends.
+    """Wait for the child to end, and return what it wrote to its pipes.
 
-    Raises TimeoutExpired when it has not ended within `seconds`, Cancelled when `cancel` is set; it runs on then.
+    Raises TimeoutExpired if it does not end within `seconds`, Cancelled if `cancel` is set; the child then continues.
     """
     deadline = time.monotonic() + min(seconds, LONGEST_SECONDS)
     while True:
@@ -40,16 +40,16 @@ def finish(child: subprocess.Popen[bytes], seconds: float, cancel: threading.Eve
 
 
 def kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Ends a child that leads a group of processes, with all of them."""
+    """Kill a child that leads a process group, with the whole group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def workspace() -> Generator[Path]:
-    """An empty folder that is there inside.
+    """Create a temporary folder for the block.
 
-    Raises BackendError where the system's folder for temporary files cannot be used, for whatever is done to it inside.
+    Raises BackendError if the system's folder for temporary files cannot be used, also for errors inside the block.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="ttexplore-", ignore_cleanup_errors=True) as name:
@@ -59,16 +59,16 @@ def workspace() -> Generator[Path]:
 
 
 def unusable_workspace(why: str) -> BackendError:
-    """The error for a folder of temporary files that cannot be used."""
+    """Return the error for an unusable folder for temporary files."""
     return BackendError(
         "B007",
         f"the folder for temporary files {_temporary_folder()} cannot be used: {why}",
-        hint="make room there, or set TMPDIR to a folder with room before Python starts",
+        hint="free space there, or set TMPDIR to another folder before you start Python",
     )
 
 
 def is_full(folder: Path) -> bool:
-    """Whether no file of `folder` can grow."""
+    """Whether the file system of `folder` is full."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free < _LEAST_FREE_BYTES
     return False

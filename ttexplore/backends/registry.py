@@ -1,6 +1,6 @@
-"""The backends by name, each with what it runs, what it takes and how it ends: the one home of these facts.
+"""The table of backends: what each runs, the arguments that it takes and how it ends.
 
-Needs no other package, so that the doctor and the command line name backends that cannot run.
+Imports no other package, so that the doctor and the command line can list backends that cannot run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ DEVICE_NAMES = f"{', '.join(DEVICES[:-1])} or {DEVICES[-1]}"
 EMULATOR_SECONDS = 60.0
 DEVICE_SECONDS = 300.0
 
-# What of a run only some of the backends take.
+# The arguments of a run that only some backends take.
 Argument = Literal["arithmetic", "code", "device", "environment", "progress"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a backend is set up for a run; None leaves the choice to the backend."""
+    """The settings of a backend for a run; None leaves the choice to the backend."""
 
     arithmetic: Arithmetic = "exact"
     device: str | None = None
@@ -43,11 +43,11 @@ class Settings:
 class BackendEntry:
     """A backend.
 
-    `runs` and `on` say what of a lowering it executes, and on what. `make` gives what runs the emitted texts; where it
-    is None the exploration executes the program itself, which needs the kernel. `takes` are the arguments of a run that
-    others do not take. `time_limit_seconds` holds where a run gives none. `cancelled` says what
-    cancelling ends, `compared_with` names the backend whose result its own is compared with, apart from the reference.
-    Without a `required` one the doctor is not satisfied.
+    `runs` describes the part of a lowering that it executes, `on` what executes it. `make` creates the object that runs
+    emitted texts; if it is None, the exploration executes the program itself, which needs the kernel. `takes` are the
+    arguments of a run that only some backends take. `time_limit_seconds` is the default limit. `cancelled` says what
+    cancelling ends. `compared_with` names a backend whose result is compared with its own, besides the reference. The
+    doctor fails if a `required` backend cannot run.
     """
 
     name: str
@@ -65,7 +65,7 @@ class BackendEntry:
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether a saved exploration cannot use it."""
+        """Whether it needs the kernel itself, so that saved explorations cannot use it."""
         return self.make is None
 
 
@@ -74,7 +74,7 @@ def _nothing() -> None:
 
 
 def _always(name: str) -> Callable[[], tuple[Finding, ...]]:
-    return lambda: (Finding(f"backend {name}", True, True, "always there"),)
+    return lambda: (Finding(f"backend {name}", True, True, "built in"),)
 
 
 def _emulator_missing() -> str | None:
@@ -87,9 +87,9 @@ def _emulator_findings() -> tuple[Finding, ...]:
     from ttexplore.backends.emulator.compiler import find_compiler
 
     compiler, missing = find_compiler(), _emulator_missing()
-    what, _, mend = (missing or "").partition(": ")
+    what, _, fix = (missing or "").partition(": ")
     found = " ".join(compiler.command) if compiler else what
-    return (Finding("backend emulator", missing is None, True, found, mend),)
+    return (Finding("backend emulator", missing is None, True, found, fix),)
 
 
 def _emulator(settings: Settings) -> Backend:
@@ -148,7 +148,7 @@ DEFAULT_BACKEND = "emulator"
 
 
 def recorder() -> BackendEntry:
-    """The backend that records what happens on the cores."""
+    """The backend that records the events on the cores."""
     return next(one for one in BACKENDS.values() if one.records_events)
 
 

@@ -1,4 +1,4 @@
-"""The smallest change that resolves a deadlock, found by trying: each candidate runs on the emulator."""
+"""Finding the smallest change that resolves a deadlock, by running each candidate on the emulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttexplore.errors import BackendError, Cancelled
 from ttexplore.plan import CircularBuffer, KernelRole, Plan
 from ttexplore.record import lines_of
 
-# A program that comes out of its deadlock ends soon after.
+# A program whose deadlock is resolved ends soon.
 _TRIAL_SECONDS = 20.0
 _MOST_BLOCKS = 3
 
@@ -20,8 +20,8 @@ _MOST_BLOCKS = 3
 def remedy(
     deadlock: Deadlock, program: Program, inputs: Sequence[Array], cancel: threading.Event | None = None
 ) -> str:  # fmt: skip
-    """What was changed so that the program ended, the fewest bytes of L1 first: the depth of a circular buffer, or a
-    push or pop that is missing in a kernel. Empty where nothing that was tried resolves it. Raises Cancelled."""
+    """The change that lets the program end: a deeper circular buffer, fewest additional bytes of L1 first, or a push or
+    pop that is missing in a kernel. Empty if no candidate resolves the deadlock. Raises Cancelled."""
     emulator = Emulator(event_limit=0)
 
     def ends(changed: Program) -> bool:
@@ -51,7 +51,7 @@ def remedy(
 
 
 def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int]]:
-    """The full buffers that are waited for, with one to three blocks more, by the bytes that they take."""
+    """The full buffers that kernels wait for, with one to three more blocks, ordered by the additional bytes."""
     full = {wait.number for wait in waits if wait.operation == "reserve_back"}
     tried = [
         (buffer, blocks) for buffer in plan.buffers if buffer.index in full for blocks in range(1, _MOST_BLOCKS + 1)
@@ -60,8 +60,8 @@ def _depths(waits: Sequence[Wait], plan: Plan) -> list[tuple[CircularBuffer, int
 
 
 def _missing_calls(wait: Wait, program: Program) -> list[tuple[KernelRole, str, str]]:
-    """The other kernel's text with the push or pop that `wait` waits for, at the end of each of its blocks that has the
-    call that goes before it; innermost and last blocks first."""
+    """The other kernel's text with the push or pop that `wait` waits for, added at the end of each block that contains
+    the preceding call; innermost and last blocks first."""
     buffer = next((one for one in program.plan.buffers if one.index == wait.number), None)
     if buffer is None or wait.operation == "semaphore":
         return []
@@ -82,5 +82,5 @@ def _missing_calls(wait: Wait, program: Program) -> list[tuple[KernelRole, str, 
 
 
 def _is_of(name: str, buffer: CircularBuffer, text: str) -> bool:
-    """Whether the object `name` of a kernel's text is that of a circular buffer."""
+    """Whether `name` is the object of a circular buffer in a kernel's text."""
     return f"constexpr uint32_t cb_{buffer.name} = {buffer.index};" in text and f"{name}(cb_{buffer.name});" in text

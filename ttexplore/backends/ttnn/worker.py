@@ -1,9 +1,9 @@
 """The process that keeps the device open: ``python worker.py``, run by the interpreter that has ttnn.
 
-Requests come as lines of JSON on standard input, answers go as lines of JSON to what was standard output; whatever the
-SDK prints goes to standard error, which is the log. A request is ``{"folder": F, "inputs": [...], "out": G}``: run the
-exported program in F on these .npy files and write each result to G. The answers to it are ``{"stage": ...}`` as it
-goes on, then ``{"done": ...}`` or ``{"error": ...}``. The process ends when standard input does.
+Requests are lines of JSON on standard input, answers are lines of JSON on the original standard output. The SDK's own
+output goes to standard error, which is the log. A request is ``{"folder": F, "inputs": [...], "out": G}``: run the
+exported program in F on these .npy files and write each result to G. The answers to it are ``{"stage": ...}`` for
+progress, then ``{"done": ...}`` or ``{"error": ...}``. The process ends when standard input closes.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import time
 
 
 def load_runner(folder):
-    """The exported run_ttnn.py as a module: what is proved here is the file that users get."""
+    """Load the exported run_ttnn.py as a module, so that the file that users get is tested."""
     specification = importlib.util.spec_from_file_location("run_ttnn", pathlib.Path(folder) / "run_ttnn.py")
     runner = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(runner)
@@ -48,7 +48,7 @@ def run(request, device, say):
 
 
 def end_simulator(tag):
-    """The simulator's server is a session of its own and outlives a client that is killed; the tag is in its command
+    """End the simulator's server, which runs in its own session and outlives a killed client; `tag` is on its command
     line."""
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -59,7 +59,7 @@ def end_simulator(tag):
 def read_requests(requests):
     for line in sys.stdin:
         requests.put(json.loads(line))
-    # Nobody is left to read an answer. The main thread may be held by a program that never ends.
+    # Nobody is left to read an answer. A program that never ends may block the main thread.
     end_simulator(os.environ["TT_SIM_RUN_TAG"])
     os._exit(0)
 
