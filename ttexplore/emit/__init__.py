@@ -1,4 +1,4 @@
-"""What leaves the compiler: three kernels, a host program, the plan, and a Python runner."""
+"""The output of the compiler: three kernels, a host program, the plan, and a Python runner."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ttexplore.plan import KERNEL_ROLES, Plan
 from ttexplore.record import Line, Listing, lines_of, to_json
 
 PLAN_VERSION = 1
-# The exported runner as it is: a program of its own, with nothing of ours to import.
+# The exported runner, unchanged: a program of its own that imports nothing of ours.
 RUNNER = Path(__file__).with_name("run_ttnn.py")
 
 
 def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
-    """Every exported file by name, from the lowered functions and the plan.
+    """Emit all exported files, by name, from the lowered functions and the plan.
 
-    Raises Unsupported for what has no C++ text.
+    Raises Unsupported for operations and expressions without C++ text.
     """
     files = {f"{role}.cpp": emit_kernel(role, functions[role], plan) for role in KERNEL_ROLES}
     files["main.cpp"] = _plain("cpp", "main.cpp", emit_host(plan))
@@ -29,7 +29,7 @@ def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
 
 
 def plan_json(plan: Plan) -> str:
-    """The plan as JSON text, the same for the same plan."""
+    """The plan as JSON text; equal plans give equal texts."""
     return json.dumps({"version": PLAN_VERSION, **to_json(plan)}, indent=1, sort_keys=True) + "\n"
 
 

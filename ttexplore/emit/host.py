@@ -1,8 +1,8 @@
 """The host program in C++, from the plan alone.
 
-Its calls follow the host API of tt-metal 0.81.1, whose shared libraries are in the ttnn wheel and whose headers are
-not: tests/emit/test_host_symbols.py compares the signatures. `run_ttnn.py` does the same through Python, with the same
-command line.
+Its calls follow the host API of tt-metal 0.81.1. The ttnn wheel has that API's shared libraries but not its headers:
+tests/emit/test_host_symbols.py compares the signatures. `run_ttnn.py` does the same in Python, with the same command
+line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CORES_PER_LINE = 8
 
 
 def emit_host(plan: Plan) -> str:
-    """The text of main.cpp. The variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
+    """The text of main.cpp. Variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
     shards = _SHARDS if any(layout.sharding for layout in plan.layouts) else ""
     block_floats = _BLOCK_FLOATS if any(layout.data_format == BLOCK_FLOAT for layout in plan.layouts) else ""
     return "\n".join([_head(plan), _SUPPORT + shards + _BYTES + block_floats + _TRANSFERS, *_run(plan), _MAIN])
@@ -347,7 +347,7 @@ def _with_role(plan: Plan, role: str) -> list[TensorLayout]:
 
 def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     name = layout.name
-    # A vector is the first row of one row of tiles.
+    # A vector is stored as the first row of one row of tiles.
     *batch, rows, columns = (1, *layout.shape)
     values = f"Words({name}_tiles.elements(), UNWRITTEN)"
     if layout.role == "input":
@@ -364,7 +364,7 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
 
 
 def _packing(layout: TensorLayout) -> str:
-    """The ending of the functions that make bytes of the tensor and numbers of its bytes."""
+    """The suffix of the functions that pack and unpack the tensor."""
     return "_block_floats" if layout.data_format == BLOCK_FLOAT else ""
 
 
@@ -408,7 +408,7 @@ def _word(argument: Argument) -> str:
         case "constant":
             return str(argument.value)
         case source:
-            raise ValueError(f"{argument.name}: {source} is no common argument")
+            raise ValueError(f"{argument.name}: {source} is not a common argument")
 
 
 def _runtime_words(signature: KernelSignature, core: CoreWork) -> list[int]:
@@ -420,7 +420,7 @@ def _runtime_words(signature: KernelSignature, core: CoreWork) -> list[int]:
             case "core_list":
                 words += core.listed
             case source:
-                raise ValueError(f"{argument.name}: {source} is no argument of a core")
+                raise ValueError(f"{argument.name}: {source} is not a per-core argument")
     return words
 
 

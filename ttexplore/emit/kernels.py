@@ -1,4 +1,4 @@
-"""The three kernels as C++ of the SDK's object API (ttnn 0.81.1), each line with its origins."""
+"""Emits the three kernels as C++ for the SDK's object API (ttnn 0.81.1), each line with its origins."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from ttexplore.record import Line, Listing, Origin
 
 _INDENT = "    "
 _WIDTH = 120
-_NO_TEXT = "a pass left what only an earlier step has: please report the kernel"
+_NO_TEXT = "please report the kernel: a pass did not replace this"
 _DATAFLOW_HEADERS = (
     "api/dataflow/dataflow_api.h", "api/dataflow/dataflow_buffer.h", "api/dataflow/noc.h", "api/tensor/noc_traits.h",
 )  # fmt: skip
 
-# C++ keywords and names of the SDK and of our own text that a kernel's variable must not take.
+# C++ keywords, and names of the SDK and of our own text, that a kernel's variables must not use.
 _RESERVED_WORDS = """
     alignas alignof and and_eq asm assert auto bitand bitor bool break case catch char char8_t char16_t char32_t class
     co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
@@ -76,7 +76,7 @@ class _CircularBufferName:
 
 @dataclass
 class _Names:
-    """C++ names of variables: unique in the kernel, and none of the SDK's."""
+    """C++ names of variables: unique in the kernel, and different from the SDK's."""
 
     taken: set[str] = field(default_factory=lambda: set(_RESERVED))
     given: dict[Variable, str] = field(default_factory=dict[Variable, str])
@@ -95,7 +95,7 @@ class _Names:
 
 
 def _because_of(places: Iterable[Place]) -> tuple[Origin, ...]:
-    """The origins of a declaration that the statements at these places need."""
+    """The origins of a declaration: those of the statements that need it."""
     spans = {origin.span: None for place in places for origin in place.origins()}
     return tuple(Origin(span, "derived") for span in spans)
 
@@ -119,7 +119,7 @@ class _Emitter:
         self.signature: KernelSignature = plan.kernel_signature(role)
         self.names = _Names()
         self.words = Words(self.kernel.sizes, self.kernel.blocks)
-        # The places whose text calls a function of our own.
+        # The places that call our own functions.
         self.calling: dict[str, list[Place]] = {}
         self.lines: list[Line] = []
         self.node = 0
@@ -161,7 +161,7 @@ class _Emitter:
         self._body(self.kernel.body, 1, ())
         self.text("}")
         main, self.lines = self.lines, []
-        # Which functions the text calls is known now.
+        # Now it is known which functions the text calls.
         self._header()
         return Listing("cpp", (*self.lines, *main), f"{self.role}.cpp")
 
@@ -199,7 +199,7 @@ class _Emitter:
 
     @staticmethod
     def _functions(call: Call) -> tuple[str, ...]:
-        """The functions of our own that the text of an operation calls."""
+        """Our own functions that the text of an operation calls."""
         if call.phase:
             return ()
         scalars = [call.values[operand.name] for operand in call.op.operands if operand.kind == "float"]
@@ -219,7 +219,7 @@ class _Emitter:
         self.words.declare(self.kernel.body)
         texts = [(call.place, self._call(call)) for call in self.found]
         allocated = {one.buffer.name: one.place for one in walk(self.kernel.body) if isinstance(one, Allocation)}
-        # What a pass allocated has no line of its own: it is there for the statements that use it.
+        # A pass's allocation has no line of its own: its origins are the statements that use it.
         origins_of_buffer = {
             name: _because_of([allocated[name]]) or _because_of(one.place for one in self.found if _takes(one, name))
             for name in self.buffers
@@ -309,7 +309,7 @@ class _Emitter:
         self.code(f"const {CPP_TYPES[kind]} {name} = {text};", depth, origins)
 
     def _expression(self, expression: Expression, place: Place, around: int = 0) -> str:
-        """The text of an expression where the SDK takes a uint32_t."""
+        """The text of an expression, for a uint32_t parameter of the SDK."""
         if isinstance(expression, int):
             return str(expression)
         return self._text(self.words.unsigned(expression, place), place, around)
@@ -346,9 +346,9 @@ class _Emitter:
         return texts
 
     def _bits(self, value: Expression, place: Place) -> str:
-        """The bits of a float32 as the SDK wants scalars; a whole number that is no constant is converted."""
+        """The bits of a float32, as the SDK takes scalars; whole numbers known only at run time are converted."""
         if not isinstance(value, float):
-            # Its parameter is an int32_t: it converts what it is given.
+            # Its parameter is an int32_t, to which the argument is converted.
             return f"float_bits({self._text(self.words.word(value, place), place)})"
         return f"0x{int(np.float32(value).view(np.uint32)):08x}u"
 
@@ -363,7 +363,7 @@ class _Emitter:
 
 
 def _wrapped(text: str) -> list[str]:
-    """A statement that is too long, broken after commas."""
+    """Break a long statement after commas."""
     if len(text) <= _WIDTH or ", " not in text:
         return [text]
     indent = text[: len(text) - len(text.lstrip())] + _INDENT

@@ -1,4 +1,4 @@
-"""The JSON Schema of tt.plan.json, made from the plan's own types and docstrings."""
+"""The JSON Schema of tt.plan.json, generated from the plan's types and docstrings."""
 
 from __future__ import annotations
 

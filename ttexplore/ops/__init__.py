@@ -16,5 +16,5 @@ __all__ = ["FORMS", "OPS", "Form", "Op", "Operand"]
 OPS: dict[str, Op] = {
     op.ir_name: op for op in (*MATMUL_OPS, *MOVE_OPS, *ELTWISE_OPS, *SFPU_OPS, *INTEGER_OPS, *PROTOCOL_OPS, *BLOCK_OPS)
 }
-# Every operation of the IR by its name: what the table's operations are called, and their inits and uninits.
+# Every operation of the IR by name: the table's operations, their inits and uninits.
 FORMS: dict[str, Form] = {form.name: form for op in OPS.values() for form in op.forms}

@@ -1,9 +1,8 @@
-"""Bfp8_b, a tile format in which 16 numbers share an exponent, as the SDK's host code packs and unpacks it.
+"""Bfp8_b, a tile format in which 16 numbers share an exponent, as packed and unpacked by the SDK's host code.
 
-The 16 elements of a row of a face are a group. A tile is 1088 bytes: the exponents of its 64 groups, biased as those of
-float32, then for each element a sign and 7 bits of magnitude, the first of which stands for the power of two that the
-exponent says. Packing rounds to the nearest, ties to even, and keeps to the largest magnitude instead of raising the
-exponent.
+The 16 elements of a face's row are a group. A tile is 1088 bytes: the exponents of its 64 groups, with float32's bias,
+then for each element a sign and 7 bits of magnitude, of which the first is the power of two given by the exponent.
+Packing rounds to nearest, ties to even, and saturates at the largest magnitude instead of increasing the exponent.
 """
 
 from __future__ import annotations
@@ -24,24 +23,24 @@ Bytes = NDArray[np.uint8]
 
 
 def packed(tiles: Any) -> Bytes:
-    """Tiles (pages, 1024), elements in the order of memory, of any float dtype, as bytes (pages, 1088).
+    """Pack tiles (pages, 1024), elements in memory order, of any float dtype, to bytes (pages, 1088).
 
-    Denormals and what is too small for the exponent of its group become 0; NaN and infinity leave of their group only
-    what is nearly as large.
+    Denormals and numbers too small for the exponent of their group become 0; NaN and infinity set almost all numbers
+    of their group to 0.
     """
     exponents, elements = _encoded(np.asarray(tiles, np.float32).reshape(-1, _GROUPS, GROUP))
     return np.concatenate([exponents.reshape(-1, _GROUPS), elements.reshape(-1, _GROUPS * GROUP)], axis=1)
 
 
 def unpacked(pages: Bytes) -> NDArray[np.float32]:
-    """The elements (pages, 1024) of tiles in bytes (pages, 1088); bfloat16 holds each of them exactly."""
+    """Unpack bytes (pages, 1088) to the elements of tiles (pages, 1024); each is exact in bfloat16."""
     pages = pages.reshape(-1, TILE_BYTES)
     exponents, elements = pages[:, :_GROUPS, None], pages[:, _GROUPS:].reshape(-1, _GROUPS, GROUP)
     return _decoded(exponents, elements).reshape(-1, _GROUPS * GROUP)
 
 
 def rounded_in_groups(values: Any) -> NDArray[np.float32]:
-    """What packing leaves of a tensor (..., n), whose groups of 16 along the last axis share exponents."""
+    """Round a tensor (..., n) as packing does, with shared exponents for groups of 16 along the last axis."""
     numbers = np.asarray(values, np.float32)
     columns = numbers.shape[-1]
     whole = np.zeros((*numbers.shape[:-1], -(-columns // GROUP) * GROUP), np.float32)
@@ -57,7 +56,7 @@ def _encoded(groups: NDArray[np.float32]) -> tuple[Bytes, Bytes]:
     shared = exponents.max(axis=-1, keepdims=True)
     significands = np.where(exponents == 0, 0, bits & 0x7FFFFF | 0x800000)
     significands >>= np.minimum(shared - exponents, 31)
-    # 7 of 24 bits stay. What the shift pushed out does not count, not even to break a tie.
+    # 7 of 24 bits remain. Bits that the shift pushed out do not count, not even to break a tie.
     magnitudes = significands >> 17
     rest = significands & 0x1FFFF
     magnitudes += (rest > 0x10000) | ((rest == 0x10000) & (magnitudes & 1 == 1))
@@ -68,7 +67,7 @@ def _encoded(groups: NDArray[np.float32]) -> tuple[Bytes, Bytes]:
 
 def _decoded(exponents: Bytes, elements: Bytes) -> NDArray[np.float32]:
     magnitudes = (elements & _LARGEST).astype(np.uint32)
-    # The place of the leading one, counted from the place that the exponent stands for.
+    # The position of the leading one, relative to the position that the exponent denotes.
     _, length = np.frexp(magnitudes.astype(np.float32))
     shift = (7 - length).astype(np.uint32)
     fractions = (magnitudes << (shift + 1) & 0x7F) << 16

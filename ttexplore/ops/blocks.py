@@ -1,20 +1,20 @@
-"""Whole blocks, before the protocol of circular buffers: moved by reader and writer, handed to and from the compute
-kernel. D3 replaces them by operations that have C++."""
+"""Operations on whole blocks, before the protocol of circular buffers: moving them by reader and writer, and passing
+them to and from the compute kernel. D3 replaces them with operations that have C++."""
 
 from __future__ import annotations
 
 from ttexplore.ops.op import Op, Operand, circular_buffer, integer, page, tensor
 from ttexplore.plan import KernelRole
 
-# A tile, or strip, of a block exists where low + its offset < end, along both axes, and where the condition holds; all
-# of them where there are no guards. Offsets count tiles, of strips elements.
+# A tile, or strip, of a block exists if low + its offset < end along both axes and the condition holds; without guards,
+# all of them exist. Offsets count tiles or, for strips, elements.
 _GUARDS = tuple(
     Operand(name, "int", optional=True) for name in ("row_low", "row_end", "column_low", "column_end", "condition")
 )
-# Of a block in tiles: how many there are along rows and columns, and the pages from one row of them to the next.
+# A block of tiles: the number of tiles along rows and columns, and the pages from one row of tiles to the next.
 _TILES = (integer("rows"), integer("columns"), integer("row_stride"))
-# Of a block in strips: the pages from one row of tiles, and of matrices, to the next, the first element and the extent
-# in the matrix, the rows of a strip, and the steps in the buffer from a tile to the one below and to the right of it.
+# A block of strips: the pages from one row of tiles, and from one matrix, to the next, the first element and the extent
+# in the matrix, the rows of a strip, and the steps in the buffer from a tile to the next one below and to the right.
 _STRIPS = tuple(
     map(
         integer,

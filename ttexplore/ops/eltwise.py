@@ -102,11 +102,11 @@ def _fpu_reuse_dest(name: str, cpp: str, source: str, meaning: Binary) -> Op:
         init=f"{cpp}_reuse_dest_init{reuse}({{in1}})",
         init_operands=("in1",),
         meaning=quiet(meaning),
-        # DST moves to the one source register, the circular buffer to the other.
+        # DST moves to one source register, the circular buffer to the other.
         source_a="in1" if source == "B" else "",
         source_b="in1" if source == "A" else "",
         cycles=_OPERATIONS[cpp][2] + 16,
-        note="what DST holds is cut to TF32",
+        note="the operand in DST is truncated to TF32",
     )
 
 
@@ -114,7 +114,7 @@ def _subtract_reversed(b: Tile, a: Tile) -> Tile:
     return a - b
 
 
-# The tile of the circular buffer is the second operand, of rsub the first.
+# The tile of the circular buffer is the second operand, except in rsub, where it is the first.
 REUSE_DEST_OPS = (
     _fpu_reuse_dest("add", "add", "A", _add),
     _fpu_reuse_dest("sub", "sub", "A", _subtract_reversed),

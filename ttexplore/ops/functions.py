@@ -1,4 +1,4 @@
-"""The C++ functions of our own that emitted kernels contain, where they call them."""
+"""The project's own C++ functions, which emitted kernels contain if they call them."""
 
 from __future__ import annotations
 

@@ -13,26 +13,26 @@ from ttexplore.ops.op import Op, Operand, Tile, dst, integer, integers
 _FORMAT = "<DataFormat::Int32>"
 _BITS = 32
 
-# The integer dtypes whose arithmetic wraps around in fewer bits than the chip's: their least and largest numbers.
+# The integer dtypes whose arithmetic wraps around in fewer bits than the chip's: their smallest and largest numbers.
 SMALL_INTEGERS: dict[str, tuple[int, int]] = {
     "int8": (-(2**7), 2**7 - 1), "uint8": (0, 2**8 - 1), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1),
 }  # fmt: skip
 
 
 def shifted_left(a: Any, places: Any) -> Any:
-    """``a << places``, 0 where `places` is not from 0 to 31."""
+    """``a << places``, or 0 if `places` is not in 0 to 31."""
     inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
     return np.where(inside, np.left_shift(a, np.where(inside, places, 0)), 0)
 
 
 def shifted_right(a: Any, places: Any) -> Any:
-    """``a >> places`` with copies of the sign, 0 where `places` is not from 0 to 31."""
+    """``a >> places`` with sign extension, or 0 if `places` is not in 0 to 31."""
     inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
     return np.where(inside, np.right_shift(a, np.where(inside, places, 0)), 0)
 
 
 def as_uint8(numbers: Any) -> NDArray[np.uint8]:
-    """Numbers from 0 to 255; what nothing was written to (NaN) becomes a conspicuous one."""
+    """Convert to numbers from 0 to 255; unwritten elements (NaN) become a conspicuous number."""
     values = np.asarray(numbers, np.float32)
     return np.where(np.isnan(values), 0xDE, values).astype(np.uint8)
 

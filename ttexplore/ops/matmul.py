@@ -40,7 +40,7 @@ MATMUL_BLOCK = Op(
     init="matmul_block_init({in0}, {in1}, {transpose}, {ct_dim}, {rt_dim}, {kt_dim})",
     init_operands=("in0", "in1", "transpose", "ct_dim", "rt_dim", "kt_dim"),
     meaning=quiet(_matmul_block),
-    # in1 goes to SrcA and in0 to SrcB: start-up needs SrcOrder::Reverse (op-truth.md, trap 5).
+    # in1 goes to SrcA and in0 to SrcB: start-up requires SrcOrder::Reverse (op-truth.md, trap 5).
     source_a="in1",
     source_b="in0",
     accumulates=True,

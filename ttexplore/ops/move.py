@@ -46,7 +46,7 @@ COPY_TILE = Op(
     gives="same",
     source_a="source",
     cycles=32,
-    note="exact for a Float32 buffer that is unpacked to DST, else cut to TF32",
+    note="exact for a Float32 buffer that is unpacked to DST, otherwise truncated to TF32",
 )
 
 TRANSPOSE_TILE = Op(
@@ -82,7 +82,7 @@ def _unary_broadcast(
         meaning=meaning,
         takes="any",
         gives="same",
-        # A Float32 buffer that is unpacked to DST goes by SrcA, any other one by SrcB.
+        # A Float32 buffer that is unpacked to DST goes through SrcA, any other one through SrcB.
         source_a="source",
         source_b="source",
         cycles=32,
@@ -135,13 +135,13 @@ PACK_L1_ACCUMULATE = Op(
 
 
 def _tilized(rows: Tile) -> Tile:
-    """32 rows of memory, (tiles, 32, 32) elements in order, as tiles side by side."""
+    """Convert 32 rows of memory, (tiles, 32, 32) elements in order, to tiles side by side."""
     count = len(rows)
     return rows.reshape(32, count, 32).transpose(1, 0, 2)
 
 
 def _untilized(tiles: Tile) -> Tile:
-    """Tiles side by side, (tiles, 32, 32), as 32 rows of memory."""
+    """Convert tiles side by side, (tiles, 32, 32), to 32 rows of memory."""
     return tiles.transpose(1, 0, 2).reshape(tiles.shape)
 
 
@@ -161,7 +161,7 @@ TILIZE_BLOCK = Op(
     source_a="source",
     packs="out",
     cycles=68,
-    note="32 rows of `tiles` x 32 elements become tiles: exactly of 16 bits, float32 is cut to TF32",
+    note="32 rows of `tiles` x 32 elements become tiles: 16-bit formats exactly, float32 truncated to TF32",
 )
 
 PACK_UNTILIZE_BLOCK = Op(
@@ -180,7 +180,7 @@ PACK_UNTILIZE_BLOCK = Op(
     source_a="source",
     packs="out",
     cycles=68,
-    note="tiles side by side become 32 rows: at most as many as half of DST holds",
+    note="tiles side by side become 32 rows: at most as many tiles as half of DST holds",
 )
 
 MOVE_OPS = (

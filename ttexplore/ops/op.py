@@ -1,4 +1,4 @@
-"""What a device operation is: one value that the interpreter, the printer, the init pass and the verifier all read."""
+"""The description of a device operation: one value that interpreter, printer, init pass and verifier all read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ttexplore.plan import KernelRole
 
 Tile = NDArray[Any]
 
-# What a tile of DST holds: numbers, or two's complement integers.
+# The content of a DST tile: floating-point numbers, or two's complement integers.
 TileKind = Literal["float32", "int32"]
 
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
@@ -26,12 +26,11 @@ Phase = Literal["", "init", "uninit"]
 class Operand:
     """One operand of a device operation.
 
-    `cb`: a circular buffer (an IR buffer of scope tt.cb); `tile`: a tile index in the CB operand `of`, counted from
-    the front of what has been waited for (or, for packing, from the start of what has been reserved); `slot`: the
-    same, which C++ wants as a byte offset; `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index
-    in it; in C++ one index); `int`: a count; `flag`: a bool; `float`: a scalar; `tensor`: a kernel parameter;
-    `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used. What is `optional` comes
-    last, and can be left out.
+    `cb`: a circular buffer (an IR buffer of scope tt.cb); `tile`: a tile index in the CB operand `of`, relative to the
+    first waited-for tile (for packing, to the first reserved tile); `slot`: the same index, as a byte offset in C++;
+    `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index in it; in C++ one index); `int`: a
+    count; `flag`: a bool; `float`: a scalar; `tensor`: a kernel parameter; `page`: a page index of the tensor operand.
+    `access` says how a cb or dst operand is used. `optional` operands come last, and can be omitted.
     """
 
     name: str
@@ -45,7 +44,7 @@ Value = TypeVar("Value")
 
 
 class Argument(NamedTuple, Generic[Value]):
-    """What an operation of the IR is given for an operand; for a dst operand the buffer, and the slot in it."""
+    """The argument of an IR operation for an operand; for a dst operand the buffer, and the slot in it."""
 
     operand: Operand
     value: Value
@@ -55,10 +54,10 @@ class Argument(NamedTuple, Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An operation of the IR: the call of an Op, or what sets the engine up for it (`init`) or undoes that (`uninit`).
+    """An operation of the IR: the call of an Op, its set-up of the engine (`init`), or the undoing of that (`uninit`).
 
-    `cpp` is a format template over the names of `operands`, `arities` the numbers of IR arguments that it takes,
-    `places` where each operand stands among them: a dst operand takes two.
+    `cpp` is a format template over the names of `operands`, `arities` are the possible numbers of IR arguments,
+    `places` the position of each operand among them: a dst operand takes two.
     """
 
     op: Op
@@ -77,7 +76,7 @@ class Form:
             raise TypeError(f"{self.name} takes {wanted} arguments, not {len(values)}")
 
     def given(self, values: Sequence[Value]) -> list[Argument[Value]]:
-        """The arguments of the operation in the IR, by operand, in order. Raises TypeError for too few or too many."""
+        """Assign the IR's arguments to the operands, in order. Raises TypeError for too few or too many."""
         self.check(values)
         return [
             Argument(operand, values[at], values[at + 1] if operand.kind == "dst" else None, at)
@@ -86,7 +85,7 @@ class Form:
         ]
 
     def named(self, values: Sequence[Value]) -> dict[str, Value]:
-        """The arguments by the names of the operands; a dst operand gives its index. Raises TypeError."""
+        """The arguments by operand name; for a dst operand its index. Raises TypeError."""
         return {one.operand.name: one.value if one.slot is None else one.slot for one in self.given(values)}
 
 
@@ -97,35 +96,34 @@ class Op:
     `name` is its name in the IR, after ``tt.``. `cpp`, `init` and `uninit` are format templates over the operand
     names: ``{in0}`` prints a cb as its id, ``{in0.buffer}`` as its DataflowBuffer, ``{in0.page_bytes}`` as its page
     size; a `float` prints as the bits of its float32. `init_operands` are the operands that the init takes, in order:
-    the init is the IR operation ``tt.<name>_init`` with these arguments, `uninit` is ``tt.<name>_uninit`` likewise.
-    An operation must run under its own init: no other init of its engine in between. `header` is the SDK header below
-    ``api/``. An operation of the engine `block` unpacks, moves through DST and packs `tiles` tiles from the front of
-    its source to the next free ones of its target, in DST sections of its own: it stands outside of others. `source_a`
-    and `source_b` name the cb operands whose data format the unpacker must be set to, `packs` the cb operand whose
-    format the packer must be set to.
+    the init is the IR operation ``tt.<name>_init`` with these arguments, likewise `uninit` is ``tt.<name>_uninit``.
+    An operation must run after its own init, without another init of its engine in between. `header` is the SDK header
+    below ``api/``. An operation of the engine `block` unpacks `tiles` tiles from the front of its source, moves them
+    through DST and packs them to the next free tiles of its target, in DST sections of its own: it must not be inside
+    another section. `source_a` and `source_b` name the cb operands whose data format the unpacker must be set to,
+    `packs` the cb operand whose format the packer must be set to.
 
-    `meaning` computes the result tile, of shape (32, 32), from the tiles that are read (cb and dst operands of
-    access read or update) and the scalars, in operand order. `takes` is what the tiles hold that it reads, `any` for
-    both kinds; `gives` what its result is, `same` as the last tile read. `accumulates` says that the result is added to
-    what DST holds, so a slot it starts on must be untouched in its section. `cycles` is the cost of a call on one core
-    at HiFi4 without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer).
-    `dst_bits` says that the operation is right only with a DST of this width
-    (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the macros that a
-    kernel with the operation must define before it includes `header`. `role` is the kernel that the split of one kernel
-    into three gives it to; `waits` says that it goes on only where a circular buffer has tiles, or room for some. An
-    operation of the engine `whole block` has no C++: D3 replaces it. `function` is the function of the kernel language,
-    by its name in TIR, that the operation computes, and `of_elements` its value in the dtype of its operand: language,
-    lowering and interpreter know the function by these.
+    `meaning` computes the result tile, of shape (32, 32), from the tiles that are read (cb and dst operands with access
+    read or update) and the scalars, in operand order. `takes` is the content of the tiles that it reads, `any` for both
+    kinds; `gives` is that of its result, `same` as the last tile read. `accumulates` says that the result is added to
+    DST, so its first slot must be untouched in its section. `cycles` is the cost of a call on one core at HiFi4,
+    without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer). `dst_bits` is the only width of
+    DST with which the operation is correct (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the
+    macros that a kernel with the operation must define before it includes `header`. `role` is the kernel to which the
+    split into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or
+    space. An operation of the engine `whole block` has no C++: D3 replaces it. `function` is the name in TIR of the
+    kernel language's function that the operation computes, and `of_elements` computes it in the dtype of its operand:
+    language, lowering and interpreter identify the function by these.
 
-    `reach` tells, from the values of the operands, how many tiles an operation touches from the index on that a tile or
-    dst operand gives: one where it says nothing. `wrong_in` lists the settings in which the chip computes something
-    else without a word: the data format of the source and the width of DST in bits.
+    `reach` computes, from the values of the operands, how many tiles the operation touches, starting at the tile or DST
+    index; default 1. `wrong_in` lists the settings in which the chip silently computes a wrong result: the data format
+    of the source and the width of DST in bits.
 
     `emulator_ulp` is the bound of the emulator's error: the largest difference, in units in the last place of the
-    output format, between what the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
-    Blackhole) give for one call on finite normal inputs, in every data format and DST width that the operation is right
-    in on the chip. 0 says bit-equal, zeros of either sign counting as equal. tests/device/test_numerics.py measures it
-    and writes docs/numerics.md. `functions` are the names of the C++ functions of our own (ops/functions.py) that
+    output format, between the emulator (with exact arithmetic) and the simulated chips (wolfpine's Wormhole and
+    Blackhole) for one call on finite normal inputs, in every data format and DST width in which the operation is
+    correct on the chip. 0 means bit-equal, except that zeros of either sign are equal. tests/device/test_numerics.py
+    measures it and writes docs/numerics.md. `functions` are the names of our own C++ functions (ops/functions.py) that
     `cpp` calls.
     """
 
@@ -164,7 +162,7 @@ class Op:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The operations of the IR that it has."""
+        """Its operations in the IR."""
         by_name = {operand.name: operand for operand in self.operands}
         made = [_form(self, "", self.operands, self.cpp)]
         phases: tuple[tuple[Phase, str, tuple[str, ...]], ...] = (
@@ -224,7 +222,7 @@ def page(name: str, of: str) -> Operand:
 
 
 def quiet(function: Callable[..., Tile]) -> Callable[..., Tile]:
-    """`function` in float32, giving infinities and NaN without warnings as the chip does."""
+    """`function` in float32, with infinities and NaN, as on the chip, and without warnings."""
 
     @functools.wraps(function)
     def meaning(*values: Tile) -> Tile:
@@ -235,7 +233,7 @@ def quiet(function: Callable[..., Tile]) -> Callable[..., Tile]:
 
 
 def integers(function: Callable[..., Tile]) -> Callable[..., Tile]:
-    """`function` in int32, wrapping around without warnings as the chip does."""
+    """`function` in int32, which wraps around, as on the chip, and without warnings."""
 
     @functools.wraps(function)
     def meaning(*values: Tile) -> Tile:

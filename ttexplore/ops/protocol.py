@@ -51,7 +51,7 @@ NOC_READ_PART = Op(
     "{{.offset_bytes = {slot} + {slot_offset_bytes}}})",
     "api/tensor/noc_traits.h",
     "noc",
-    note="a part of a face; both addresses must agree modulo the alignment of the memory that is read",
+    note="a part of a face; both addresses must be equal modulo the alignment of the memory that is read",
 )  # fmt: skip
 NOC_WRITE_PART = Op(
     "noc_write_part",
@@ -70,7 +70,7 @@ NOC_WRITE_ZEROS = Op(
     "noc.async_write_zeros({cb.buffer}, {cb.page_bytes}, {{.offset_bytes = {slot}}})",
     "api/dataflow/noc.h",
     "noc",
-    note="a tile of zeros, copied from where the firmware keeps some",
+    note="a tile of zeros, copied from the firmware's zeros",
 )
 NOC_ZEROS_BARRIER = Op("noc_zeros_barrier", (), "noc.write_zeros_l1_barrier()", "api/dataflow/noc.h", "noc")
 NOC_READ_BARRIER = Op("noc_read_barrier", (), "noc.async_read_barrier()", "api/dataflow/noc.h", "noc")
@@ -90,7 +90,7 @@ WRITE_INDEX_TILE = Op(
     "write_index_tile({cb.buffer}.get_write_ptr() + {slot}, {axis})",
     _DATAFLOW_BUFFER,
     "riscv",
-    note="a bfloat16 tile of the row (axis 0) or column (axis 1) of each of its elements, which bfloat16 holds exactly",
+    note="a bfloat16 tile with the row (axis 0) or column (axis 1) number of each element, exact in bfloat16",
     meaning=_numbers,
     functions=("float_bits", "write_index_tile"),
 )
@@ -106,7 +106,7 @@ COMPUTE_STARTUP = Op(
     "compute_kernel_hw_startup({in0}, {in1}, {out})",
     "api/compute/compute_kernel_hw_startup.h",
     "config",
-    note="once, first; sets the formats of SrcA (in0), SrcB (in1) and the packer",
+    note="once, before everything else; sets the formats of SrcA (in0), SrcB (in1) and the packer",
 )
 COMPUTE_STARTUP_MATMUL = Op(
     "compute_startup_matmul",
@@ -114,7 +114,7 @@ COMPUTE_STARTUP_MATMUL = Op(
     "compute_kernel_hw_startup<SrcOrder::Reverse>({in0}, {in1}, {out})",
     "api/compute/compute_kernel_hw_startup.h",
     "config",
-    note="the form for a matmul first: in0 goes to SrcB, in1 to SrcA",
+    note="for kernels that start with a matmul: in0 goes to SrcB, in1 to SrcA",
 )
 RECONFIG_SOURCE_A = Op(
     "reconfig_source_a",

@@ -87,7 +87,7 @@ def _unchanged(meaning: Callable[..., Tile]) -> Callable[..., Tile]:
 
 
 def as_int32(a: Tile) -> Tile:
-    """Towards zero; what is out of range saturates, NaN as the infinity of its sign."""
+    """Round towards zero; numbers out of range saturate, and NaN counts as the infinity of its sign."""
     numbers = np.asarray(a, np.float64)
     numbers = np.where(np.isnan(numbers), np.copysign(np.inf, numbers), numbers)
     return np.clip(np.trunc(numbers), _INT32_LOW, _INT32_HIGH).astype(np.int32)
@@ -116,8 +116,8 @@ def _op(
     gives: TileKind | Literal["same"] = "float32",
     function: str = "",
 ) -> Op:
-    """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, except where
-    `init` and `cpp` say otherwise."""
+    """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, unless `init`
+    and `cpp` are given."""
     values = ", ".join(f"{{{operand.name}}}" for operand in operands)
     return Op(
         f"{name}_tile",
@@ -155,7 +155,7 @@ _FUNCTIONS = (
     _op("log2", _VALUE, np.log2, _COMPUTE, init="log_with_base_tile_init()", cycles=800, function="log2",
         cpp=f"log_with_base_tile<false, true>({{value}}, {_ONE_OVER_LN_2})", note="exact for powers of two"),
     _op("log_with_base", _VALUE_AND_SCALAR, _log_with_base, _COMPUTE, cycles=832,
-        note="log(value) * scalar, the scalar being 1 / ln(base)"),
+        note="log(value) * scalar, where the scalar is 1 / ln(base)"),
     _op("sqrt", _VALUE, np.sqrt, f"{_UNARY}sqrt.h", cycles=512, function="sqrt"),
     _op("rsqrt", _VALUE, _reciprocal_root, f"{_UNARY}rsqrt.h", cycles=512, function="rsqrt"),
     _op("recip", _VALUE, _reciprocal, f"{_UNARY}recip.h", cycles=320),
@@ -163,7 +163,7 @@ _FUNCTIONS = (
     _op("tanh", _VALUE, np.tanh, _COMPUTE, cycles=960, function="tanh"),
     _op("gelu", _VALUE, _gelu, f"{_UNARY}gelu.h", template="<false>", cycles=1280),
     _op("silu", _VALUE, _silu, _COMPUTE, cycles=1024),
-    # Without the macro the SDK takes coefficients with the accuracy of bfloat16, an error of 3e-3.
+    # Without the macro, the SDK uses coefficients with the accuracy of bfloat16, an error of 3e-3.
     _op("erf", _VALUE, _erf, f"{_UNARY}erf_erfc.h", template="<false>", cycles=1024, function="erf",
         defines=("INP_FLOAT32",)),
     _op("sin", _VALUE, np.sin, f"{_UNARY}trigonometry.h", cycles=640, function="sin"),
@@ -187,7 +187,7 @@ _SIGNS = (
     _op("sign", _VALUE, np.sign, _COMPUTE, cycles=160),
     _op("clamp", (*_VALUE, scalar("low"), scalar("high")), _clamp,
         f"{_UNARY}clamp.h", cycles=160),
-    # The SDK's logical_not_tile takes -0 for true.
+    # The SDK's logical_not_tile treats -0 as true.
     _op("logical_not", _VALUE, _logical_not, f"{_UNARY}comp.h", init="eqz_tile_init()", cpp="eqz_tile({value})",
         cycles=128),
 )
@@ -234,7 +234,7 @@ def _choice(name: str, template: str, dst_bits: Literal[16, 32]) -> Op:
     return _op(
         name, (dst("condition", "read"), dst("a", "read"), dst("b", "read"), dst("out")), _where, f"{_UNARY}where.h",
         init="where_tile_init()", cpp=f"where_tile<DataFormat::{template}>({{condition}}, {{a}}, {{b}}, {{out}})",
-        cycles=128, dst_bits=dst_bits, note="a where the condition is not 0, else b; -0 counts as true",
+        cycles=128, dst_bits=dst_bits, note="a if the condition is not 0, otherwise b; -0 counts as true",
         takes="any", gives="same",
     )  # fmt: skip
 

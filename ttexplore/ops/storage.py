@@ -1,4 +1,4 @@
-"""What tensors hold of the numbers that are given for them."""
+"""The precision with which tensors store numbers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Array = NDArray[Any]
 
 
 def rounded(values: Any, dtype: str) -> Array:
-    """`values` as float32, rounded to what a kernel dtype holds on the chip; as int32, where that is the dtype."""
+    """`values` as float32, rounded to the chip's precision for a kernel dtype; as int32 if that is the dtype."""
     if dtype == "int32":
         numbers = np.asarray(values)
         return (as_int32(numbers) if numbers.dtype.kind == "f" else numbers).astype(np.int32)
     if dtype == "uint8":
         numbers = np.asarray(values, np.float32)
-        # What was not written stays known.
+        # Unwritten elements stay recognizable.
         return np.where(np.isnan(numbers), numbers, as_int32(numbers) & 255).astype(np.float32)
     if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
         return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
