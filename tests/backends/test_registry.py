@@ -164,7 +164,7 @@ def page() -> str:
     return "\n".join(
         [
             "# What each backend takes", "",
-            "Made of `ttexplore/backends/registry.py` by `tests/backends/test_registry.py --update-golden`.", "",
+            "Generated from `ttexplore/backends/registry.py` by `tests/backends/test_registry.py --update-golden`.", "",
             f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *rows, "",
         ]
     )  # fmt: skip
