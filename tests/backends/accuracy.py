@@ -1,4 +1,4 @@
-"""How accurate the functions of the kernel language are, on which operands: what the tests hold and the page tells."""
+"""The accuracy of the kernel language's functions, by operands: checked by tests, and listed in docs/numerics.md."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of ``T.name`` on float32: the largest error relative to the result on operands whose magnitude is between `low`
-    and `high`, of both signs where `negative`."""
+    """The largest relative error of ``T.name`` on float32 operands whose magnitude is between `low` and `high`, of both
+    signs if `negative`."""
 
     name: str
     meaning: Callable[[Any], Any]
@@ -26,7 +26,7 @@ class Accuracy:
     negative: bool = True
 
     def operands(self) -> NDArray[np.float32]:
-        """Spread evenly over all magnitudes, and denser where functions bend."""
+        """Operands spread evenly over all magnitudes, and denser where functions have high curvature."""
         random = np.random.default_rng(1)
         low, high = math.log(self.low), math.log(self.high)
         spread = np.exp(random.uniform(low, high, 4096))
@@ -52,8 +52,8 @@ ACCURACIES = (
 PAGE = """
 ## The functions of the kernel language
 
-The largest relative error of each function of float32, against float64, on operands of every magnitude: of the
-emulator, which computes bit for bit as the chips do, and of the reference. Results below 1.2e-38 may be 0.
+The largest relative error of each float32 function, compared with float64, on operands of every magnitude. It holds
+for the emulator, which agrees with the chips bit for bit, and for the reference. Results below 1.2e-38 may be 0.
 
 | Function | Operands | Relative error |
 |---|---|---|
@@ -62,31 +62,33 @@ emulator, which computes bit for bit as the chips do, and of the reference. Resu
     f"| {one.bound:g} |\n"
     for one in ACCURACIES
 ) + """
-`T.log1p` of negative numbers is as accurate down to -0.5. `T.sin`, `T.cos` and `T.tan` lose digits from 3e5 on and
-have none left from 1e7 on. `T.hypot` squares its operands: they must lie between 1e-19 and 1e19.
+`T.log1p` has this accuracy for negative numbers down to -0.5. `T.sin`, `T.cos` and `T.tan` lose digits above 3e5, and
+have no correct digits above 1e7. `T.hypot` squares its operands: they must be between 1e-19 and 1e19.
 
-NaN does not always stay NaN on the chip: the smaller of NaN and a number, and NaN clamped, are the number; 1 / NaN is
-0, as is any constant from -1 to 1 but 0 over NaN; `T.sigmoid` and `T.erf` of NaN are 0 and 1; `T.pow(x, 0.5)` and
-`T.pow(x, -0.5)` of minus infinity are NaN. A run whose result depends on it fails, and says so.
+The chip does not always propagate NaN: the minimum of NaN and a number, and clamped NaN, are the number; 1 / NaN is 0,
+as is any nonzero constant from -1 to 1 divided by NaN; `T.sigmoid` and `T.erf` of NaN are 0 and 1; `T.pow(x, 0.5)` and
+`T.pow(x, -0.5)` of minus infinity are NaN. A run whose result depends on this fails, with a message that says so.
 
 Constants keep the sign of zero: `x + 0.0` turns -0.0 into 0.0, `x - 0.0` does not. The chip does not always keep it: a
-product or quotient that is 0 may lose its sign, the larger and the smaller of two zeros may be either, and a bfloat16
-output of -0.0 is 0.0.
+product or quotient that is 0 may lose its sign, the maximum and minimum of two zeros may be either zero, and a bfloat16
+output of -0.0 becomes 0.0.
 
-Not promised: subnormal numbers, which chips take for 0 and give as 0. So `T.log` of one is an infinity and `T.rsqrt` of
-one is far off: a run whose outputs depend on it fails. `T.sin`, `T.cos` and `T.tan` of huge angles are any numbers: a
-run fails where they are among the largest of an output; beside larger ones the verdict takes them as they come.
+Subnormal numbers are not supported: chips read and write them as 0. So `T.log` of a subnormal is infinite, and
+`T.rsqrt` of one is far off: a run whose outputs depend on this fails. `T.sin`, `T.cos` and `T.tan` of huge angles may
+be any number: a run fails if they are among the largest values of an output; beside larger values they are not judged.
 
-## What passes
+## When a run passes
 
-A result is compared with that of the kernel before its lowering. As a whole: the correlation, and the largest error
-beside the largest value. Then each row and each column of each 32x32 tile by itself, so that large values do not hide
-small ones: its error is at most a quarter of its own norm, or what rounding explains. That is computed with the kernel:
-each operation may be wrong by a unit of its precision, and errors go on to what is computed from them. So sums that
-cancel are given what their operands explain, and a part that is zero, negated or garbage is found. Where rounding
-explains the error of every row and column, the result is right although nothing correlates.
+A result is compared with that of the kernel before lowering. First, the output as a whole: the correlation, and the
+largest error relative to the largest value. Then each row and each column of each 32x32 tile, so that large values do
+not hide small ones: its error must be at most a quarter of its own norm, or an error that rounding explains. The latter
+is computed by running the kernel: each operation may be wrong by one unit of its precision, and errors propagate to the
+results computed from them. So a sum that cancels may have the error that its operands explain, and a part that is zero,
+negated or garbage is found. If rounding explains the error of every row and column, the result passes without a
+correlation.
 
-Not seen: errors below a quarter of a row or column that is small beside the rest of its output, errors that are small
-beside the intermediate results, as of `(x + 1000) - 1000`, and what lies in the same row and the same column of a tile
-as larger numbers. A saved exploration has no kernel to compute this with: its runs are compared as a whole.
+Not detected: errors below a quarter of a row or column that is small compared with the rest of its output, errors that
+are small compared with intermediate results, as in `(x + 1000) - 1000`, and errors of elements that share both their
+row and their column of a tile with larger numbers. A saved exploration has no kernel for computing this: its runs are
+compared only as a whole.
 """  # fmt: skip
