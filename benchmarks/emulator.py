@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.emulator [--blocks M N K] [--accumulate reload|l1] [--no-events]
 
-The program is the one that is emitted for the notebooks' GEMM; the emulator runs it with both kinds of arithmetic. All
-run in turns, so that a busy machine slows them alike; the ratios are medians of the paired rounds. The aims are those
-of the fast arithmetic: the exact one has no counterpart to be compared with.
+The program is emitted for the notebooks' GEMM; the emulator runs it with both kinds of arithmetic. All run in turns, so
+that a busy machine slows them equally; the ratios are medians of the paired rounds. The goals are those of the fast
+arithmetic: the exact one has no counterpart for comparison.
 """
 
 from __future__ import annotations

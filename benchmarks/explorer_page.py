@@ -1,8 +1,8 @@
-"""The explorer with a lowering of 80 steps and 2,000 lines of IR: first paint, and the time that a step takes.
+"""The explorer for a lowering of 80 steps and 2,000 lines of IR: first paint, and the time to switch steps.
 
     python benchmarks/explorer_page.py
 
-In a headless Chromium, with the report page: what the widget does in a notebook, without the notebook.
+Runs the report page in a headless Chromium: it does the same as the widget, without a notebook.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.expression [rounds]
 
-Prints what lowering takes, how many tile operations a tile costs, and the emulator's time relative to NumPy's with
-exact and with fast arithmetic: medians of the paired rounds.
+Prints the time of the lowering, the number of tile operations per tile, and the emulator's time relative to NumPy's
+with exact and with fast arithmetic: medians of the paired rounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Warm lowering of a GEMM, pass by pass: python -m benchmarks.lowering [repeats].
 
-Prints the median milliseconds of each pass (verification included), of the whole, of tracing, and of printing every
-listing. Compare figures of one run only.
+Prints the median milliseconds of each pass (including verification), of the whole lowering, of tracing, and of printing
+all listings. Compare only figures from one run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
-"""How the time to lower a kernel grows with its size.
+"""Measures how the time to lower a kernel grows with its size.
 
     python -m benchmarks.scaling [shape ...] [--sizes=10,30,100,300,1000]
 
-Each shape makes a kernel of n things of one kind. Prints the processor seconds of `explore` at each size and two
+Each shape makes a kernel with n parts of one kind. Prints the processor seconds of `explore` at each size and two
 scaling exponents, of all sizes (least squares) and of the two largest: with 1, twice the size takes twice the time.
 """
 

@@ -16,20 +16,18 @@ LARGEST_DIFF_LINES = 80
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden", action="store_true", help="write what the tests produce to tests/golden instead of comparing"
-    )
+    parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing them")
 
 
 def compare_golden(path: Path, text: str, *, update: bool) -> None:
-    """Fails with a diff unless the file at `path` holds `text`; with `update` writes it there."""
+    """Fail with a diff unless the file at `path` contains `text`; with `update`, write it there."""
     if update:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return
-    mend = "look at the difference; if it is meant, run: pytest --update-golden"
+    fix = "review the difference; if it is intended, run: pytest --update-golden"
     if not path.exists():
-        pytest.fail(f"{path.name} does not exist yet; {mend}", pytrace=False)
+        pytest.fail(f"{path.name} does not exist yet; {fix}", pytrace=False)
     expected = path.read_text(encoding="utf-8")
     if text == expected:
         return
@@ -37,7 +35,7 @@ def compare_golden(path: Path, text: str, *, update: bool) -> None:
         difflib.unified_diff(expected.splitlines(), text.splitlines(), f"golden/{path.name}", "produced", lineterm="")
     )
     shown = diff[:LARGEST_DIFF_LINES] + (["..."] if len(diff) > LARGEST_DIFF_LINES else [])
-    pytest.fail("\n".join([f"{path.name} has changed; {mend}", *shown]), pytrace=False)
+    pytest.fail("\n".join([f"{path.name} has changed; {fix}", *shown]), pytrace=False)
 
 
 @pytest.fixture

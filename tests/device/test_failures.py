@@ -86,8 +86,8 @@ def test_a_text_that_does_not_compile_is_told_at_its_line(
     assert caught.value.message.startswith(
         f"the device's compiler rejects compute.cpp line {line}: 'add_tilez' was not declared in this scope: add_tilez("
     )
-    assert caught.value.hint.startswith("the full log is ")
-    assert "add_tilez" in Path(caught.value.hint.removeprefix("the full log is ")).read_text(encoding="utf-8")
+    assert caught.value.hint.startswith("read the full log: ")
+    assert "add_tilez" in Path(caught.value.hint.removeprefix("read the full log: ")).read_text(encoding="utf-8")
     assert_works(environment, program, arrays)
 
 
@@ -111,7 +111,7 @@ def test_a_worker_that_is_killed_comes_back(
     with pytest.raises(BackendError) as caught:
         Ttnn(environment_folder=environment, progress=kill).run(hanging, arrays)
     assert caught.value.message.startswith("the process that holds the device ended by signal SIGKILL while running")
-    assert caught.value.hint.startswith("run again, which starts it anew; the full log is ")
+    assert caught.value.hint.startswith("run again, which restarts it, or read the full log: ")
     assert_works(environment, program, arrays)
     kill_process_of(session)
     while session.process_id is not None:
@@ -163,6 +163,6 @@ def test_a_core_that_the_chip_has_not_is_refused(
     assert partition is not None
     far = dataclasses.replace(partition.cores[0], x=20)
     plan = program.plan.replace(partition=dataclasses.replace(partition, cores=(far,)))
-    with pytest.raises(BackendError, match=r"the program uses core \(20, 0\), the device has 8x9 cores"):
+    with pytest.raises(BackendError, match=r"the program uses core \(20, 0\), but the device has 8x9 cores"):
         Ttnn(environment_folder=environment).run(dataclasses.replace(program, plan=plan), arrays)
     assert_works(environment, program, arrays)
