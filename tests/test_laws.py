@@ -77,7 +77,7 @@ def test_emitted_kernels_type_check(name: str, target: str, ttnn_headers: Path) 
         words = [2, 2048] * len(plan.kernel_signature(role).compile_time)
         found = typecheck(
             text, role=role, arch=chip.arch, compile_time_args=words, named={}, formats=formats,
-            fp32_dest_acc=plan.compute.fp32_dest_acc_en, headers=ttnn_headers,
+            fp32_dest_acc=plan.compute.fp32_dest_acc_en, headers=ttnn_headers, remember=True,
         )  # fmt: skip
         assert found == [], f"{role}: {found}\n{text}"
         assert lint(text, arch=chip.arch, dst_tiles=plan.compute.dst_tiles) == []

@@ -18,7 +18,7 @@ def test_operations_type_check(form: Format, arch: Arch, ttnn_headers: Path) -> 
     formats: dict[int, str] = dict.fromkeys((0, 1, OUT), "Float16_b")
     diagnostics = typecheck(
         text, role="compute", arch=arch, compile_time_args=[], named={}, formats=formats,
-        fp32_dest_acc=form.compute.wide, headers=ttnn_headers,
+        fp32_dest_acc=form.compute.wide, headers=ttnn_headers, remember=True,
     )  # fmt: skip
     assert diagnostics == []
     assert lint(text, arch=arch) == []

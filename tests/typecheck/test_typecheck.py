@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.typecheck import known
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import Arch, Role, typecheck
 
@@ -66,3 +68,31 @@ def test_planted_error_is_reported(
     places = [f"{role}.cpp:{number}: " for number in (line, line + 1)]
     plain = [diagnostic.replace("\u2018", "'").replace("\u2019", "'") for diagnostic in diagnostics]
     assert any(diagnostic.startswith(place + expected) for diagnostic in plain for place in places), plain
+
+
+def test_what_was_clean_is_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ttnn_headers: Path
+) -> None:
+    """What differs in anything that the compiler is given, or was not clean, is compiled."""
+    monkeypatch.setattr(known, "KNOWN_FOLDER", tmp_path / "checked")
+    text = kernel("writer")
+
+    def found(text: str, arch: Arch = "wormhole_b0", arguments: tuple[int, ...] = (4, 2, 2048)) -> list[str]:
+        return typecheck(
+            text, role="writer", arch=arch, compile_time_args=arguments, formats=FORMATS, headers=ttnn_headers,
+            remember=True,
+        )  # fmt: skip
+
+    wrong = text.replace("noc.async_writes_flushed()", "noc.writes_flushed()")
+    assert found(text) == []
+    assert found(wrong) == found(wrong) != []
+
+    def compiled(*_: object, **__: object) -> None:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(subprocess, "run", compiled)
+    assert found(text) == []
+    for other in (lambda: found(wrong), lambda: found(text + "\n"), lambda: found(text, "blackhole"),
+                  lambda: found(text, arguments=(4, 2, 1088))):  # fmt: skip
+        with pytest.raises(AssertionError, match="compiled"):
+            other()
