@@ -10,13 +10,11 @@ not: no other core reaches the engine of a core.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.build import scope_of
-from ttexplore.ir.index import Range
+from ttexplore.ir.index import Key, Range
 from ttexplore.ir.kernel import Allocation, Call, Kernel, Reader, Statement, alike, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk as walk_nodes
@@ -45,14 +43,14 @@ class Verifier:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.reader = Reader()
-        self.functions: dict[str, Any] = {}
+        self.functions: dict[str, tirx.PrimFunc] = {}
         self.kernels: dict[str, Kernel] = {}
         self.facts: tuple[tuple[CircularBuffer, ...], ComputeConfig | None] = ((), None)
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
-        self.given: dict[Any, Range] = {}
+        self.given: dict[Key, Range] = {}
         # What the kernel stores is read as no pass has changed it yet.
-        self.first: Any = None
+        self.first: tirx.PrimFunc | None = None
         self.stored: dict[str, Pages] | None = None
 
     def check(self, program: Program) -> None:
@@ -79,7 +77,8 @@ class Verifier:
             check_partition(plan.partition, self.target)
             self.partition, self.given = plan.partition, core_ranges(plan.partition)
         if not program.is_split:
-            self.first = self.first or program.kernel
+            if self.first is None:
+                self.first = program.kernel
             if self.stored is None and plan.partition is not None:
                 self.stored = stored_pages(self.reader.read("kernel", self.first), plan)
             return
@@ -129,7 +128,7 @@ def _has_sections(compute: Kernel) -> bool:
     return any(op.engine == "block" for op in known) and not any(o.kind == "dst" for op in known for o in op.operands)
 
 
-def _check_spans(function: Any) -> None:
+def _check_spans(function: tirx.PrimFunc) -> None:
     """Law 4, for a kernel that is not split: each statement knows a kernel line. Others tell when they are read."""
     for statement in walk_nodes(function.body):
         if statement.span is None and not (

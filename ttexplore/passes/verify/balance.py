@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Literal, assert_never
 
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Range, Unary, Variable, canonical, placed, show, value_range, variables
+from ttexplore.ir.index import (
+    Expression,
+    Key,
+    Range,
+    Unary,
+    Variable,
+    canonical,
+    placed,
+    show,
+    value_range,
+    variables,
+)
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
-Factor = tuple[Any, ...]
+Factor = tuple[Literal["turns", "when"], Expression]
 # How many tiles: a number for each product of loop lengths and conditions that are only known when the kernel runs.
 Amount = dict[tuple[Factor, ...], Fraction | int]
 
@@ -144,7 +155,7 @@ def _times(
 def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Fraction:
     """The part of the turns of some loops in which all tests hold."""
     axes = np.meshgrid(*[np.array(turns) for _, turns in loops], indexing="ij")
-    known: dict[Any, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
+    known: dict[Key, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
     holds = np.ones(axes[0].shape if axes else (), bool)
     for test in tests:
         found = value_range(test, known)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Range, Variable, decided, show, value_range, variables
+from ttexplore.ir.index import Expression, Key, Range, Variable, decided, show, value_range, variables
 from ttexplore.ir.kernel import (
     Bind,
     Branch,
@@ -21,6 +20,7 @@ from ttexplore.ir.kernel import (
 from ttexplore.ops import OPS
 from ttexplore.passes.verify.ranges import may_be_empty
 from ttexplore.plan import ComputeConfig
+from ttexplore.record import Span
 
 _STEPS = {
     "tt.tile_regs_acquire": ("released", "acquired"),
@@ -48,7 +48,7 @@ def _slots(call: Call) -> list[str]:
     return [operand.name for operand in call.form.operands if operand.kind == "dst"]
 
 
-def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Any, Range]) -> None:
+def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Key, Range]) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
     part of a section, on slots inside of DST, and read only slots that the section has written. `known` are the ranges
     of what all cores are given. Raises VerifyError."""
@@ -64,14 +64,14 @@ def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Any, Range]
 
 
 class _Dst(Walk):
-    def __init__(self, kernel: Kernel, compute: ComputeConfig, known: dict[Any, Range]) -> None:
+    def __init__(self, kernel: Kernel, compute: ComputeConfig, known: dict[Key, Range]) -> None:
         self.capacity = compute.dst_tiles
         self.untilized = compute.half_dst_tiles
         self.section = "released"
-        self.begun: Any = None
+        self.begun: Span | None = None
         # Slots that surely, and possibly, hold something that this section has put there.
-        self.written = frozenset[int]()
-        self.touched = frozenset[int]()
+        self.written: frozenset[int] = frozenset()
+        self.touched: frozenset[int] = frozenset()
         self.known = known
         self.bound: dict[Variable, Expression] = {}
         self.indexed = {v for call in calls(kernel.body) for name in _slots(call) for v in variables(call.values[name])}

@@ -7,12 +7,22 @@ import itertools
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Binary, Expression, Range, Variable, affine, placed, show, value_range, variables
+from ttexplore.ir.index import (
+    Binary,
+    Expression,
+    Key,
+    Range,
+    Variable,
+    affine,
+    placed,
+    show,
+    value_range,
+    variables,
+)
 from ttexplore.ir.kernel import Bind, Call, Kernel, Walk, calls, kernel_name
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
@@ -25,11 +35,26 @@ _BACK = frozenset({"tt.cb_reserve_back", "tt.cb_push_back"})
 # Larger blocks are not followed tile by tile.
 _LARGEST_BLOCK = 4096
 
+# A place in a circular buffer as far as it is known: its value modulo a number.
+Position = tuple[int, int]
+
+
+def moved_by(position: Position, tiles: int) -> Position:
+    value, modulus = position
+    return (value + tiles) % modulus, modulus
+
+
+def either(one: Position, other: Position) -> Position:
+    """What is known of a place that is the one or the other."""
+    (value, modulus), (second, other_modulus) = one, other
+    common = math.gcd(modulus, other_modulus, value - second)
+    return value % common, common
+
 
 @dataclass(slots=True)
 class End:
-    """One kernel's end of a circular buffer. `back` and `front` are (value, modulus): where the next tile is written
-    and read, as far as it is known; `filled` counts the tiles of a buffer that has both its ends in this kernel."""
+    """One kernel's end of a circular buffer. `back` and `front` are where the next tile is written and read; `filled`
+    counts the tiles of a buffer that has both its ends in this kernel."""
 
     buffer: CircularBuffer
     own: bool
@@ -40,8 +65,8 @@ class End:
     unsent: bool = False
     written: frozenset[int] | None = frozenset()
     since: int = 0
-    back: tuple[int, int] = (0, 0)
-    front: tuple[int, int] = (0, 0)
+    back: Position = (0, 0)
+    front: Position = (0, 0)
 
     def copy(self) -> End:
         return End(
@@ -54,10 +79,7 @@ class End:
         self.unread |= other.unread
         self.unsent |= other.unsent
         self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
-        for side in ("back", "front"):
-            (value, modulus), (second, other_modulus) = getattr(self, side), getattr(other, side)
-            wider = math.gcd(modulus, other_modulus, value - second)
-            setattr(self, side, (value % wider, wider))
+        self.back, self.front = either(self.back, other.back), either(self.front, other.front)
 
     @property
     def held(self) -> tuple[int, int, bool, bool]:
@@ -69,7 +91,7 @@ class Ends(Walk):
     """What a kernel has reserved, written and waited for at the call that it has come to. Raises VerifyError where the
     call does not go with that."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Any, Range]) -> None:
+    def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
         """`known` are the ranges of what all cores are given."""
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)
@@ -86,10 +108,10 @@ class Ends(Walk):
             for buffer in plan.buffers
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
-        self.known = {**known}
+        self.known: dict[Key, Range] = {**known}
         # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
         # over all turns.
-        self.outside: dict[Any, Range] | None = None
+        self.outside: dict[Key, Range] | None = None
         self.bound: dict[Variable, Expression] = {}
         self.entered: dict[Variable, int] = {}
         self.clock = 0
@@ -142,7 +164,7 @@ class Ends(Walk):
             )
         return count
 
-    def fits(self, call: Call, end: End, position: tuple[int, int], count: int) -> None:
+    def fits(self, call: Call, end: End, position: Position, count: int) -> None:
         name, pages = end.buffer.name, end.buffer.pages
         if count > pages:
             raise self.fault(
@@ -204,8 +226,7 @@ class Ends(Walk):
                     call,
                 )
             end.written = frozenset(tile - count for tile in end.written if tile >= count)
-        value, modulus = end.back
-        end.back = ((value + count) % modulus, modulus)
+        end.back = moved_by(end.back, count)
         end.reserved -= count
         end.filled += count if end.own else 0
 
@@ -237,8 +258,7 @@ class Ends(Walk):
                 "put noc_writes_flushed before the pop",
                 call,
             )
-        value, modulus = end.front
-        end.front = ((value + count) % modulus, modulus)
+        end.front = moved_by(end.front, count)
         end.waited -= count
         end.filled -= count if end.own else 0
 

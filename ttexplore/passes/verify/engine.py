@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import show
@@ -54,15 +56,33 @@ def check_engine(kernel: Kernel, plan: Plan) -> None:
     walker.at_end()
 
 
-# The state of a part: a key, or None where it differs by the path. A part that is not there was never set.
-_State = dict[str, Any]
+# A data format, and whether it is unpacked to DST.
+_Format = tuple[str, bool]
+# An init: its operation or, of the SFPU, its text; the numbers and the formats that it is given.
+_Init = tuple[str, tuple[str, ...], tuple[_Format, ...]]
+
+
+@dataclass
+class _State:
+    """What the sources and the packer are set to, and the inits that are in force, by part of the engine: None where
+    it differs by the path. A part that is not there was never set."""
+
+    formats: dict[str, _Format | None] = field(default_factory=dict[str, _Format | None])
+    inits: dict[str, _Init | None] = field(default_factory=dict[str, _Init | None])
+
+    def copy(self) -> _State:
+        return _State({**self.formats}, {**self.inits})
+
+    def joined(self, other: _State) -> _State:
+        """What is known where two paths meet."""
+        return _State(_joined(self.formats, other.formats), _joined(self.inits, other.inits))
 
 
 class _Engine(Walk):
     def __init__(self, plan: Plan) -> None:
         self.formats = {b.name: (b.data_format, b.unpack_to_dest) for b in plan.buffers}
         self.bits = 32 if plan.compute is not None and plan.compute.fp32_dest_acc_en else 16
-        self.state: _State = {}
+        self.state = _State()
         # The operation that has to be undone, if one is in force.
         self.pending: Call | None = None
         self.adds_in_l1: Call | None = None
@@ -73,27 +93,27 @@ class _Engine(Walk):
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0:
             return
-        before, pending = dict(self.state), self.pending
+        before, pending = self.state.copy(), self.pending
         self.body(loop.body)
         if loop.turns == 1:
             return
         # A part that the body changes differs in the later turns from the first: run it again until nothing changes.
-        entry, first = _joined(before, self.state), before
+        entry, first = before.joined(self.state), before
         while entry != before or pending is not self.pending:
             before, pending = entry, self.pending
-            self.state = dict(entry)
+            self.state = entry.copy()
             self.body(loop.body)
-            entry = _joined(before, self.state)
+            entry = before.joined(self.state)
         if loop.turns is None:
-            self.state = _joined(first, self.state)
+            self.state = first.joined(self.state)
 
     def branch(self, branch: Branch) -> None:
-        before, pending = dict(self.state), self.pending
+        before, pending = self.state.copy(), self.pending
         self.body(branch.then)
         after, left = self.state, self.pending
         self.state, self.pending = before, pending
         self.body(branch.otherwise)
-        self.state, self.pending = _joined(after, self.state), self.pending or left
+        self.state, self.pending = after.joined(self.state), self.pending or left
 
     def at_end(self) -> None:
         if self.pending is not None:
@@ -128,11 +148,11 @@ class _Engine(Walk):
     def start(self, call: Call) -> None:
         first, second = ("in1", "in0") if call.name == _STARTUPS[1] else ("in0", "in1")
         for part, operand in (("a", first), ("b", second), ("pack", "out")):
-            self.state[part] = self.formats[call.buffer(operand)]
+            self.state.formats[part] = self.formats[call.buffer(operand)]
 
     def reconfigure(self, call: Call, part: str) -> None:
         old, new = call.buffer("old"), call.buffer("new")
-        if self.state.get(part) != self.formats[old]:
+        if self.state.formats.get(part) != self.formats[old]:
             raise VerifyError(
                 "V032",
                 f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
@@ -143,19 +163,18 @@ class _Engine(Walk):
         self.set(part, new)
 
     def set(self, part: str, cb: str) -> None:
-        self.state[part] = self.formats[cb]
+        self.state.formats[part] = self.formats[cb]
         if part != "pack":
             # An init sets the unpacker up for the format of its time.
-            self.state.pop("fpu", None)
+            self.state.inits.pop("fpu", None)
 
     def initialise(self, call: Call) -> None:
-        op = call.op
-        if op.engine == "sfpu":
-            self.state["sfpu"] = op.init
+        if call.op.engine == "sfpu":
+            self.state.inits["sfpu"] = self.key(call)
             return
         if self.pending is not None:
             raise self.undone(self.pending, f"{call.name[3:]} comes")
-        self.state["fpu"] = self.key(call)
+        self.state.inits["fpu"] = self.key(call)
 
     def uninitialise(self, call: Call) -> None:
         if self.pending is None or self.pending.op is not call.op:
@@ -166,10 +185,12 @@ class _Engine(Walk):
                 span=call.span,
             )
         self.pending = None
-        self.state.pop("fpu", None)
+        self.state.inits.pop("fpu", None)
 
-    def key(self, call: Call) -> tuple[Any, ...]:
+    def key(self, call: Call) -> _Init:
         op = call.op
+        if op.engine == "sfpu":
+            return op.init, (), ()
         kinds = {operand.name: operand.kind for operand in op.operands}
         numbers = tuple(show(call.values[n]) for n in op.init_operands if kinds[n] != "cb")
         formats = tuple(self.formats[call.buffer(n)] for n in op.init_operands if kinds[n] == "cb")
@@ -181,7 +202,7 @@ class _Engine(Walk):
             if not operand:
                 continue
             cb = call.buffer(operand)
-            if self.state.get(part) != self.formats[cb]:
+            if self.state.formats.get(part) != self.formats[cb]:
                 change = "pack" if part == "pack" else f"source_{part}"
                 raise VerifyError(
                     "V032",
@@ -201,14 +222,13 @@ class _Engine(Walk):
         if not op.init:
             return
         part = "sfpu" if op.engine == "sfpu" else "fpu"
-        key = self.key(call)
-        if self.state.get(part) != (op.init if part == "sfpu" else key):
-            if part == "fpu" and (self.state.get(part) or ("",))[0] == op.name:
-                _, numbers, formats = self.state[part]
+        key, init = self.key(call), self.state.inits.get(part)
+        if init != key:
+            if init is not None and init[0] == key[0]:
                 raise VerifyError(
                     "V031",
                     f"{op.name} is called with ({', '.join(key[1])}) on {', '.join(map(_named, key[2]))}; its "
-                    f"init was given ({', '.join(numbers)}) and {', '.join(map(_named, formats))}",
+                    f"init was given ({', '.join(init[1])}) and {', '.join(map(_named, init[2]))}",
                     hint=f"give {op.name} and {op.name}_init the same arguments",
                     span=call.span,
                 )
@@ -220,18 +240,18 @@ class _Engine(Walk):
             )
 
     def told(self, part: str) -> str:
-        if part not in self.state:
+        if part not in self.state.formats:
             return "not set"
-        state = self.state[part]
+        state = self.state.formats[part]
         return _UNKNOWN if state is None else f"set to {_named(state)}"
 
     def init_told(self, part: str) -> str:
-        state = self.state.get(part)
-        if part not in self.state:
+        if part not in self.state.inits:
             return f"no init of the {part.upper()}"
-        if state is None:
+        init = self.state.inits[part]
+        if init is None:
             return "an init that differs by the path"
-        return f"{state}" if part == "sfpu" else f"the init of {state[0]}"
+        return init[0] if part == "sfpu" else f"the init of {init[0]}"
 
     def undone(self, call: Call, what: str) -> VerifyError:
         return VerifyError(
@@ -255,13 +275,15 @@ def _disturbed(pending: Call, op: Op) -> bool:
     return op.engine in ("fpu", "block") or (op.engine == "pack" and bool(pending.op.packs))
 
 
-def _joined(one: _State, two: _State) -> _State:
-    """What is known where two paths meet."""
+_Set = TypeVar("_Set")
+
+
+def _joined(one: Mapping[str, _Set | None], two: Mapping[str, _Set | None]) -> dict[str, _Set | None]:
     return {
         part: (one[part] if one[part] == two[part] else None) if part in one and part in two else None
         for part in one.keys() | two.keys()
     }
 
 
-def _named(key: tuple[str, bool]) -> str:
+def _named(key: _Format) -> str:
     return f"{key[0]} to DST" if key[1] else key[0]

@@ -11,12 +11,12 @@ can leave another one waiting, and all of them have to be run together, to their
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 
 from ttexplore.errors import ResourceError, VerifyError, out_of_memory
-from ttexplore.ir.index import CoreItem, CoreValue, Range, Variable, decided, value_range
+from ttexplore.ir.index import CoreItem, CoreValue, Key, Range, Variable, decided, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
 from ttexplore.plan import CoreWork, Plan
 
@@ -87,7 +87,7 @@ class _Events:
         self, shared: set[str], core: CoreWork | None, shortened: frozenset[Variable] = frozenset(), limit: int = 0
     ) -> None:
         self.shared, self.core, self.shortened, self.limit = shared, core, shortened, limit
-        self.known: dict[Any, Range] = {}
+        self.known: dict[Key, Range] = {}
         for name, value in (core.values if core is not None else {}).items():
             self.known[CoreValue(name)] = (value, value)
 

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from ttexplore.ir.index import (
     CoreItem,
     CoreValue,
     Expression,
+    Key,
     Range,
     Variable,
     narrowed,
@@ -62,7 +63,7 @@ class Transfer:
     core: Rows
     page: Range
     offset_bytes: Range | None = None
-    count_bytes: Any = 0
+    count_bytes: Rows | int = 0
 
     def parts(self, layout: TensorLayout, pieces: int) -> Iterator[Rows]:
         """The places that it touches, where each page has so many pieces: for each row one at a time."""
@@ -192,7 +193,7 @@ def _claim(
     owner = writers.setdefault(transfer.tensor, np.full(pages * pieces, -1))
     found = (clash for places in transfer.parts(layout, pieces) for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
-        places = [f"({one.x}, {one.y})" for one in (partition.cores[owner[place]], partition.cores[core])]
+        places = [f"({one.x}, {one.y})" for one in (partition.cores[int(owner[place])], partition.cores[core])]
         raise VerifyError(
             "V014",
             f"page {place // pieces} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
@@ -271,7 +272,7 @@ class _Walk:
         # How often the rows are gone through, a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
-        self.known: dict[Any, Range] = {}
+        self.known: dict[Key, Range] = {}
         given = [core.values for core in partition.cores]
         for name in dict.fromkeys(itertools.chain(*given)):
             values = np.array([one.get(name, 0) for one in given])
@@ -362,7 +363,7 @@ class _Walk:
         self.body(loop.body)
         self.core, self.known = kept
 
-    def expanded(self, loop: Loop, low: Any, extent: Any) -> None:
+    def expanded(self, loop: Loop, low: Rows | int, extent: Rows | int) -> None:
         core, known, times = self.core, self.known, self.times
         turns = np.maximum(np.broadcast_to(extent, core.shape), 0)
         ends = np.cumsum(turns)
@@ -395,18 +396,20 @@ class _Walk:
             self.body(arm)
             self.core, self.known = kept
 
-    def keep(self, rows: Any) -> None:
+    def keep(self, rows: Rows | Pages) -> None:
         """Go on with some rows only, or with rows repeated."""
         self.known = {one: self.at_rows(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
 
     @staticmethod
-    def at_rows(known: Range, rows: Any) -> Range:
+    def at_rows(known: Range, rows: Rows | Pages) -> Range:
         low, high = known
-        if low is high:
-            made = low[rows] if isinstance(low, np.ndarray) and low.ndim else low
-            return made, made
-        return tuple(one[rows] if isinstance(one, np.ndarray) and one.ndim else one for one in known)  # pyright: ignore
+        chosen = _at_rows(low, rows)
+        return chosen, chosen if low is high else _at_rows(high, rows)
+
+
+def _at_rows(values: Rows | int, rows: Rows | Pages) -> Rows | int:
+    return values[rows] if isinstance(values, np.ndarray) and values.ndim else values
 
 
 def _is_tested(loop: Loop) -> bool:
@@ -458,7 +461,7 @@ def stored_pages(kernel: Kernel, plan: Plan) -> dict[str, Pages]:
 class _Stores:
     def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str]) -> None:
         self.plan, self.found, self.unknown = plan, found, unknown
-        self.known: dict[Any, Range] = {}
+        self.known: dict[Key, Range] = {}
         self.axes: list[Variable] = []
 
     def body(self, body: Body) -> None:
@@ -498,7 +501,7 @@ class _Stores:
         rank = len(layout.shape)
         page = (TILE_ROWS, TILE_COLUMNS) if layout.page == "tile" else (1, layout.shape[-1])
         tiles = (*[1] * (rank - 2), *page)[-rank:]
-        pages: Any = np.zeros([1] * rank, np.int64)
+        pages: Rows = np.zeros([1] * rank, np.int64)
         for axis, ((low, extent), length) in enumerate(zip(parts, layout.shape, strict=True)):
             start = value_range(low, self.known)
             if start is None or start[0] is not start[1] or not isinstance(extent, int):

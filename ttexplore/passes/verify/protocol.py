@@ -6,14 +6,12 @@ that another core starts into a buffer of this one has no reserve here, and no b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Range, decided, narrowed, show, value_range
+from ttexplore.ir.index import Key, Range, decided, narrowed, show, value_range
 from ttexplore.ir.kernel import Branch, Kernel, Loop, calls
-from ttexplore.passes.verify.ends import PROTOCOL, End, Ends
+from ttexplore.passes.verify.ends import PROTOCOL, End, Ends, either, moved_by
 from ttexplore.passes.verify.ranges import may_be_empty
 from ttexplore.plan import Plan
 from ttexplore.record import Span
@@ -21,7 +19,7 @@ from ttexplore.record import Span
 _STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier"}
 
 
-def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Any, Range]) -> None:
+def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
     """What one kernel does with its ends of the circular buffers is in order on all paths; `known` are the ranges of
     what all cores are given.
 
@@ -159,16 +157,15 @@ class _Protocol(Ends):
             self.body(loop.body)
         self.steady(loop, before, count)
         growth = {name: end.filled - before[name].filled for name, end in self.ends.items() if end.own}
-        ways = {(n, side): getattr(end, side)[0] - getattr(before[n], side)[0] for n, end in self.ends.items()
-                for side in ("back", "front")}  # fmt: skip
+        ways = {
+            name: (end.back[0] - before[name].back[0], end.front[0] - before[name].front[0])
+            for name, end in self.ends.items()
+        }
         moved = False
         for name, end in self.ends.items():
-            for side in ("back", "front"):
-                (value, modulus), (old, _) = getattr(end, side), getattr(before[name], side)
-                wider = math.gcd(modulus, value - old)
-                if wider != modulus:
-                    setattr(end, side, (value % wider, wider))
-                    moved = True
+            back, front = either(end.back, before[name].back), either(end.front, before[name].front)
+            moved = moved or (back, front) != (end.back, end.front)
+            end.back, end.front = back, front
         for name, change in growth.items():
             if change and count is None:
                 raise self.fault(
@@ -187,9 +184,9 @@ class _Protocol(Ends):
             self.steady(loop, again, count)
         if count is not None:
             # Each turn goes as far as the first one: after all of them it is known again where an end is.
-            for (name, side), way in ways.items():
-                value, modulus = getattr(before[name], side)
-                setattr(self.ends[name], side, ((value + count * way) % modulus, modulus))
+            for name, (back, front) in ways.items():
+                end, old = self.ends[name], before[name]
+                end.back, end.front = moved_by(old.back, count * back), moved_by(old.front, count * front)
 
     def only_waits_more(self, before: dict[str, End]) -> bool:
         """Whether a turn left nothing reserved and nothing else moved of the buffers that it has waited for longer."""
