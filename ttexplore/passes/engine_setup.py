@@ -7,12 +7,12 @@ for those in its sections. What sets the engine up already is not read, and so i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import tirx
 
 from ttexplore.ir.adapter import identity
 from ttexplore.ir.build import (
+    buffer_of,
     constant,
     op,
     op_name,
@@ -36,7 +36,7 @@ _UNINIT = Rule("uninit", "What the set-up of an operation leaves behind is undon
 _SETUP = frozenset(name for name, form in FORMS.items() if form.phase or form.op in CONFIGURATION_OPS)
 
 
-def set_up(function: Any, plan: Plan, firings: Firings) -> Any:
+def set_up(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFunc:
     """The compute kernel with the engine set up for its operations, and not more often than needed."""
     body = operations(function.body)
     startup = _startup(body, firings)
@@ -51,19 +51,30 @@ def set_up(function: Any, plan: Plan, firings: Firings) -> Any:
     return with_function_body(function, [*allocations, operation, *rest])
 
 
-def operations(body: Any) -> list[Any]:
+def operations(body: tirx.Stmt) -> list[tirx.Stmt]:
     """The statements of a body in order, without those that set the engine up."""
     return [one for one in statements(body) if op_name(one) not in _SETUP]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What one part of the engine is set to. `key` is compared; `cb` is the buffer whose format it is, `operation` the
-    one whose init it is."""
+    """What one part of the engine is set to. `key` is compared."""
 
-    key: Any
-    cb: Any = None
-    operation: Any = None
+    key: object
+
+
+@dataclass(frozen=True, slots=True)
+class BufferFormat(Setting):
+    """The data format of a circular buffer."""
+
+    cb: tirx.Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Init(Setting):
+    """The init of an operation."""
+
+    operation: tirx.Stmt
 
 
 State = dict[str, Setting]
@@ -72,20 +83,20 @@ State = dict[str, Setting]
 _NOTHING = Setting(None)
 
 
-def _startup(body: list[Any], firings: Firings) -> tuple[Any, Any, Any, Any] | None:
+def _startup(body: list[tirx.Stmt], firings: Firings) -> tuple[tirx.Stmt, tirx.Buffer, tirx.Buffer, tirx.Buffer] | None:
     """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
     found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
     packing = [inner for inner in found if OPS[op_name(inner)].packs]
     if not packing:
         return None
-    pack = operands(packing[0])[OPS[op_name(packing[0])].packs]
+    pack = buffer_of(operands(packing[0])[OPS[op_name(packing[0])].packs])
     first = next((inner for inner in found if OPS[op_name(inner)].source_a), None)
     if first is None:
         (made,) = firings.made(_START, packing[0], [op("compute_startup", pack, pack, pack)])
         return made, pack, pack, pack
     known, values = OPS[op_name(first)], operands(first)
-    a = values[known.source_a]
-    b = values[known.source_b] if known.source_b else a
+    a = buffer_of(values[known.source_a])
+    b = buffer_of(values[known.source_b]) if known.source_b else a
     if known.name == "matmul_block":
         made = op("compute_startup_matmul", b, a, pack)
     else:
@@ -94,9 +105,9 @@ def _startup(body: list[Any], firings: Firings) -> tuple[Any, Any, Any, Any] | N
     return made, a, b, pack
 
 
-def _unconditional(body: list[Any]) -> list[Any]:
+def _unconditional(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
     """The statements of a body and of its loops, without those of branches."""
-    found: list[Any] = []
+    found: list[tirx.Stmt] = []
     for statement in body:
         if type(statement) is tirx.For:
             found += _unconditional(operations(statement.body))
@@ -111,30 +122,30 @@ class _Placer:
     def __init__(self, plan: Plan, firings: Firings) -> None:
         self.firings = firings
         self.formats = {one.name: (one.data_format, one.unpack_to_dest) for one in plan.buffers}
-        self.bodies: dict[int, list[Any]] = {}
-        self.tile_operations: dict[int, Any] = {}
+        self.bodies: dict[int, list[tirx.Stmt]] = {}
+        self.tile_operations: dict[int, tirx.Stmt] = {}
         self.known: dict[int, State] = {}
         self.loops: dict[int, dict[str, tuple[Setting, Setting]]] = {}
 
     # What operations need
 
-    def source(self, cb: Any) -> Setting:
-        return Setting(self.formats[str(cb.name)], cb=cb)
+    def source(self, cb: tirx.Buffer) -> BufferFormat:
+        return BufferFormat(self.formats[str(cb.name)], cb)
 
-    def inside(self, loop: Any) -> list[Any]:
+    def inside(self, loop: tirx.For) -> list[tirx.Stmt]:
         """The operations in a loop."""
         number = identity(loop)
         if number not in self.bodies:
             self.bodies[number] = operations(loop.body)
         return self.bodies[number]
 
-    def needs(self, statement: Any) -> State:
+    def needs(self, statement: tirx.Stmt) -> State:
         number = identity(statement)
         if number not in self.known:
             self.known[number] = self._needs(statement)
         return self.known[number]
 
-    def _needs(self, statement: Any) -> State:
+    def _needs(self, statement: tirx.Stmt) -> State:
         known = OPS.get(op_name(statement))
         if known is None or not (known.source_a or known.source_b or known.packs or known.init):
             return {}
@@ -142,16 +153,16 @@ class _Placer:
         wanted: State = {}
         for part, name in (("a", known.source_a), ("b", known.source_b), ("pack", known.packs)):
             if name:
-                wanted[part] = self.source(values[name])
+                wanted[part] = self.source(buffer_of(values[name]))
         if known.init:
             parameters = tuple(constant(values[name]) for name in known.init_operands if not _is_cb(known, name))
             formats = tuple(wanted[part].key for part in ("a", "b") if part in wanted)
             engine = "sfpu" if known.engine == "sfpu" else "fpu"
             text = known.init if engine == "sfpu" else known.name
-            wanted[engine] = Setting((text, parameters, formats), operation=statement)
+            wanted[engine] = Init((text, parameters, formats), statement)
         return wanted
 
-    def body_needs(self, body: list[Any]) -> dict[str, tuple[Setting, Setting]]:
+    def body_needs(self, body: list[tirx.Stmt]) -> dict[str, tuple[Setting, Setting]]:
         """The first and last setting of each part that a body needs. A branch puts back what it changes."""
         found: dict[str, tuple[Setting, Setting]] = {}
         for statement in body:
@@ -171,13 +182,13 @@ class _Placer:
                 found["fpu"] = (found["fpu"][0], _NOTHING)
         return found
 
-    def loop_needs(self, loop: Any) -> dict[str, tuple[Setting, Setting]]:
+    def loop_needs(self, loop: tirx.For) -> dict[str, tuple[Setting, Setting]]:
         number = identity(loop)
         if number not in self.loops:
             self.loops[number] = self.body_needs(self.inside(loop))
         return self.loops[number]
 
-    def tile_operation(self, statement: Any) -> Any:
+    def tile_operation(self, statement: tirx.Stmt) -> tirx.Stmt:
         """The one operation in a nest of loops, besides those on circular buffers, or the first thing that is no such
         loop."""
         if type(statement) is not tirx.For:
@@ -188,32 +199,34 @@ class _Placer:
             self.tile_operations[number] = self.tile_operation(inner[0]) if len(inner) == 1 else statement
         return self.tile_operations[number]
 
-    def ends_with_uninit(self, statement: Any) -> bool:
+    def ends_with_uninit(self, statement: tirx.Stmt) -> bool:
         known = OPS.get(op_name(self.tile_operation(statement)))
         return known is not None and bool(known.uninit)
 
     # Placing
 
-    def change(self, state: State, wanted: State, place: Any) -> list[Any]:
+    def change(self, state: State, wanted: State, place: tirx.Stmt) -> list[tirx.Stmt]:
         """The statements that bring the engine from `state` to `wanted`, at a statement; `state` is brought along."""
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for part, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
             setting = wanted.get(part)
-            if setting is None:
+            if not isinstance(setting, BufferFormat):
                 continue
             before = state.get(part)
             if before is None or before.key != setting.key:
                 # With the old buffer named, the SDK leaves out what does not change; where the old one is not
                 # known, in a loop that ends with another format than it starts with, it must be set regardless.
-                buffers = [setting.cb] if before is None else [before.cb, setting.cb]
-                change = op(f"{'set' if before is None else 'reconfig'}_{name}", *buffers)
+                if isinstance(before, BufferFormat):
+                    change = op(f"reconfig_{name}", before.cb, setting.cb)
+                else:
+                    change = op(f"set_{name}", setting.cb)
                 made += self.firings.made(_FORMAT, place, [change])
                 state[part] = setting
                 if part != "pack":
                     state.pop("fpu", None)
         for part in ("fpu", "sfpu"):
             setting = wanted.get(part)
-            if setting is None:
+            if not isinstance(setting, Init):
                 continue
             before = state.get(part)
             if before is None or before.key != setting.key:
@@ -221,9 +234,9 @@ class _Placer:
                 state[part] = setting
         return made
 
-    def body(self, body: list[Any], state: State, *, in_tile_loop: bool = False) -> list[Any]:
+    def body(self, body: list[tirx.Stmt], state: State, *, in_tile_loop: bool = False) -> list[tirx.Stmt]:
         """A body with what sets the engine up; `state` is brought along."""
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for statement in body:
             if type(statement) is tirx.For:
                 made += self.loop(statement, state, in_tile_loop=in_tile_loop)
@@ -238,7 +251,7 @@ class _Placer:
                 state.pop("fpu", None)
         return made
 
-    def loop(self, statement: Any, state: State, *, in_tile_loop: bool) -> list[Any]:
+    def loop(self, statement: tirx.For, state: State, *, in_tile_loop: bool) -> list[tirx.Stmt]:
         in_tile_loop = in_tile_loop or self.ends_with_uninit(statement)
         if in_tile_loop:
             wanted = self.body_needs([self.tile_operation(statement)])
@@ -260,10 +273,10 @@ class _Placer:
         state.update(after)
         return [*before, with_body(statement, made)]
 
-    def branch(self, statement: Any, state: State) -> Any:
+    def branch(self, statement: tirx.IfThenElse, state: State) -> tirx.IfThenElse:
         """Both arms put back what they change."""
         entry = dict(state)
-        arms: list[list[Any]] = []
+        arms: list[list[tirx.Stmt]] = []
         for case in (statement.then_case, statement.else_case):
             if case is None:
                 continue
@@ -279,12 +292,12 @@ class _Placer:
         return when(statement.condition, arms[0], statement.span, otherwise=arms[1] if len(arms) > 1 else None)
 
 
-def _init(operation: Any) -> Any:
+def _init(operation: tirx.Stmt) -> tirx.Stmt:
     known, values = OPS[op_name(operation)], operands(operation)
     return op(f"{known.name}_init", *[values[name] for name in known.init_operands])
 
 
-def _uninit(operation: Any) -> Any:
+def _uninit(operation: tirx.Stmt) -> tirx.Stmt:
     known, values = OPS[op_name(operation)], operands(operation)
     return op(f"{known.name}_uninit", *[values[name] for name in known.uninit_operands])
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError
+from ttexplore.ir.build import text_of
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.plan import KERNEL_ROLES, Argument, KernelRole, KernelSignature
@@ -22,19 +21,20 @@ def finalize_persistent_signature(program: Program, target: Target) -> Program:
     return program.with_plan(signature=tuple(_signature(program, role, target) for role in KERNEL_ROLES))
 
 
-def core_arguments(function: Any) -> list[Argument]:
+def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
     """The arguments of its core that a kernel reads, in order; a list comes last."""
     values: list[Argument] = []
     lists: list[Argument] = []
     for statement in walk(function.body):
-        if not isinstance(statement, tirx.Bind):
+        value = statement.value if isinstance(statement, tirx.Bind) else None
+        if not isinstance(value, ir.Call):
             continue
-        match getattr(getattr(statement.value, "op", None), "name", ""):
+        match value.op.name:
             case "tt.core_value":
-                name = str(statement.value.args[0].value)
+                name = text_of(value.args[0])
                 values.append(Argument(name, "core_value", name))
             case "tt.core_item":
-                name = str(statement.value.args[0].value)
+                name = text_of(value.args[0])
                 lists.append(Argument(name, "core_list", name))
             case _:
                 pass

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import identity, span_of
@@ -19,7 +18,16 @@ from ttexplore.options import Epilogue
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
-from ttexplore.passes.dst.groups import Grid, Group, Grouping, all_groups, all_steps, group_steps, tile_grids
+from ttexplore.passes.dst.groups import (
+    Grid,
+    Group,
+    Grouping,
+    SequencePart,
+    all_groups,
+    all_steps,
+    group_steps,
+    tile_grids,
+)
 from ttexplore.passes.dst.line import Entry, Line, product_depth, straight_line
 from ttexplore.passes.dst.resident import can_stay, resident_loop, resident_stretches
 from ttexplore.passes.dst.schedule import Schedule, schedule
@@ -88,8 +96,9 @@ def insert_dst_management(
 
 
 def _within_l1(
-    body: list[Any], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue, subblock: tuple[int, int] | None
-) -> tuple[_Management, list[Any], tuple[CircularBuffer, ...]]:
+    body: list[tirx.Stmt], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue,
+    subblock: tuple[int, int] | None,
+) -> tuple[_Management, list[tirx.Stmt], tuple[CircularBuffer, ...]]:  # fmt: skip
     """The management of DST, the statements that it makes and all circular buffers: with sub-blocks so small that the
     buffers of what is kept between sections fit the core. Raises ResourceError where none are."""
     assert plan.compute is not None
@@ -123,7 +132,7 @@ class _Management:
         epilogue: Epilogue,
         subblock: tuple[int, int] | None,
         room: int,
-        allocations: Mapping[int, Any],
+        allocations: Mapping[int, tirx.AllocBuffer],
     ) -> None:
         assert plan.compute is not None
         self.reader = reader
@@ -141,11 +150,11 @@ class _Management:
         # Accumulators that wait in buffers, and whether the packer adds to them there.
         self.accumulated: dict[str, bool] = {}
         self.separated = False
-        self.grids: dict[Any, Grid] = {}
+        self.grids: dict[tirx.Buffer, Grid] = {}
         self.shapes: dict[Grid, SubBlock] = {}
         self.groups: list[tuple[Group, int]] = []
 
-    def function(self, body: list[Any]) -> list[Any]:
+    def function(self, body: list[tirx.Stmt]) -> list[tirx.Stmt]:
         steps = all_steps(body, self.reader)
         self.grids = tile_grids(steps)
         self.used_dst = bool(self.grids)
@@ -170,19 +179,22 @@ class _Management:
 
     # Sequences
 
-    def body(self, body: list[Any], spilled: dict[Any, Spill], live_after: frozenset[Any]) -> list[Any]:
+    def body(
+        self, body: list[tirx.Stmt], spilled: dict[tirx.Buffer, Spill], live_after: frozenset[tirx.Buffer]
+    ) -> list[tirx.Stmt]:
         """The statements of one sequence with their DST sections. `spilled` are values that live in a circular
         buffer here, `live_after` those of them that are still wanted after the sequence."""
         body = without_single_turns(body, self.reader, self.firings)
+        stretches: Sequence[SequencePart] = body
         if self.subblock is None:
-            body = resident_stretches(body, self.reader, spilled, self.dst, self.capacity, self.firings)
-        body, fresh = self.without_first_fills(self.with_epilogues(body))
-        parts = group_steps(body, self.reader, self.grids)
+            stretches = resident_stretches(body, self.reader, spilled, self.dst, self.capacity, self.firings)
+        kept, fresh = self.without_first_fills(self.with_epilogues(stretches))
+        parts = group_steps(kept, self.reader, self.grids)
         spilled = dict(spilled)
         touches = [self.touched(part) for part in parts]
         own = self.spill_shared(parts, touches, spilled, fresh)
         wanted = _wanted_later(touches, live_after)
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for part, touch, later in zip(parts, touches, wanted, strict=True):
             if isinstance(part, Group):
                 live = {v for v in part.values if v in spilled and v in later}
@@ -197,17 +209,19 @@ class _Management:
             self.spills.give_back(cb)
         return made
 
-    def touched(self, part: Any) -> Touches:
+    def touched(self, part: SequencePart | Group) -> Touches:
         """How a part of a sequence touches its values; a finished section touches none that others do."""
         if isinstance(part, list):
             return {}
         return self.reader.touched(part.statements) if isinstance(part, Group) else self.reader.seen(part).touches
 
-    def stays(self, statement: Any) -> bool:
+    def stays(self, statement: tirx.For) -> bool:
         """Whether the values of a loop stay in DST through it."""
         return self.subblock is None and can_stay(statement, self.reader, self.capacity)
 
-    def compound(self, statement: Any, touches: Touches, spilled: dict[Any, Spill], later: frozenset[Any]) -> list[Any]:
+    def compound(
+        self, statement: tirx.For, touches: Touches, spilled: dict[tirx.Buffer, Spill], later: frozenset[tirx.Buffer]
+    ) -> list[tirx.Stmt]:
         inner = self.reader.inside(statement)
         wanted = frozenset(v for v in touches if v in spilled and v in later)
         if self.stays(statement):
@@ -220,8 +234,8 @@ class _Management:
         here = {v: s if s.fresh is None or s.fresh.same_as(statement.loop_var) else dataclasses.replace(s, fresh=None)
                 for v, s in sorted(((v, spilled[v]) for v in touches if v in spilled), key=_number)}  # fmt: skip
         inside = self.reader.touched(inner) if is_marked_empty(statement) else touches
-        waits: list[Any] = []
-        again: list[Any] = []
+        waits: list[tirx.Stmt] = []
+        again: list[tirx.Stmt] = []
         for value, touch in touches.items():
             if value in live and not touch.changes and not here[value].waited:
                 # All turns look at the same block.
@@ -232,10 +246,10 @@ class _Management:
                 cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
                 again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
         # Where there may be no turn, a block is there before the first one, too.
-        discarded = again
+        discarded: Sequence[tirx.Stmt] = again
         if again and not is_marked_empty(statement):
             discarded = [when(statement.loop_var > statement.min, again)]
-        made = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
+        made: list[tirx.Stmt] = [*waits, with_body(statement, [*discarded, *self.body(inner, here, live)])]
         for value, spill in here.items():
             tiles = spill.shape.block_tiles
             if spill.in_l1 and spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
@@ -246,13 +260,13 @@ class _Management:
             spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
         return self.firings.made(_BETWEEN, statement, made)
 
-    def without_first_fills(self, body: list[Any]) -> tuple[list[Any], dict[Any, Any]]:
+    def without_first_fills(self, body: Sequence[SequencePart]) -> tuple[list[SequencePart], dict[tirx.Buffer, ir.Var]]:
         """`body` without fills with zero before a loop that adds products, and the loop variable of each such value:
         in the first turn, which must come, there is nothing to load. A value that has been there before in `body`, as
         where the turns of a loop lie apart, is filled."""
-        fresh: dict[Any, Any] = {}
-        kept: list[Any] = []
-        places: dict[Any, list[int]] = {}
+        fresh: dict[tirx.Buffer, ir.Var] = {}
+        kept: list[SequencePart] = []
+        places: dict[tirx.Buffer, list[int]] = {}
         for position, statement in enumerate(body):
             for value in self.touched(statement):
                 places.setdefault(value, []).append(position)
@@ -261,7 +275,7 @@ class _Management:
             if step is not None and step.fills_with_zero:
                 value = step.target
                 is_new, later = places[value][0] == position, places[value][1:2]
-                loop: Any = body[later[0]] if is_new and later else None
+                loop = body[later[0]] if is_new and later else None
                 if isinstance(loop, tirx.For) and self.reader.step(loop) is None and not is_marked_empty(loop):
                     inside = self.reader.inside(loop)
                     first = self.reader.step(next(one for one in inside if value in self.touched(one)))
@@ -271,15 +285,15 @@ class _Management:
             kept.append(statement)
         return kept, fresh
 
-    def with_epilogues(self, body: list[Any]) -> list[Any]:
+    def with_epilogues(self, body: Sequence[SequencePart]) -> list[SequencePart]:
         """`body` with the last turn of each loop apart whose result what follows can find in DST."""
-        made: list[Any] = []
+        made: list[SequencePart] = []
         grouping = Grouping(self.reader, self.grids)
-        waiting: list[Any] = []
+        waiting: list[SequencePart] = []
         # How each value is touched first by what is waiting: one entry for each statement, the next one last.
-        upcoming: dict[Any, list[str]] = {}
+        upcoming: dict[tirx.Buffer, list[str]] = {}
 
-        def put(part: Any) -> None:
+        def put(part: SequencePart) -> None:
             waiting.append(part)
             for value, touch in self.touched(part).items():
                 upcoming.setdefault(value, []).append(touch.first)
@@ -291,10 +305,10 @@ class _Management:
             values = [*self.touched(statement)]
             for value in values:
                 upcoming[value].pop()
-            parts = [statement]
-            nest = isinstance(statement, tirx.For) and self.reader.step(statement) is None and bool(values)
-            if nest and not self.stays(statement):
-                apart = last_turn_apart(statement, reversed(waiting), grouping, self.firings)
+            parts: Sequence[SequencePart] = [statement]
+            nest = statement if isinstance(statement, tirx.For) and values else None
+            if nest is not None and self.reader.step(nest) is None and not self.stays(nest):
+                apart = last_turn_apart(nest, reversed(waiting), grouping, self.firings)
                 wanted = [value for value in values if upcoming[value][-1:] == ["read"]]
                 names = ", ".join(str(value.name) for value in wanted)
                 if apart is None:
@@ -305,7 +319,7 @@ class _Management:
                     self.reasons.append(f"epilogue of {names} separate: as asked for, the result is loaded again")
                 else:
                     self.reasons.append(
-                        f"epilogue of {names} fused: the last turn of {statement.loop_var.name} leaves it in DST"
+                        f"epilogue of {names} fused: the last turn of {nest.loop_var.name} leaves it in DST"
                     )
                     parts = apart
             made.append(parts[0])
@@ -317,17 +331,18 @@ class _Management:
     # Values that several groups or loops touch
 
     def spill_shared(
-        self, parts: list[Any], touches: list[Touches], spilled: dict[Any, Spill], fresh: dict[Any, Any]
-    ) -> list[Any]:
+        self, parts: Sequence[SequencePart | Group], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
+        fresh: dict[tirx.Buffer, ir.Var],
+    ) -> list[tirx.Buffer]:  # fmt: skip
         """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The
         buffers: nothing outside of the sequence knows them. A value that comes later may get that of one that is gone;
         sequences inside of this one may not, as they may come before that one goes."""
-        own: list[Any] = []
-        handed_on: list[Any] = []
+        own: list[tirx.Buffer] = []
+        handed_on: list[tirx.Buffer] = []
         # The first and the last group or loop that touches each value; a finished section shares none.
-        lives: dict[Any, tuple[int, int]] = {}
-        wanted: set[Any] = set()
-        loops: dict[Any, Any] = {}
+        lives: dict[tirx.Buffer, tuple[int, int]] = {}
+        wanted: set[tirx.Buffer] = set()
+        loops: dict[ir.Var, tirx.For] = {}
         for position, (part, touch) in enumerate(zip(parts, touches, strict=True)):
             if not isinstance(part, Group | tirx.For):
                 continue
@@ -414,7 +429,7 @@ class _Management:
 
     # One group
 
-    def group(self, group: Group, spilled: dict[Any, Spill], live: Collection[Any]) -> list[Any]:
+    def group(self, group: Group, spilled: dict[tirx.Buffer, Spill], live: Collection[tirx.Buffer]) -> list[tirx.Stmt]:
         entries = self.entries(group, spilled)
         for value in entries:
             spill = spilled[value]
@@ -437,7 +452,7 @@ class _Management:
             spilled[value] = dataclasses.replace(spilled[value], fresh=None)
         return [*group.before, *made, *group.after]
 
-    def entries(self, group: Group, spilled: Collection[Any]) -> dict[Any, Entry]:
+    def entries(self, group: Group, spilled: Collection[tirx.Buffer]) -> dict[tirx.Buffer, Entry]:
         """The values that a group reads from buffers."""
         touches = self.touched(group)
         return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
@@ -467,14 +482,14 @@ class _Management:
                 )
 
 
-def _number(one: tuple[Any, Spill]) -> int:
+def _number(one: tuple[tirx.Buffer, Spill]) -> int:
     return one[1].number
 
 
-def _wanted_later(touches: list[Touches], live_after: frozenset[Any]) -> list[frozenset[Any]]:
+def _wanted_later(touches: list[Touches], live_after: frozenset[tirx.Buffer]) -> list[frozenset[tirx.Buffer]]:
     """For each part of a sequence: which of its values are read behind it before they are written."""
-    found: list[frozenset[Any]] = []
-    next_touch: dict[Any, Touch] = {}
+    found: list[frozenset[tirx.Buffer]] = []
+    next_touch: dict[tirx.Buffer, Touch] = {}
     for touch in reversed(touches):
         found.append(frozenset(
             value for value in touch

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import tvm
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
@@ -83,7 +82,7 @@ _CONVERSION = Rule("tiles of rows", "Rows become tiles, or tiles rows: a row of 
 class _Movement(Context):
     """A kernel that moves blocks."""
 
-    def __init__(self, function: Any, firings: Firings, plan: Plan) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, plan: Plan) -> None:
         super().__init__(function, firings)
         self.plan = plan
 
@@ -92,24 +91,24 @@ class _Movement(Context):
 class _Transfers:
     """The transfers of one block: loops of them, and whether some of its tiles get zeros first, or instead."""
 
-    loops: list[Any]
-    clears: list[Any]
+    loops: Sequence[tirx.Stmt]
+    clears: Sequence[tirx.Stmt]
     fills: bool
 
 
 class _Block:
     """A statement that moves a block between a tensor and a circular buffer; see BlockRegion for the operands."""
 
-    def __init__(self, statement: Any, plan: Plan, bounds: Bounds) -> None:
+    def __init__(self, statement: tirx.Stmt, plan: Plan, bounds: Bounds) -> None:
         self.bounds = bounds
         self.reads = op_name(statement).startswith("tt.read")
         self.strips = op_name(statement).endswith("strips")
         self.statement = statement
         given = operands(statement)
         self.tensor, self.cb = buffer_of(given["source" if self.reads else "target"]), buffer_of(given["cb"])
-        self.layout = plan.layout(str(self.tensor.name))
-        buffer = plan.buffer(str(self.cb.name))
-        self.count, self.in_place = buffer.block_pages, buffer.shard_of == str(self.tensor.name)
+        self.layout = plan.layout(self.tensor.name)
+        buffer = plan.buffer(self.cb.name)
+        self.count, self.in_place = buffer.block_pages, buffer.shard_of == self.tensor.name
         self.row_tiles = buffer.row_tiles
         if self.strips:
             self.unit, self.matrix_stride = number_of(given["unit"]), number_of(given["matrix_stride"])
@@ -125,7 +124,7 @@ class _Block:
         )
         self.condition = given.get("condition")
         # Elements of a row of a row-major tensor: a number, or the end of the columns where it is a T.dynamic size.
-        self.row_length = extents_of(self.tensor)[-1]
+        self.row_length: ir.Expr | int = extents_of(self.tensor)[-1]
         if self.layout.page == "row" and not isinstance(self.row_length, int):
             self.row_length = self.column_guard[1]
 
@@ -138,14 +137,14 @@ class _Block:
         return self._strips() if self.strips else self._tiles()
 
     def _tiles(self) -> _Transfers:
-        def move(r: Any, c: Any) -> list[Any]:
+        def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             slot = r * self.row_slots + c * self.column_slots
             page = self.page + r * self.row_stride + c
             if not self.reads:
                 return [op("noc_write_tile", self.cb, slot, self.tensor, page)]
             return [op("noc_read_tile", self.tensor, page, self.cb, slot)]
 
-        def guarded(r: Any, c: Any) -> list[Any]:
+        def guarded(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             test = self._test(r, 1, self.rows, c, 1, self.columns)
             if test is None:
                 return move(r, c)
@@ -163,7 +162,7 @@ class _Block:
         ends = by_rows and not (isinstance(length, int) and length % FACE == 0)
         rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
 
-        def move(r: Any, c: Any) -> list[Any]:
+        def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             known = _known((r, rows), (c, columns))
             # Where each row of the block is one of another matrix, it is the same row of all of them.
             row = self.row if self.matrix_stride else self.row + r * unit
@@ -185,7 +184,7 @@ class _Block:
             within = _byte_in_tile(row, column, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
 
-            def part(elements: Any) -> Any:
+            def part(elements: ir.Expr | int) -> tirx.Stmt:
                 size = elements * element
                 if self.reads:
                     return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
@@ -201,9 +200,7 @@ class _Block:
             return [made] if test is None else [when(test, [made])]
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
-        clears: list[Any] = []
-        if self.reads and not full:
-            clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
+        clears = self._zeros() if self.reads and not full else []
         return _Transfers(_loops(rows, columns, move), clears, False)
 
     def _rows(self) -> _Transfers:
@@ -212,19 +209,19 @@ class _Block:
         known, ranges = self.bounds.proofs, self.bounds.ranges
         ends: list[bool] = []
 
-        def part(first: int, turns: int, elements: int) -> list[Any]:
+        def part(first: int, turns: int, elements: int) -> list[tirx.Stmt]:
             """The parts of `elements` elements of each row."""
 
-            def move(r: Any, at: Any) -> list[Any]:
+            def move(r: ir.Expr, at: ir.Expr) -> list[tirx.Stmt]:
                 for index, extent in ((r, self.rows), (at, turns)):
                     if isinstance(index, ir.Var):
                         for one in (known, ranges):
                             one.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
-                c: Any = at + first
+                c = at + first
                 # Where each row of the block is one of another matrix, it is the same row of all of them.
                 row = self.row if self.matrix_stride else self.row + r
                 page = self.page + r * self.matrix_stride + row * self.row_stride
-                column: Any = self.column + c * step
+                column = self.column + c * step
                 row_tile = tirx.floordiv(r, TILE_ROWS)
                 slot = row_tile * self.row_slots + c * (self.row_tiles * self.column_slots)
                 within = tirx.floormod(r, TILE_ROWS) * (step * element)
@@ -232,7 +229,7 @@ class _Block:
                     ranges.simplify(one) for one in (page, column, column * element, slot, within)
                 )
 
-                def moved(count: Any) -> Any:
+                def moved(count: ir.Expr | int) -> tirx.Stmt:
                     size = count * element
                     if self.reads:
                         return op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, size)
@@ -244,10 +241,10 @@ class _Block:
                     made = moved(elements)
                 else:
                     ends.append(True)
-                    starts = isinstance(length, int) and known.can_prove(
-                        tirx.EQ(tirx.floormod(column, elements), tirx.const(0, "int32"))
-                    )
-                    rest = moved(length % elements if starts and length % elements else length - column)
+                    left = length - column
+                    if isinstance(length, int) and length % elements and self.bounds.is_multiple(column, elements):
+                        left = length % elements
+                    rest = moved(left)
                     made = when(ranges.simplify(whole), [moved(elements)], otherwise=[rest])
                     if known.can_prove(tirx.Not(whole)):
                         made = rest
@@ -262,12 +259,18 @@ class _Block:
         turns, rest = divmod(self.columns, step)
         made = [*(part(0, turns, step) if turns else []), *(part(turns, 1, rest) if rest else [])]
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
-        clears: list[Any] = []
-        if self.reads and not full:
-            clears = [*_loops(self.count, 1, lambda t, _: [op("noc_write_zeros", self.cb, t)]), op("noc_zeros_barrier")]
+        clears = self._zeros() if self.reads and not full else []
         return _Transfers(made, clears, False)
 
-    def _test(self, r: Any, row_step: int, rows: int, c: Any, column_step: int, columns: int) -> Any:
+    def _zeros(self) -> list[tirx.Stmt]:
+        """Zeros in all tiles of the block."""
+
+        def zeros(t: ir.Expr, _: ir.Expr) -> list[tirx.Stmt]:
+            return [op("noc_write_zeros", self.cb, t)]
+
+        return [*_loops(self.count, 1, zeros), op("noc_zeros_barrier")]
+
+    def _test(self, r: ir.Expr, row_step: int, rows: int, c: ir.Expr, column_step: int, columns: int) -> ir.Expr | None:
         """Whether a tile or strip exists in the tensor; None where that is known."""
         known = _known((r, rows), (c, columns))
         tests = [] if self.condition is None else [self.condition]
@@ -279,30 +282,30 @@ class _Block:
         return functools.reduce(tirx.And, tests) if tests else None
 
 
-def _known(*loops: tuple[Any, int]) -> Any:
+def _known(*loops: tuple[ir.Expr, int]) -> sym.Analyzer:
     """What is known inside of loops over a block: index and extent of each."""
-    known = tvm.sym.Analyzer()
+    known = sym.Analyzer()
     for index, extent in loops:
         if isinstance(index, ir.Var):
             known.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
     return known
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> tirx.IntImm:
     return tirx.const(value, "int32")
 
 
-def _byte_in_tile(row: Any, column: Any, element_bytes: int) -> Any:
+def _byte_in_tile(row: ir.Expr, column: ir.Expr, element_bytes: int) -> ir.Expr:
     """Where an element lies in a tile of four faces."""
     row, column = tirx.floormod(row, TILE_ROWS), tirx.floormod(column, TILE_COLUMNS)
     face = tirx.floordiv(row, FACE) * 2 + tirx.floordiv(column, FACE)
     return ((face * FACE + tirx.floormod(row, FACE)) * FACE + tirx.floormod(column, FACE)) * element_bytes
 
 
-def _loops(rows: int, columns: int, make: Any) -> list[Any]:
+def _loops(rows: int, columns: int, make: Callable[[ir.Expr, ir.Expr], list[tirx.Stmt]]) -> list[tirx.Stmt]:
     """Loops over the rows and columns of a block; a loop of one turn is left out."""
     r, c = variable("r"), variable("c")
-    inner = make(r if rows > 1 else _int(0), c if columns > 1 else _int(0))
+    inner: list[tirx.Stmt] = make(r if rows > 1 else _int(0), c if columns > 1 else _int(0))
     if columns > 1:
         inner = [loop(c, columns, inner)]
     return [loop(r, rows, inner)] if rows > 1 else inner
@@ -311,12 +314,12 @@ def _loops(rows: int, columns: int, make: Any) -> list[Any]:
 # Reader
 
 
-def _reader(context: _Movement) -> list[Any]:
+def _reader(context: _Movement) -> list[tirx.Stmt]:
     return _reader_body(statements(context.function.body), context)
 
 
-def _reader_body(body: list[Any], context: _Movement) -> list[Any]:
-    made: list[Any] = []
+def _reader_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
+    made: list[tirx.Stmt] = []
     group: list[_Block] = []
 
     def flush() -> None:
@@ -345,15 +348,15 @@ def _reader_body(body: list[Any], context: _Movement) -> list[Any]:
     return made
 
 
-def _read(group: list[_Block], firings: Firings) -> list[Any]:
+def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
     if not group:
         return []
-    reserves: list[Any] = []
-    clears: list[Any] = []
-    moves: list[Any] = []
-    pushes: list[Any] = []
-    filled: Any = None
-    moved: Any = None
+    reserves: list[tirx.Stmt] = []
+    clears: list[tirx.Stmt] = []
+    moves: list[tirx.Stmt] = []
+    pushes: list[tirx.Stmt] = []
+    filled: tirx.Stmt | None = None
+    moved: tirx.Stmt | None = None
     for block in group:
         transfers = block.transfers()
         moved = moved if block.in_place else block.statement
@@ -373,7 +376,7 @@ def _read(group: list[_Block], firings: Firings) -> list[Any]:
 # Writer
 
 
-def _writer(context: _Movement) -> list[Any]:
+def _writer(context: _Movement) -> list[tirx.Stmt]:
     """The writer, which leaves only when everything it sent has arrived."""
     stores = [
         s for s in walk(context.function.body)
@@ -386,7 +389,7 @@ def _writer(context: _Movement) -> list[Any]:
 _STORES = ("tt.write_block", "tt.write_strips")
 
 
-def _stored(context: _Movement, statement: Any) -> list[Any] | None:
+def _stored(context: _Movement, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if op_name(statement) not in _STORES:
         return None
     block = _Block(statement, context.plan, context.bounds)
@@ -404,8 +407,8 @@ _STORE = StatementRule(_TRANSFERS.name, _TRANSFERS.sentence, _stored)
 # Compute
 
 
-def _compute(function: Any, plan: Plan, firings: Firings) -> Any:
-    converted = {str(operands(one)["source"].name) for one in walk(function.body) if op_name(one) in _CONVERSIONS}
+def _compute(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFunc:
+    converted = {buffer_of(operands(one)["source"]).name for one in walk(function.body) if op_name(one) in _CONVERSIONS}
     return with_function_body(function, _Compute(plan, converted, firings).body(statements(function.body)))
 
 
@@ -413,18 +416,18 @@ def _compute(function: Any, plan: Plan, firings: Firings) -> Any:
 _CONVERSIONS = {"tt.tilize": "tilize_block", "tt.untilize": "pack_untilize_block"}
 
 
-def _reads(statement: Any) -> list[str]:
+def _reads(statement: tirx.Stmt) -> list[str]:
     """The circular buffers that an operation reads tiles of."""
     form = FORMS.get(op_name(statement))
     if form is None or form.phase or form.op.engine in ("sync", "whole block"):
         return []
     return [
-        str(one.value.name) for one in form.given(arguments(statement))
+        buffer_of(one.value).name for one in form.given(arguments(statement))
         if one.operand.kind == "cb" and one.operand.access == "read"
     ]  # fmt: skip
 
 
-def _reads_inside(statement: Any) -> list[str]:
+def _reads_inside(statement: tirx.Stmt) -> list[str]:
     return [name for inner in walk(statement) for name in _reads(inner)]
 
 
@@ -434,10 +437,12 @@ class _Compute:
     def __init__(self, plan: Plan, converted: set[str], firings: Firings) -> None:
         self.plan, self.converted, self.firings = plan, converted, firings
 
-    def body(self, body: list[Any]) -> list[Any]:
-        before: dict[int, list[Any]] = {}
-        after: dict[int, list[Any]] = {}
-        children = [[with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body]
+    def body(self, body: list[tirx.Stmt]) -> list[tirx.Stmt]:
+        before: dict[int, list[tirx.Stmt]] = {}
+        after: dict[int, list[tirx.Stmt]] = {}
+        children: list[list[tirx.Stmt]] = [
+            [with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body
+        ]
         for position, statement in enumerate(body):
             arrived = self._arrives(statement)
             if arrived is not None:
@@ -446,12 +451,12 @@ class _Compute:
             if op_name(statement) in _CONVERSIONS:
                 children[position] = self._convert(statement)
             elif packed is not None:
-                count = self.plan.buffer(str(packed.name)).block_pages
+                count = self.plan.buffer(packed.name).block_pages
                 before.setdefault(position, []).extend(
                     self.made(_RESERVE, statement, op("cb_reserve_back", packed, count))
                 )
                 after.setdefault(position, [])[:0] = self.made(_PUSH, statement, op("cb_push_back", packed, count))
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for position, (statement, child) in enumerate(zip(body, children, strict=True)):
             made += before.get(position, [])
             if op_name(statement) not in ("tt.receive_block", "tt.send_block"):
@@ -459,13 +464,13 @@ class _Compute:
             made += after.get(position, [])
         return made
 
-    def _convert(self, statement: Any) -> list[Any]:
+    def _convert(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """Rows to tiles, or tiles to rows: as many at once as make one row of tiles in the buffer of rows."""
-        source, target = arguments(statement)
-        by_rows = [one for one in (source, target) if self.plan.buffer(str(one.name)).row_tiles]
-        buffer = self.plan.buffer(str(by_rows[0].name))
+        source, target = map(buffer_of, arguments(statement))
+        by_rows = [one for one in (source, target) if self.plan.buffer(one.name).row_tiles]
+        buffer = self.plan.buffer(by_rows[0].name)
         count = buffer.row_tiles
-        made = [
+        made: list[tirx.Stmt] = [
             op("cb_wait_front", source, count), op("cb_reserve_back", target, count),
             op(_CONVERSIONS[op_name(statement)], source, target, count),
             op("cb_push_back", target, count), op("cb_pop_front", source, count),
@@ -474,23 +479,24 @@ class _Compute:
         made = made if turns == 1 else [loop(variable("n"), turns, made)]
         return self.made(_CONVERSION, statement, *made)
 
-    def made(self, rule: Rule, source: Any, *made: Any) -> list[Any]:
+    def made(self, rule: Rule, source: tirx.Stmt, *made: tirx.Stmt) -> list[tirx.Stmt]:
         return self.firings.made(rule, source, made)
 
-    def _arrives(self, statement: Any) -> Any:
+    def _arrives(self, statement: tirx.Stmt) -> tirx.Buffer | None:
         """The circular buffer whose block is complete after this statement and is the compute kernel's to use; not what
         is converted as a whole, which waits for it and pops it."""
         arrived = packed_by(statement)
         if op_name(statement) == "tt.receive_block":
-            arrived = operands(statement)["cb"]
-        if arrived is None or self.plan.buffer(str(arrived.name)).consumer != "compute":
+            arrived = buffer_of(operands(statement)["cb"])
+        if arrived is None or self.plan.buffer(arrived.name).consumer != "compute":
             return None
-        return None if str(arrived.name) in self.converted else arrived
+        return None if arrived.name in self.converted else arrived
 
     def _consume(
-        self, cb: Any, position: int, body: list[Any], before: dict[int, list[Any]], after: dict[int, list[Any]]
-    ) -> None:
-        name = str(cb.name)
+        self, cb: tirx.Buffer, position: int, body: list[tirx.Stmt], before: dict[int, list[tirx.Stmt]],
+        after: dict[int, list[tirx.Stmt]],
+    ) -> None:  # fmt: skip
+        name = cb.name
         users = [i for i in range(position + 1, len(body)) if name in _reads_inside(body[i])]
         count = self.plan.buffer(name).block_pages
         first, last = (users[0], users[-1]) if users else (position, position)

@@ -6,7 +6,6 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -18,6 +17,7 @@ from ttexplore.ir.build import (
     bind,
     constant,
     op_name,
+    operation,
     sequence,
     shape_of,
     statements,
@@ -54,7 +54,8 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
     storage = _Storage(kernel, staging, {name: statement.buffer for name, statement in made.items()})
     body = rewrite_body(statements(kernel.body), _RULES, storage)
     for name, statement in made.items():
-        storage.made(_BUFFER, storage.allocations.get(storage.originals.get(name)), [statement])
+        original = storage.originals.get(name)
+        storage.made(_BUFFER, None if original is None else storage.allocations.get(original), [statement])
     program = program.with_kernel(with_function_body(kernel, [*made.values(), *body]), storage.firings)
     return dataclasses.replace(program, staging=None)
 
@@ -63,12 +64,12 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
 class _Names:
     """What the buffers that one statement reads, as each role, and writes are called from now on."""
 
-    reads: dict[tuple[Any, str], str] = field(default_factory=dict[tuple[Any, str], str])
-    writes: dict[Any, str] = field(default_factory=dict[Any, str])
+    reads: dict[tuple[tirx.Buffer, str], str] = field(default_factory=dict[tuple[tirx.Buffer, str], str])
+    writes: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
 
 
-def _names(staging: Staging) -> dict[Any, _Names]:
-    found: dict[Any, _Names] = defaultdict(_Names)
+def _names(staging: Staging) -> dict[tirx.Stmt, _Names]:
+    found: dict[tirx.Stmt, _Names] = defaultdict(_Names)
     for (reader, buffer, role), name in staging.reads.items():
         found[reader].reads[(buffer, role)] = name
     for (writer, buffer), name in staging.writes.items():
@@ -76,11 +77,11 @@ def _names(staging: Staging) -> dict[Any, _Names]:
     return found
 
 
-def _originals(staging: Staging) -> dict[str, Any]:
+def _originals(staging: Staging) -> dict[str, tirx.Buffer]:
     """The kernel's own buffer of which each buffer holds values."""
-    found: dict[str, Any] = {name: buffer for (_, buffer, _), name in staging.reads.items()}
+    found = {name: buffer for (_, buffer, _), name in staging.reads.items()}
     found |= {name: buffer for (_, buffer), name in staging.writes.items()}
-    copies = [one for around in (staging.before, staging.after) for found in around.values() for one in found]
+    copies = [one for around in (staging.before, staging.after) for some in around.values() for one in some]
     while missing := [(found[a], b) for a, b, _ in copies if a in found and b not in found]:
         found |= {name: buffer for buffer, name in missing}
     return found
@@ -89,20 +90,20 @@ def _originals(staging: Staging) -> dict[str, Any]:
 class _Storage(Context):
     """What the statements of a kernel are to use instead of their `buffers`. `allocations` are the kernel's own."""
 
-    def __init__(self, function: Any, staging: Staging, buffers: dict[str, Any]) -> None:
+    def __init__(self, function: tirx.PrimFunc, staging: Staging, buffers: dict[str, tirx.Buffer]) -> None:
         super().__init__(function, Firings())
         self.staging, self.buffers = staging, buffers
         self.names, self.originals = _names(staging), _originals(staging)
-        self.allocations: dict[Any, Any] = {}
+        self.allocations: dict[tirx.Buffer, tirx.AllocBuffer] = {}
         self.empty = empty_loops(function)
 
-    def allocation(self, statement: Any) -> list[Any] | None:
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not isinstance(statement, tirx.AllocBuffer):
             return None
         self.allocations[statement.buffer] = statement
         return []
 
-    def block(self, statement: Any) -> list[Any] | None:
+    def block(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if is_parallel(statement):
             made = _parallel(statement, self.names[statement], self.buffers)
         elif op_name(statement).startswith("tl."):
@@ -112,11 +113,11 @@ class _Storage(Context):
         before, after = (self.copies(statement, one) for one in (self.staging.before, self.staging.after))
         return [*before, made, *after]
 
-    def copies(self, statement: Any, around: Mapping[Any, Sequence[TileCopy]]) -> list[Any]:
+    def copies(self, statement: tirx.Stmt, around: Mapping[tirx.Stmt, Sequence[TileCopy]]) -> list[tirx.Stmt]:
         found = [_copy(self.buffers, *one) for one in around.get(statement, [])]
         return self.made(_STAGED, statement, found) if found else []
 
-    def loop(self, statement: Any) -> list[Any] | None:
+    def loop(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Loops that count from 0, so that what a first turn does can be told from the variable, and a mark on those
         that may make no turn, which :func:`is_marked_empty` finds.
 
@@ -133,7 +134,7 @@ class _Storage(Context):
         inner = statements(self.inside(statement, lambda body: rewrite_body(body, _RULES, self)).body)
         if starts:
             inner = [bind(statement.loop_var, statement.min + turn), *inner]
-        annotations: Any = {MAY_BE_EMPTY: 1} if marks else {}
+        annotations: dict[str, object] = {MAY_BE_EMPTY: 1} if marks else {}
         return [
             tirx.For(
                 turn, tirx.const(0, "int32"), statement.extent, statement.kind, sequence(inner),
@@ -142,23 +143,22 @@ class _Storage(Context):
         ]  # fmt: skip
 
 
-def _copy(buffers: dict[str, Any], source: str, target: str, transpose: bool) -> Any:
+def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: bool) -> tirx.Stmt:
     regions = [_whole(buffers[name]) for name in (source, target)]
     return tirx.Evaluate(call("tl.copy", regions, {"transpose": 1} if transpose else None))
 
 
-def _whole(buffer: Any) -> Any:
+def _whole(buffer: tirx.Buffer) -> ir.TensorRegion:
     zero = tirx.const(0, "int32")
     return tirx.BufferRegion(
         buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
     )
 
 
-def _operation(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any:
-    parts = arguments(statement)
+def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.Buffer]) -> tirx.Stmt:
     roles = {"tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C")}[op_name(statement)]
-    made: list[Any] = []
-    for position, part in enumerate(parts):
+    made: list[ir.Expr] = []
+    for position, part in enumerate(arguments(statement)):
         if not isinstance(part, ir.TensorRegion) or not is_on_chip(part.source):
             made.append(part)
             continue
@@ -168,45 +168,45 @@ def _operation(statement: Any, staging: Staging, buffers: dict[str, Any]) -> Any
         else:
             name = staging.reads[(statement, part.source, role)]
         made.append(_whole(buffers[name]))
-    value = statement.value
-    attrs = {str(k): int(v) for k, v in dict(value.attrs).items()} if value.attrs is not None else {}
+    given = operation(statement).attrs
+    attrs = {str(name): int(value) for name, value in given.items()} if given is not None else {}
     # The operand buffer of a transposed A is transposed already.
     attrs.pop("transpose_A", None)
     return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
 
 
-def _parallel(statement: Any, names: _Names, buffers: dict[str, Any]) -> Any:
+def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer]) -> tirx.For:
     """The nest with each load and store renamed; a load of what the nest itself writes sees the new buffer."""
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
 
-    def load(expression: Any) -> Any:
+    def load(expression: ir.TensorLoad) -> ir.Expr:
         role = load_role(expression, variables)
         name = names.reads.get((expression.source, role)) or names.writes[expression.source]
         indices = list(expression.indices)
         if role == "transposed":
-            indices = variables
+            indices = [*variables]
         elif role == "column" and len(indices) == 1:
             # A column of tiles, transposed from the vector's row of tiles.
             indices = [*indices, tirx.const(0, "int32")]
         made = tirx.BufferLoad(buffers[name], indices, expression.span)
         return made if made.ty == expression.ty else tirx.Cast(expression.ty, made)
 
-    def store(one: Any) -> Any:
-        buffer = buffers[names.writes[one.buffer]]
-        value = one.value if one.value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, one.value)
+    def loaded(value: ir.Expr) -> ir.Expr:
+        return replaced(value, lambda part: load(part) if isinstance(part, ir.TensorLoad) else part)
+
+    def stored(one: tirx.Stmt) -> tirx.Stmt:
+        if isinstance(one, tirx.Bind):
+            return tirx.Bind(one.var, loaded(one.value), one.span)
+        assert isinstance(one, tirx.BufferStore)
+        buffer, value = buffers[names.writes[one.buffer]], loaded(one.value)
+        value = value if value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, value)
         return tirx.BufferStore(buffer, value, list(one.indices), one.span)
 
-    def stored(one: Any) -> Any:
-        value = replaced(one.value, lambda part: load(part) if isinstance(part, ir.TensorLoad) else part)
-        if isinstance(one, tirx.Bind):
-            return tirx.Bind(one.var, value, one.span)
-        return store(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
-
-    made: Any = [stored(one) for one in body]
-    for one in reversed(loops):
-        made = [with_body(one, made)]
-    return made[0]
+    made = with_body(loops[-1], [stored(one) for one in body])
+    for one in reversed(loops[:-1]):
+        made = with_body(one, [made])
+    return made
 
 
 _BUFFER = StatementRule(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
@@ -16,6 +15,7 @@ from ttexplore.ir.build import (
     loop,
     op,
     op_name,
+    regions,
     scope_of,
     shape_of,
     statements,
@@ -78,7 +78,7 @@ class _Lowering(Context):
 
     # Rules
 
-    def allocation(self, statement: Any) -> list[Any] | None:
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not isinstance(statement, tirx.AllocBuffer):
             return None
         dtype = dtype_of(statement.buffer)
@@ -86,32 +86,32 @@ class _Lowering(Context):
         self.storage.add(statement, dtype)
         return []
 
-    def load(self, statement: Any) -> list[Any] | None:
+    def load(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":
             return None
-        source, target = arguments(statement)
+        source, target = regions(statement)
         if is_on_chip(source.source):
             return None
         cb = self.tiles[target.source]
         block = self.region(source, target.source, write=False)
         return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
 
-    def store(self, statement: Any) -> list[Any] | None:
+    def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":
             return None
-        source, target = arguments(statement)
+        source, target = regions(statement)
         if is_on_chip(target.source):
             return None
         cb = self.tiles[source.source]
         return [write_operation(target.source, cb, self.region(target, source.source, write=True))]
 
-    def copy(self, statement: Any) -> list[Any] | None:
+    def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":
             return None
-        source, target = arguments(statement)
+        source, target = regions(statement)
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
-    def region(self, region: Any, buffer: Any, *, write: bool) -> BlockRegion:
+    def region(self, region: ir.TensorRegion, buffer: tirx.Buffer, *, write: bool) -> BlockRegion:
         """How a region of a tensor is moved to or from an on-chip buffer."""
         name = str(region.source.name)
         return block_region(
@@ -119,7 +119,9 @@ class _Lowering(Context):
             self.target.dram_alignment_bytes, write=write,
         )  # fmt: skip
 
-    def on_chip_copy(self, statement: Any, source: Any, target: Any, target_block: Any) -> list[Any]:
+    def on_chip_copy(
+        self, statement: tirx.Stmt, source: tirx.Buffer, target: tirx.Buffer, target_block: tirx.Buffer
+    ) -> list[tirx.Stmt]:
         storage, count = self.storage, self.storage.count(target)
         for name, rows in (("tilize", source), ("untilize", target)):
             if str(rows.name) in self.rows:
@@ -136,9 +138,8 @@ class _Lowering(Context):
                 *storage.pack(value, target, target_block),
             ]  # fmt: skip
         kinds = (dtype_of(source), dtype_of(target))
-        (region, _) = arguments(statement)
         # In DST bytes are float32, and bytes still.
-        if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(region.source)):
+        if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(regions(statement)[0].source)):
             raise Unsupported("L009", f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":
@@ -155,16 +156,16 @@ class _Lowering(Context):
             made.append(storage.each(count, lambda t: op("typecast_fp32_to_bf16_tile", target, t)))
         return made
 
-    def to_dst(self, source: Any, target: Any) -> list[Any]:
+    def to_dst(self, source: tirx.Buffer, target: tirx.Buffer) -> list[tirx.Stmt]:
         """What a block holds, in DST."""
         if scope_of(source) == "tt.dst":
             return [self.storage.move(source, target, dtype_of(source))]
         return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
 
-    def fill(self, statement: Any) -> list[Any] | None:
+    def fill(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.fill":
             return None
-        region, value = arguments(statement)
+        (region,), value = regions(statement), arguments(statement)[1]
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
             raise Unsupported(
                 "L001",
@@ -180,10 +181,10 @@ class _Lowering(Context):
         made = [storage.each(storage.count(target), lambda t: op(name, into, t, number))]
         return made if into is target else [*made, *storage.pack(into, target, region.source)]
 
-    def gemm(self, statement: Any) -> list[Any] | None:
+    def gemm(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.gemm":
             return None
-        a, b, c = (region.source for region in arguments(statement))
+        a, b, c = (region.source for region in regions(statement))
         rows, depth = tile_grid(shape_of(a))
         columns = tile_grid(shape_of(c))[1]
         transpose = attribute(statement, "transpose_B")
@@ -195,7 +196,7 @@ class _Lowering(Context):
                 f"T.gemm with {integers.name}, which is int32",
                 hint="the matrix unit multiplies numbers: cast to bfloat16",
             )
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         if attribute(statement, "clear_accum"):
             made.append(self.storage.each(self.storage.count(out), lambda t: op("fill_tile", out, t, 0.0)))
         self.products.append(
@@ -208,14 +209,14 @@ class _Lowering(Context):
         made.append(loop(k, depth, [product]))
         return made
 
-    def parallel(self, statement: Any) -> list[Any] | None:
+    def parallel(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not is_parallel(statement):
             return None
         made, reasons = lower_parallel(statement, self.storage, self.eltwise, self.rounded)
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
         return made
 
-    def refusal(self, statement: Any) -> None:
+    def refusal(self, statement: tirx.Stmt) -> None:
         if not isinstance(statement, tirx.Bind | tirx.For):
             raise Unsupported("L001", f"no rule lowers {op_name(statement) or type(statement).__name__}")
 
@@ -238,22 +239,23 @@ _RULES = (
 )
 
 
-def _read_by_others_than_packers(function: Any) -> set[Any]:
+def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
     """The bfloat16 blocks in DST that something else than a copy to a bfloat16 circular buffer reads: the packer does
     not round for it."""
-    found: set[Any] = set()
+    found: set[tirx.Buffer] = set()
 
-    def reads(buffer: Any) -> None:
+    def reads(buffer: tirx.Buffer) -> None:
         if scope_of(buffer) == "tt.dst" and dtype_of(buffer) == "bfloat16":
             found.add(buffer)
 
     for statement in blocks(function.body):
         if is_parallel(statement):
             for store in parallel_body(statement)[1]:
-                for load in loads_of(store.value):
-                    reads(load.source)
+                if isinstance(store, tirx.BufferStore | tirx.Bind):
+                    for load in loads_of(store.value):
+                        reads(load.source)
         elif op_name(statement) == "tl.copy":
-            source, target = (region.source for region in arguments(statement))
+            source, target = (region.source for region in regions(statement))
             if scope_of(target) != "tt.cb" or dtype_of(target) != "bfloat16":
                 reads(source)
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from tvm import tirx
 
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, span_of
-from ttexplore.ir.build import op, op_name, operands, statements, with_body, with_function_body
+from ttexplore.ir.build import buffer_of, op, op_name, operands, statements, with_body, with_function_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ops import FORMS
@@ -33,7 +33,7 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     Each kernel keeps the loops and indices that its statements need. Whole blocks are handed over; how is D3's.
     """
     body = statements(program.kernel.body)
-    functions: dict[str, Any] = {}
+    functions: dict[str, tirx.PrimFunc] = {}
     firings = Firings()
     for role in KERNEL_ROLES:
         used = set[int]()
@@ -44,7 +44,7 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     return program.with_functions(functions, firings)
 
 
-def role_of(statement: Any) -> KernelRole:
+def role_of(statement: tirx.Stmt) -> KernelRole:
     """The kernel that runs an operation."""
     name = op_name(statement)
     if name not in FORMS:
@@ -52,8 +52,8 @@ def role_of(statement: Any) -> KernelRole:
     return FORMS[name].op.role
 
 
-def _select(body: list[Any], role: KernelRole, plan: Plan, firings: Firings) -> list[Any]:
-    made: list[Any] = []
+def _select(body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firings) -> list[tirx.Stmt]:
+    made: list[tirx.Stmt] = []
     for statement in body:
         if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             made.append(statement)
@@ -68,28 +68,28 @@ def _select(body: list[Any], role: KernelRole, plan: Plan, firings: Firings) -> 
             if role == "compute":
                 made += _sent(statement, plan, firings)
         elif role == "compute" and role_of(statement) == "reader":
-            cb = operands(statement)["cb"]
-            if plan.buffer(str(cb.name)).consumer == "compute":
+            cb = buffer_of(operands(statement)["cb"])
+            if plan.buffer(cb.name).consumer == "compute":
                 made += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])
     return made
 
 
-def _sent(statement: Any, plan: Plan, firings: Firings) -> list[Any]:
+def _sent(statement: tirx.Stmt, plan: Plan, firings: Firings) -> list[tirx.Stmt]:
     """The marker after what packs a block for the writer."""
     cb = packed_by(statement)
-    if cb is not None and plan.buffer(str(cb.name)).consumer == "writer":
+    if cb is not None and plan.buffer(cb.name).consumer == "writer":
         return firings.made(_SEND, statement, [_marker("send_block", cb, plan)])
     return []
 
 
-def _marker(name: str, cb: Any, plan: Plan) -> Any:
-    return op(name, cb, plan.buffer(str(cb.name)).block_pages)
+def _marker(name: str, cb: tirx.Buffer, plan: Plan) -> tirx.Stmt:
+    return op(name, cb, plan.buffer(cb.name).block_pages)
 
 
-def _check_complete(kernel: Any, functions: dict[str, Any]) -> None:
+def _check_complete(kernel: tirx.PrimFunc, functions: Mapping[str, tirx.PrimFunc]) -> None:
     """Every operation is in exactly one kernel. Raises VerifyError."""
 
-    def operations(function: Any) -> list[str]:
+    def operations(function: tirx.PrimFunc) -> list[str]:
         return [op_name(s) for s in walk(function.body) if op_name(s) and op_name(s) not in _MARKERS]
 
     before = sorted(operations(kernel))

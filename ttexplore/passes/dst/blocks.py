@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import tvm
-import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
+from ttexplore.ir.adapter import to_expr, with_variables
 from ttexplore.ir.build import constant, loop, variable
+
+# The number of a tile, of a part or of a slot.
+Index = ir.Expr | int
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,14 @@ class SubBlock:
         """Whether the tiles of a part follow one another in the block."""
         return self.rows == 1 or self.columns == self.block_columns
 
-    def place_in_parts(self, tile: Any) -> Any:
+    def place_in_parts(self, tile: ir.Expr) -> ir.Expr:
         """Where tile number `tile` of the block lies in a buffer that holds one part after the other."""
-        if self.is_linear and (self.rows == 1 or self.columns == self.block_columns) and self._parts_in_order():
+        if self.is_linear:
             return tile
         row, column = tirx.floordiv(tile, self.block_columns), tirx.floormod(tile, self.block_columns)
         across = self.block_columns // self.columns
         part = tirx.floordiv(row, self.rows) * across + tirx.floordiv(column, self.columns)
         return part * self.tiles + tirx.floormod(row, self.rows) * self.columns + tirx.floormod(column, self.columns)
-
-    def _parts_in_order(self) -> bool:
-        return self.rows == 1 or self.columns == self.block_columns
 
 
 def sub_blocks(block: tuple[int, int], room: int) -> list[SubBlock]:
@@ -69,28 +67,28 @@ class Part:
     """One part of a block: `row` and `column` count parts, constants or loop variables."""
 
     shape: SubBlock
-    row: Any = 0
-    column: Any = 0
+    row: Index = 0
+    column: Index = 0
 
     @classmethod
-    def loops(cls, shape: SubBlock) -> tuple[Part, Callable[[list[Any]], list[Any]]]:
+    def loops(cls, shape: SubBlock) -> tuple[Part, Callable[[Sequence[tirx.Stmt]], Sequence[tirx.Stmt]]]:
         """The part of the current turn, and what puts the loops over all parts around its statements."""
         row, column = variable("sm"), variable("sn")
         turns = (shape.block_rows // shape.rows, shape.block_columns // shape.columns)
 
-        def around(body: list[Any]) -> list[Any]:
+        def around(body: Sequence[tirx.Stmt]) -> Sequence[tirx.Stmt]:
             if turns[1] > 1:
                 body = [loop(column, turns[1], body)]
             return [loop(row, turns[0], body)] if turns[0] > 1 else body
 
         return cls(shape, row if turns[0] > 1 else 0, column if turns[1] > 1 else 0), around
 
-    def first_in_parts(self) -> Any:
+    def first_in_parts(self) -> Index:
         """The number of the part's first tile where one part lies after the other."""
         across = self.shape.block_columns // self.shape.columns
         return plus(times(self.row, across * self.shape.tiles), times(self.column, self.shape.tiles))
 
-    def each(self, make: Callable[[Any, Any], Any]) -> Any:
+    def each(self, make: Callable[[Index, Index], tirx.Stmt]) -> tirx.Stmt:
         """Loops over the part's tiles; `make` gets a tile's number in the block and its number in the part. A part of
         one tile needs no loop."""
         shape = self.shape
@@ -109,29 +107,25 @@ class Part:
         return loop(r, shape.rows, [loop(c, shape.columns, [inner])])
 
 
-def plus(a: Any, b: Any) -> Any:
-    """a + b without needless zeros; both are expressions or ints."""
+def plus(a: Index, b: Index) -> Index:
+    """a + b without needless zeros."""
     for one, other in ((a, b), (b, a)):
         if one == 0 if isinstance(one, int) else constant(one) == 0:
             return other
     return a + b
 
 
-def times(a: Any, factor: int) -> Any:
+def times(a: Index, factor: int) -> Index:
     """a * factor without a needless one."""
     return a * factor if isinstance(a, int) or factor != 1 else a
 
 
-def substituted(expression: Any, values: dict[Any, Any]) -> Any:
+def substituted(expression: ir.Expr, values: Mapping[ir.Var, Index]) -> ir.Expr:
     """An expression with variables replaced; simplified where a constant has come in."""
-    if not isinstance(expression, ir.Expr) or isinstance(expression, tirx.FloatImm | tirx.IntImm):
+    if isinstance(expression, tirx.FloatImm | tirx.IntImm):
         return expression
     if isinstance(expression, ir.Var):
-        return values.get(expression, expression)
-    made = tvm_ffi.structural_map(expression, (ir.Var, lambda v: _expression(values.get(v, v))), order="post")
+        return to_expr(values.get(expression, expression))
+    made = with_variables(expression, lambda one: to_expr(values.get(one, one)))
     constants = any(isinstance(value, int | tirx.IntImm) for value in values.values())
-    return tvm.sym.Analyzer().simplify(made) if constants else made
-
-
-def _expression(value: Any) -> Any:
-    return tirx.const(value, "int32") if isinstance(value, int) else value
+    return sym.Analyzer().simplify(made) if constants else made

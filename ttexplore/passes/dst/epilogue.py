@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
-from ttexplore.ir.build import constant
+from ttexplore.ir.build import constant, number_of
 from ttexplore.ir.rewrite import Firings, Rule
-from ttexplore.passes.dst.groups import Grouping
+from ttexplore.passes.dst.groups import Grouping, SequencePart
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.dst.steps import Reader
 
@@ -18,9 +17,9 @@ _TURN = Rule("turn apart", "A turn of a loop stands for itself, so that what fol
 _SHORTER = Rule("one turn less", "The last turn of the loop stands behind it.")
 
 
-def without_single_turns(body: list[Any], reader: Reader, firings: Firings) -> list[Any]:
+def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings) -> list[tirx.Stmt]:
     """`body` with each loop of one turn over operations on DST replaced by that turn."""
-    made: list[Any] = []
+    made: list[tirx.Stmt] = []
     for statement in body:
         seen = reader.seen(statement)
         if seen.touches and seen.step is None and type(statement) is tirx.For and constant(statement.extent) == 1:
@@ -30,17 +29,17 @@ def without_single_turns(body: list[Any], reader: Reader, firings: Firings) -> l
     return made
 
 
-def _turn(statement: Any, number: Any, reader: Reader, firings: Firings) -> list[Any]:
+def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
     """The statements of one turn of a loop."""
-    made: list[Any] = []
+    made: list[tirx.Stmt] = []
     for one in reader.inside(statement):
-        made += firings.made(_TURN, one, [replaced(one, {statement.loop_var: number})])
+        made += firings.made(_TURN, one, [replaced(one, {statement.loop_var: turn})])
     return made
 
 
 def last_turn_apart(
-    statement: Any, after: Iterable[Any], grouping: Grouping, firings: Firings
-) -> list[Any] | None:  # fmt: skip
+    statement: tirx.For, after: Iterable[SequencePart], grouping: Grouping, firings: Firings
+) -> list[tirx.Stmt] | None:
     """A loop without its last turn and that turn, if the operations in `after`, behind the loop, then share sections
     with the last ones in it and want a value of theirs; else None. `grouping` has come to the loop."""
     extent = constant(statement.extent)
@@ -51,7 +50,7 @@ def last_turn_apart(
     last = next((place for place in reversed(range(len(inner))) if reader.has_values(inner[place])), None)
     if last is None:
         return None
-    apart = _turn(statement, tirx.const(int(statement.min) + extent - 1, "int32"), reader, firings)
+    apart = _turn(statement, tirx.const(number_of(statement.min) + extent - 1, "int32"), reader, firings)
     before = [*_shorter(statement, extent - 1, reader, firings), *apart[:last]]
     end, rest = apart[last], apart[last + 1 :]
     trial = grouping.continued()
@@ -59,6 +58,7 @@ def last_turn_apart(
         trial.add(one)
     if reader.step(end) is None:
         # A loop again: its own last turn is what shares sections with what follows.
+        assert isinstance(end, tirx.For)
         found = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
         return None if found is None else [*before, *found, *rest]
     trial.add(end)
@@ -74,7 +74,7 @@ def last_turn_apart(
     return [*before, end, *rest] if wanted else None
 
 
-def _shorter(statement: Any, extent: int, reader: Reader, firings: Firings) -> list[Any]:
+def _shorter(statement: tirx.For, extent: int, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
     if extent == 1:
         return _turn(statement, statement.min, reader, firings)
     made = tirx.For(

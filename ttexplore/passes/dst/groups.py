@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, op_name
-from ttexplore.passes.dst.steps import Reader, Step
+from ttexplore.ir.build import arguments, buffer_of, constant, op_name
+from ttexplore.passes.dst.steps import Reader, Step, tiles_of
 
 Grid = tuple[int, int]
 
@@ -22,21 +22,21 @@ class Group:
 
     grid: Grid
     steps: list[Step] = field(default_factory=list[Step])
-    before: list[Any] = field(default_factory=list[Any])
-    after: list[Any] = field(default_factory=list[Any])
+    before: list[tirx.Stmt] = field(default_factory=list[tirx.Stmt])
+    after: list[tirx.Stmt] = field(default_factory=list[tirx.Stmt])
     packed: set[str] = field(default_factory=set[str])
     popped: set[str] = field(default_factory=set[str])
 
     @property
-    def values(self) -> list[Any]:
+    def values(self) -> list[tirx.Buffer]:
         """The DST values of the steps, in order."""
         return list(dict.fromkeys(operand.value for step in self.steps for operand in step.operands))
 
     @property
-    def statements(self) -> list[Any]:
+    def statements(self) -> list[tirx.For]:
         return [step.statement for step in self.steps]
 
-    def takes(self, statement: Any, popped_before: set[str]) -> bool:
+    def takes(self, statement: tirx.Stmt, popped_before: set[str]) -> bool:
         """Take in a protocol call, if it can be made before or after all steps.
 
         A buffer that has been popped in this sequence is filled again only after the others have been popped, too: the
@@ -44,26 +44,37 @@ class Group:
         """
         name = op_name(statement)
         if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
-            buffer = str(arguments(statement)[0].name)
-            if self.after and name == "tt.cb_wait_front" and buffer in popped_before:
+            moved = _moved(statement)
+            if self.after and name == "tt.cb_wait_front" and moved in popped_before:
                 return False
-            if buffer not in self.packed and buffer not in self.popped:
+            if moved not in self.packed and moved not in self.popped:
                 self.before.append(statement)
                 return True
         elif name in ("tt.cb_pop_front", "tt.cb_push_back"):
             self.after.append(statement)
-            self.popped.add(str(arguments(statement)[0].name))
+            self.popped.add(_moved(statement))
             return True
         return False
 
     def add(self, step: Step) -> None:
         self.steps.append(step)
         if step.packs:
-            self.packed.add(str(step.operation.arguments[2].name))
+            self.packed.add(buffer_of(step.operation.given("out")).name)
 
 
-def group_steps(body: list[Any], reader: Reader, grids: dict[Any, Grid]) -> list[Any]:
-    """A sequence as groups, and whatever stands between them. Lists in it, sections that are finished, stay."""
+def _moved(statement: tirx.Stmt) -> str:
+    """The name of the circular buffer of a protocol call."""
+    return buffer_of(arguments(statement)[0]).name
+
+
+# Part of a sequence: a statement, or the statements of a section that is finished.
+SequencePart = tirx.Stmt | list[tirx.Stmt]
+
+
+def group_steps(
+    body: Sequence[SequencePart], reader: Reader, grids: dict[tirx.Buffer, Grid]
+) -> list[SequencePart | Group]:
+    """A sequence as groups, and whatever stands between them."""
     grouping = Grouping(reader, grids)
     for part in body:
         grouping.add(part)
@@ -73,13 +84,13 @@ def group_steps(body: list[Any], reader: Reader, grids: dict[Any, Grid]) -> list
 class Grouping:
     """A sequence that is being grouped, part by part: `group` is the one that the next step may join."""
 
-    def __init__(self, reader: Reader, grids: dict[Any, Grid]) -> None:
+    def __init__(self, reader: Reader, grids: dict[tirx.Buffer, Grid]) -> None:
         self.reader, self.grids = reader, grids
-        self.made: list[Any] = []
+        self.made: list[SequencePart | Group] = []
         self.group: Group | None = None
         self.popped: set[str] = set()
 
-    def add(self, part: Any) -> None:
+    def add(self, part: SequencePart) -> None:
         step = None if isinstance(part, list) else self.reader.step(part)
         if step is not None:
             grid = self.grids[step.operands[0].value]
@@ -91,7 +102,7 @@ class Grouping:
             self.group = None
             self.made.append(part)
         if not isinstance(part, list) and op_name(part) == "tt.cb_pop_front":
-            self.popped.add(str(arguments(part)[0].name))
+            self.popped.add(_moved(part))
 
     def continued(self) -> Grouping:
         """The same place in the sequence, to try what follows."""
@@ -105,15 +116,15 @@ class Grouping:
         return other
 
 
-def tile_grids(steps: list[Step]) -> dict[Any, Grid]:
+def tile_grids(steps: list[Step]) -> dict[tirx.Buffer, Grid]:
     """Rows and columns of tiles of each DST value: those of the matrix product that it meets, else one row.
 
     Raises Unsupported where one value meets products of different shapes.
     """
-    leader: dict[Any, Any] = {}
-    shape: dict[Any, Grid] = {}
+    leader: dict[tirx.Buffer, tirx.Buffer] = {}
+    shape: dict[tirx.Buffer, Grid] = {}
 
-    def root(value: Any) -> Any:
+    def root(value: tirx.Buffer) -> tirx.Buffer:
         while (above := leader[value]) is not value:
             # The way gets shorter for those who come later.
             leader[value] = leader[above]
@@ -132,10 +143,10 @@ def tile_grids(steps: list[Step]) -> dict[Any, Grid]:
                     _meet(shape, first, shape[other], step)
         if step.grid is not None:
             _meet(shape, first, step.grid, step)
-    return {value: shape.get(root(value), (1, int(value.ty.shape[0]))) for value in leader}
+    return {value: shape.get(root(value), (1, tiles_of(value))) for value in leader}
 
 
-def _meet(shape: dict[Any, Grid], value: Any, grid: Grid, step: Step) -> None:
+def _meet(shape: dict[tirx.Buffer, Grid], value: tirx.Buffer, grid: Grid, step: Step) -> None:
     if shape.setdefault(value, grid) != grid:
         raise Unsupported(
             "L007",
@@ -145,7 +156,7 @@ def _meet(shape: dict[Any, Grid], value: Any, grid: Grid, step: Step) -> None:
         )
 
 
-def all_steps(body: list[Any], reader: Reader) -> list[Step]:
+def all_steps(body: list[tirx.Stmt], reader: Reader) -> list[Step]:
     """The steps of a sequence and of the loops in it."""
     found: list[Step] = []
     for statement in body:
@@ -157,14 +168,16 @@ def all_steps(body: list[Any], reader: Reader) -> list[Step]:
     return found
 
 
-def all_groups(body: list[Any], reader: Reader, grids: dict[Any, Grid], turns: int = 1) -> list[tuple[Group, int]]:
+def all_groups(
+    body: list[tirx.Stmt], reader: Reader, grids: dict[tirx.Buffer, Grid], turns: int = 1
+) -> list[tuple[Group, int]]:
     """The groups of a sequence and of the loops in it, with how often each runs."""
     found: list[tuple[Group, int]] = []
     for part in group_steps(body, reader, grids):
         if isinstance(part, Group):
             found.append((part, turns))
         elif isinstance(part, tirx.For) and reader.has_values(part):
-            extent = part.extent
-            times = int(extent.value) if isinstance(extent, tirx.IntImm) else 1
+            times = constant(part.extent)
+            times = 1 if times is None else times
             found += all_groups(reader.inside(part), reader, grids, turns * times)
     return found

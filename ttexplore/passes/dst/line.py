@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from tvm import ir
+from tvm import ir, tirx
 
+from ttexplore.ir.build import number_of
 from ttexplore.passes.dst.schedule import Source, TileOperation
 from ttexplore.passes.dst.steps import Step
 
@@ -33,10 +34,10 @@ class Line:
     operations: tuple[TileOperation, ...]
     sources: dict[int, Source]
     makers: dict[int, Step]
-    entering: dict[Any, int]
+    entering: dict[tirx.Buffer, int]
     staying: frozenset[int]
-    leaving: dict[Any, int]
-    owner: dict[int, Any]
+    leaving: dict[tirx.Buffer, int]
+    owner: dict[int, tirx.Buffer]
 
     @property
     def slots_needed(self) -> int:
@@ -51,25 +52,25 @@ class _Placed:
     operation: TileOperation
 
 
-def straight_line(steps: list[Step], entries: dict[Any, Entry], live: Collection[Any]) -> Line:
+def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Collection[tirx.Buffer]) -> Line:
     """The line of `steps`. `entries` are the values that come from outside, `live` those wanted afterwards.
 
     A fill with zero that only a product adds to is left out, because DST is zero when it is acquired. A pack goes right
     behind the operation that makes its value.
     """
-    owner: dict[int, Any] = {}
-    current: dict[Any, int] = {}
-    zero: set[Any] = set()
+    owner: dict[int, tirx.Buffer] = {}
+    current: dict[tirx.Buffer, int] = {}
+    zero: set[tirx.Buffer] = set()
     placed: list[_Placed] = []
     maker: dict[int, int] = {}
 
-    def new(value: Any) -> int:
-        number = len(owner)
-        owner[number] = value
-        current[value] = number
-        return number
+    def new(value: tirx.Buffer) -> int:
+        version = len(owner)
+        owner[version] = value
+        current[value] = version
+        return version
 
-    entering: dict[Any, int] = {}
+    entering: dict[tirx.Buffer, int] = {}
     for value, entry in entries.items():
         if entry == "added_in_l1":
             zero.add(value)
@@ -98,11 +99,11 @@ def straight_line(steps: list[Step], entries: dict[Any, Entry], live: Collection
         )  # fmt: skip
         placed.append(_Placed(position, step, operation))
     leaving = {v: current[v] for v in live if v in current and current[v] != entering.get(v)}
-    staying = frozenset(number for v, number in entering.items() if v in live and current[v] == number)
+    staying = frozenset(version for v, version in entering.items() if v in live and current[v] == version)
     makers = _made_when_wanted(placed, frozenset(leaving.values()))
-    sources = {number: Source(makers[number].op.cycles) for number in makers}
-    for value, number in entering.items():
-        sources[number] = Source(fresh=entries[value] == "buffer_or_zero")
+    sources = {version: Source(step.op.cycles) for version, step in makers.items()}
+    for value, version in entering.items():
+        sources[version] = Source(fresh=entries[value] == "buffer_or_zero")
 
     def order(one: _Placed) -> tuple[int, int, int]:
         value = one.operation.reads[0] if one.operation.packs else None
@@ -121,7 +122,7 @@ def _only_added_to(steps: list[Step]) -> set[int]:
     """The places of the fills with zero where the next step that touches what they set is a product that adds to it."""
     found: set[int] = set()
     # How the next step that touches a value does, from the end on.
-    added_to: dict[Any, bool] = {}
+    added_to: dict[tirx.Buffer, bool] = {}
     for position in reversed(range(len(steps))):
         step = steps[position]
         if step.fills_with_zero and added_to.get(step.target, False):
@@ -145,10 +146,10 @@ def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[in
 
 
 def _cycles(step: Step) -> int:
-    return step.op.cycles * (int(step.statement.extent.value) if step.is_matmul else 1)
+    return step.op.cycles * (number_of(step.statement.extent) if step.is_matmul else 1)
 
 
-def _is_tile(step: Step, index: Any) -> bool:
+def _is_tile(step: Step, index: ir.Expr) -> bool:
     return step.is_matmul or (isinstance(index, ir.Var) and index.same_as(step.variable))
 
 
@@ -159,4 +160,4 @@ def _width(operation: TileOperation) -> int:
 
 def product_depth(step: Step) -> int:
     """The tiles along the inner dimension of a matrix product."""
-    return int(step.operation.arguments[9].value)
+    return step.operation.number("kt_dim")

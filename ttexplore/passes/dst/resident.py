@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from ttexplore.ir.bounds import is_marked_empty
 from ttexplore.ir.build import loop, op, variable, with_body
 from ttexplore.ir.rewrite import Firings
-from ttexplore.passes.dst.blocks import plus
+from ttexplore.passes.dst.blocks import Index, plus
+from ttexplore.passes.dst.groups import SequencePart
 from ttexplore.passes.dst.spills import RELOAD, SECTION, SLOTS, SPILL, Spill
-from ttexplore.passes.dst.steps import Reader
+from ttexplore.passes.dst.steps import Reader, tiles_of
 
 
 def resident_stretches(
-    body: list[Any], reader: Reader, spilled: dict[Any, Spill], dst: Any, capacity: int, firings: Firings
-) -> list[Any]:
+    body: list[tirx.Stmt], reader: Reader, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer, capacity: int,
+    firings: Firings,
+) -> list[SequencePart]:  # fmt: skip
     """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
     if not any(_is_nest(statement, reader) for statement in body):
-        return body
+        return [*body]
     values = [reader.values(statement) for statement in body]
-    spans: dict[Any, tuple[int, int]] = {}
+    spans: dict[tirx.Buffer, tuple[int, int]] = {}
     for place, own in enumerate(values):
         for value in own:
             spans[value] = (spans.get(value, (place, place))[0], place)
-    made: list[Any] = []
+    made: list[SequencePart] = []
     position = 0
     while position < len(body):
         end = _stretch(values, spans, position, spilled)
@@ -39,7 +39,10 @@ def resident_stretches(
     return made
 
 
-def _stretch(values: list[list[Any]], spans: dict[Any, tuple[int, int]], start: int, spilled: dict[Any, Spill]) -> int:
+def _stretch(
+    values: list[list[tirx.Buffer]], spans: dict[tirx.Buffer, tuple[int, int]], start: int,
+    spilled: dict[tirx.Buffer, Spill],
+) -> int:  # fmt: skip
     """The end of the stretch from `start` on in which values are alive that are touched in it only; `values` are those
     of each statement, `spans` the first and the last statement that touch each."""
     end, position = start + 1, start
@@ -54,8 +57,8 @@ def _stretch(values: list[list[Any]], spans: dict[Any, tuple[int, int]], start: 
 
 
 def _whole_stretch(
-    body: list[Any], reader: Reader, dst: Any, capacity: int, firings: Firings
-) -> list[Any] | None:  # fmt: skip
+    body: list[tirx.Stmt], reader: Reader, dst: tirx.Buffer, capacity: int, firings: Firings
+) -> list[tirx.Stmt] | None:
     nests = [one for one in body if _is_nest(one, reader)]
     if not nests or not all(_turns_alike(one, reader) for one in nests):
         return None
@@ -69,7 +72,7 @@ def _whole_stretch(
     slots = _slots([s for i, s in enumerate(body) if i not in zeroed], reader, capacity)
     if slots is None:
         return None
-    made: list[Any] = [op("tile_regs_acquire")]
+    made: list[tirx.Stmt] = [op("tile_regs_acquire")]
     for index, statement in enumerate(body):
         if index == packs[0]:
             made += [op("tile_regs_commit"), op("tile_regs_wait")]
@@ -80,22 +83,23 @@ def _whole_stretch(
     return firings.made(SECTION, body[0], made)
 
 
-def can_stay(statement: Any, reader: Reader, capacity: int) -> bool:
+def can_stay(statement: tirx.Stmt, reader: Reader, capacity: int) -> bool:
     """Whether the values of a loop fit DST together, and nothing in it is packed."""
     return (
         _is_nest(statement, reader) and _turns_alike(statement, reader) and not _has_own_sections(statement, reader)
-        and sum(_tiles(value) for value in reader.values(statement)) <= capacity
+        and sum(tiles_of(value) for value in reader.values(statement)) <= capacity
     )  # fmt: skip
 
 
 def resident_loop(
-    statement: Any, reader: Reader, spilled: dict[Any, Spill], live: frozenset[Any], dst: Any, firings: Firings
-) -> list[Any]:
+    statement: tirx.For, reader: Reader, spilled: dict[tirx.Buffer, Spill], live: frozenset[tirx.Buffer],
+    dst: tirx.Buffer, firings: Firings,
+) -> list[tirx.Stmt]:  # fmt: skip
     """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
     touches = reader.seen(statement).touches
     values = [*touches]
-    slots = {value: sum(_tiles(other) for other in values[:i]) for i, value in enumerate(values)}
-    made: list[Any] = [op("tile_regs_acquire")]
+    slots = {value: sum(tiles_of(other) for other in values[:i]) for i, value in enumerate(values)}
+    made: list[tirx.Stmt] = [op("tile_regs_acquire")]
     for value, touch in touches.items():
         spill = spilled.get(value)
         enters = touch.first == "read" or (touch.first == "may_write" and value in live)
@@ -103,7 +107,7 @@ def resident_loop(
             continue
         if spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
             continue
-        t, tiles = variable("t"), _tiles(value)
+        t, tiles = variable("t"), tiles_of(value)
         copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))
         made += firings.made(RELOAD, statement, [
             op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)
@@ -111,30 +115,32 @@ def resident_loop(
     made.append(_placed(statement, reader, slots, dst, firings))
     made.append(op("tile_regs_commit"))
     leaving = [value for value in values if value in live]
-    reserves = [op("cb_reserve_back", spilled[value].cb, _tiles(value)) for value in leaving]
+    reserves = [op("cb_reserve_back", spilled[value].cb, tiles_of(value)) for value in leaving]
     made += firings.made(SPILL, statement, reserves)
     made.append(op("tile_regs_wait"))
     for value in leaving:
         t, spill = variable("t"), spilled[value]
         packed = op("pack_tile", dst, plus(t, slots[value]), spill.cb, spill.shape.place_in_parts(t))
-        made += firings.made(SPILL, statement, [loop(t, _tiles(value), [packed])])
+        made += firings.made(SPILL, statement, [loop(t, tiles_of(value), [packed])])
     made.append(op("tile_regs_release"))
-    made += firings.made(SPILL, statement, [op("cb_push_back", spilled[value].cb, _tiles(value)) for value in leaving])
+    made += firings.made(
+        SPILL, statement, [op("cb_push_back", spilled[value].cb, tiles_of(value)) for value in leaving]
+    )
     return firings.made(SECTION, statement, made)
 
 
-def _has_own_sections(statement: Any, reader: Reader) -> bool:
+def _has_own_sections(statement: tirx.Stmt, reader: Reader) -> bool:
     """Whether something in a statement takes DST for itself: nothing stays there through it."""
     return any(one.op.engine == "block" for one in reader.seen(statement).operations)
 
 
-def _is_nest(statement: Any, reader: Reader) -> bool:
+def _is_nest(statement: tirx.Stmt, reader: Reader) -> bool:
     """Whether a statement is a loop with several operations on DST in it, or loops of such."""
     seen = reader.seen(statement)
     return type(statement) is tirx.For and seen.step is None and bool(seen.touches)
 
 
-def _turns_alike(statement: Any, reader: Reader) -> bool:
+def _turns_alike(statement: tirx.Stmt, reader: Reader) -> bool:
     """Whether each turn of a loop can run in the same section: it packs nothing, and no operation counts on a slot that
     nothing has used."""
     return all(
@@ -144,16 +150,16 @@ def _turns_alike(statement: Any, reader: Reader) -> bool:
     )
 
 
-def _is_pack(statement: Any, reader: Reader) -> bool:
+def _is_pack(statement: tirx.Stmt, reader: Reader) -> bool:
     step = reader.step(statement)
     return step is not None and step.packs
 
 
-def _needless_fills(body: list[Any], reader: Reader) -> set[int]:
+def _needless_fills(body: list[tirx.Stmt], reader: Reader) -> set[int]:
     """The fills with zero before products that add: DST is zero when it is acquired."""
     found: set[int] = set()
-    waiting: dict[Any, int] = {}
-    seen: set[Any] = set()
+    waiting: dict[tirx.Buffer, int] = {}
+    seen: set[tirx.Buffer] = set()
     for position, statement in enumerate(body):
         step = reader.step(statement)
         if step is not None and step.fills_with_zero and step.target not in seen:
@@ -169,19 +175,19 @@ def _needless_fills(body: list[Any], reader: Reader) -> set[int]:
     return found
 
 
-def _may_be_empty(statement: Any, reader: Reader) -> bool:
+def _may_be_empty(statement: tirx.Stmt, reader: Reader) -> bool:
     """Whether no turn may come of a loop, or of one in it."""
     if type(statement) is not tirx.For:
         return False
     return is_marked_empty(statement) or any(_may_be_empty(one, reader) for one in reader.inside(statement))
 
 
-def _slots(body: list[Any], reader: Reader, capacity: int) -> dict[Any, int] | None:
+def _slots(body: list[tirx.Stmt], reader: Reader, capacity: int) -> dict[tirx.Buffer, int] | None:
     """The first tile of each value; values that are never alive together share tiles. None where they do not fit.
 
     A value that an operation adds to gets tiles that nothing else uses before.
     """
-    spans: dict[Any, list[int]] = {}
+    spans: dict[tirx.Buffer, list[int]] = {}
     for position, statement in enumerate(body):
         for one in reader.seen(statement).operations:
             for operand in one.operands:
@@ -189,11 +195,11 @@ def _slots(body: list[Any], reader: Reader, capacity: int) -> dict[Any, int] | N
                 span[1] = len(body) if one.op.name == "pack_tile" else max(span[1], position)
                 if span[0] == position and one.op.accumulates:
                     span[0] = -1
-    placed: dict[Any, int] = {}
+    placed: dict[tirx.Buffer, int] = {}
     # The tiles of values that may still be alive, and the end of each.
     busy: list[tuple[int, int, int]] = []
     for value, (start, end) in sorted(spans.items(), key=lambda item: item[1][0]):
-        tiles = _tiles(value)
+        tiles = tiles_of(value)
         busy = sorted(one for one in busy if one[2] >= start)
         first = 0
         for low, high, _ in busy:
@@ -207,11 +213,9 @@ def _slots(body: list[Any], reader: Reader, capacity: int) -> dict[Any, int] | N
     return placed
 
 
-def _tiles(value: Any) -> int:
-    return int(value.ty.shape[0])
-
-
-def _placed(statement: Any, reader: Reader, slots: dict[Any, int], dst: Any, firings: Firings) -> Any:
+def _placed(
+    statement: tirx.Stmt, reader: Reader, slots: dict[tirx.Buffer, int], dst: tirx.Buffer, firings: Firings
+) -> tirx.Stmt:
     """The statement with each value replaced by its slots."""
     seen = reader.seen(statement)
     if not seen.touches:
@@ -219,7 +223,7 @@ def _placed(statement: Any, reader: Reader, slots: dict[Any, int], dst: Any, fir
     if type(statement) is tirx.For:
         return with_body(statement, [_placed(inner, reader, slots, dst, firings) for inner in seen.inside])
     (operation,) = seen.operations
-    values = list(operation.arguments)
+    values: list[Index] = list(operation.arguments)
     for operand in operation.operands:
         values[operand.position], values[operand.position + 1] = dst, plus(operand.index, slots[operand.value])
     return firings.made(SLOTS, statement, [op(operation.op.name, *values)])[0]

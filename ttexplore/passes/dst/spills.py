@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from tvm import ir, tirx
 
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.build import allocation, dtype_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.passes.dst.blocks import SubBlock
+from ttexplore.passes.dst.steps import tiles_of
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
 
 # What D5 does, wherever it writes sections.
@@ -30,46 +32,51 @@ class Spill:
     for, outside of the loop that reads it. `number` counts the values that were given a buffer.
     """
 
-    cb: Any
+    cb: tirx.Buffer
     shape: SubBlock
     number: int
-    fresh: Any = None
+    fresh: ir.Var | None = None
     in_l1: bool = False
     waited: bool = False
+
+    @property
+    def accumulates_from(self) -> ir.Var | None:
+        """The variable of the loop in which the packer adds to what is in L1, from the second turn on."""
+        return self.fresh if self.in_l1 else None
 
 
 class SpillBuffers:
     """Makes the circular buffers: for whole blocks of values, and for one part of a value for a while. Values that are
     not alive together share one. `sources` are the allocations of the values."""
 
-    def __init__(self, taken: set[str], firings: Firings, sources: Mapping[int, Any]) -> None:
+    def __init__(self, taken: set[str], firings: Firings, sources: Mapping[int, tirx.Stmt]) -> None:
         self.taken, self.firings, self.sources = set(taken), firings, sources
         self.buffers: list[CircularBuffer] = []
-        self.allocations: list[Any] = []
+        self.allocations: list[tirx.Stmt] = []
         self.largest_part = 0
         self._given = 0
-        self._idle: dict[tuple[int, str], list[Any]] = {}
+        self._idle: dict[tuple[int, str], list[tirx.Buffer]] = {}
 
-    def block(self, value: Any, shape: SubBlock, reason: str, handed_on: list[Any]) -> Spill:
+    def block(self, value: tirx.Buffer, shape: SubBlock, reason: str, handed_on: list[tirx.Buffer]) -> Spill:
         """A buffer for the whole block of a value, until it is given back: one that is taken out of `handed_on`, if one
         fits, else another."""
         self._given += 1
         for position, cb in enumerate(handed_on):
-            if (int(cb.ty.shape[0]), dtype_of(cb)) == (shape.block_tiles, dtype_of(value)):
+            if (tiles_of(cb), dtype_of(cb)) == (shape.block_tiles, dtype_of(value)):
                 return Spill(handed_on.pop(position), shape, self._given)
         cb = self._take(f"{value.name}_partials", shape.block_tiles, value, reason)
         return Spill(cb, shape, self._given)
 
-    def borrow(self, value: Any, tiles: int) -> Any:
+    def borrow(self, value: tirx.Buffer, tiles: int) -> tirx.Buffer:
         """A buffer for one part of a value, until it is given back."""
         self.largest_part = max(self.largest_part, tiles)
         return self._take(f"{value.name}_spilled", tiles, value, "more values are alive at once than DST holds")
 
-    def give_back(self, cb: Any) -> None:
+    def give_back(self, cb: tirx.Buffer) -> None:
         """Let later values have a buffer, which is empty now."""
-        self._idle[(int(cb.ty.shape[0]), dtype_of(cb))].append(cb)
+        self._idle[(tiles_of(cb), dtype_of(cb))].append(cb)
 
-    def _take(self, wanted: str, tiles: int, value: Any, reason: str) -> Any:
+    def _take(self, wanted: str, tiles: int, value: tirx.Buffer, reason: str) -> tirx.Buffer:
         dtype = dtype_of(value)
         idle = self._idle.setdefault((tiles, dtype), [])
         if idle:

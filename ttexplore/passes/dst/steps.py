@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import arguments, constant, op_name
+from ttexplore.ir.build import arguments, buffer_of, constant, number_of, op_name
 from ttexplore.ops import FORMS, OPS
 from ttexplore.ops.op import Form, Op
 from ttexplore.passes.engine_setup import operations
@@ -23,8 +23,8 @@ AccessKind = Literal["read", "write", "update"]
 class DstOperand:
     """A DST operand of an operation: the value, its tile, how it is used, its place among the arguments."""
 
-    value: Any
-    index: Any
+    value: tirx.Buffer
+    index: ir.Expr
     access: AccessKind
     position: int
 
@@ -33,23 +33,27 @@ class DstOperand:
 class Operation:
     """An operation of the table: the statement, its arguments, and those of them that are in DST."""
 
-    call: Any
+    call: tirx.Stmt
     op: Op
-    arguments: tuple[Any, ...]
+    arguments: tuple[ir.Expr, ...]
     operands: tuple[DstOperand, ...]
 
-    def given(self, name: str) -> Any:
+    def given(self, name: str) -> ir.Expr:
         """The argument for an operand."""
         return FORMS[self.op.ir_name].named(self.arguments)[name]
+
+    def number(self, name: str) -> int:
+        """The argument for an operand that is a constant."""
+        return number_of(self.given(name))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One operation over the tiles of a block: a tile loop around it, or the loop of a matrix product."""
 
-    statement: Any
+    statement: tirx.For
     operation: Operation
-    variable: Any
+    variable: ir.Var
     tiles: int
     grid: tuple[int, int] | None = None
 
@@ -70,9 +74,9 @@ class Step:
         return self.grid is not None
 
     @property
-    def target(self) -> Any:
-        """The value that the operation makes or changes; None where it packs."""
-        return next((operand.value for operand in self.operands if operand.access != "read"), None)
+    def target(self) -> tirx.Buffer:
+        """The value that the operation makes or changes; packs have none."""
+        return next(operand.value for operand in self.operands if operand.access != "read")
 
     @property
     def fills_with_zero(self) -> bool:
@@ -92,18 +96,23 @@ class Touch:
     changes: bool
 
 
-Touches = dict[Any, Touch]
+Touches = dict[tirx.Buffer, Touch]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a statement is: what a loop has inside, all operations in it, and the values that they touch, in order."""
 
-    statement: Any
-    inside: tuple[Any, ...]
+    statement: tirx.Stmt
+    inside: tuple[tirx.Stmt, ...]
     operations: tuple[Operation, ...]
     touches: Touches
     step: Step | None = None
+
+
+def tiles_of(value: tirx.Buffer) -> int:
+    """The tiles of a DST value or of a circular buffer."""
+    return number_of(value.ty.shape[0])
 
 
 class Reader:
@@ -116,44 +125,43 @@ class Reader:
     def __init__(self) -> None:
         self._seen: dict[int, Seen] = {}
         # One object for each value: TVM makes a new one whenever it is looked at, and compares them slowly.
-        self._values: dict[int, Any] = {}
+        self._values: dict[int, tirx.Buffer] = {}
 
-    def body(self, body: Any) -> list[Any]:
+    def body(self, body: tirx.Stmt) -> list[tirx.Stmt]:
         return operations(body)
 
-    def inside(self, loop: Any) -> list[Any]:
+    def inside(self, loop: tirx.Stmt) -> list[tirx.Stmt]:
         return list(self.seen(loop).inside)
 
-    def step(self, statement: Any) -> Step | None:
+    def step(self, statement: tirx.Stmt) -> Step | None:
         """The tile loop or matrix product that a statement is, else None."""
         return self.seen(statement).step
 
-    def values(self, statement: Any) -> list[Any]:
+    def values(self, statement: tirx.Stmt) -> list[tirx.Buffer]:
         """The DST values that a statement touches, in order, each once."""
         return list(self.seen(statement).touches)
 
-    def has_values(self, statement: Any) -> bool:
+    def has_values(self, statement: tirx.Stmt) -> bool:
         return bool(self.seen(statement).touches)
 
-    def touched(self, body: Iterable[Any]) -> Touches:
+    def touched(self, body: Iterable[tirx.Stmt]) -> Touches:
         """How a body touches each of its DST values, in the order of the first touch."""
         found: Touches = {}
         for statement in body:
             _join(found, self.seen(statement).touches)
         return found
 
-    def seen(self, statement: Any) -> Seen:
-        number = identity(statement)
-        found = self._seen.get(number)
+    def seen(self, statement: tirx.Stmt) -> Seen:
+        key = identity(statement)
+        found = self._seen.get(key)
         if found is None:
-            found = self._seen[number] = self._read(statement)
+            found = self._seen[key] = self._read(statement)
         return found
 
-    def _read(self, statement: Any) -> Seen:
-        kind = type(statement)
-        if kind is tirx.For:
+    def _read(self, statement: tirx.Stmt) -> Seen:
+        if type(statement) is tirx.For:
             return self._loop(statement)
-        if kind is tirx.IfThenElse:
+        if type(statement) is tirx.IfThenElse:
             return self._condition(statement)
         name = op_name(statement)
         if name not in OPS:
@@ -165,7 +173,7 @@ class Reader:
             touches[operand.value] = Touch("write" if kinds == {"write"} else "read", kinds != {"read"})
         return Seen(statement, (), (operation,), touches)
 
-    def _condition(self, statement: Any) -> Seen:
+    def _condition(self, statement: tirx.IfThenElse) -> Seen:
         arms = [self.body(case) for case in (statement.then_case, statement.else_case) if case is not None]
         below = tuple(one for arm in arms for inner in arm for one in self.seen(inner).operations)
         if any(one.operands for one in below):
@@ -178,15 +186,21 @@ class Reader:
             )
         return Seen(statement, (), below, {})
 
-    def _operation(self, statement: Any, name: str) -> Operation:
+    def _operation(self, statement: tirx.Stmt, name: str) -> Operation:
         given = arguments(statement)
         made: list[DstOperand] = []
         for at, access in _DST_POSITIONS.get(name, ()):
-            value = self._values.setdefault(identity(given[at]), given[at])
-            made.append(DstOperand(value, given[at + 1], access, at))
+            made.append(DstOperand(self._value(given[at]), given[at + 1], access, at))
         return Operation(statement, OPS[name], tuple(given), tuple(made))
 
-    def _loop(self, statement: Any) -> Seen:
+    def _value(self, argument: ir.Expr) -> tirx.Buffer:
+        key = identity(argument)
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = buffer_of(argument)
+        return found
+
+    def _loop(self, statement: tirx.For) -> Seen:
         inside = tuple(self.body(statement.body))
         parts = [self.seen(one) for one in inside]
         touches: Touches = {}
@@ -201,7 +215,7 @@ class Reader:
         return Seen(statement, inside, below, touches, _step(statement, parts))
 
 
-def _step(statement: Any, inside: list[Seen]) -> Step | None:
+def _step(statement: tirx.For, inside: list[Seen]) -> Step | None:
     if len(inside) != 1 or type(inside[0].statement) is tirx.For or not inside[0].touches:
         return None
     extent = constant(statement.extent)
@@ -209,7 +223,7 @@ def _step(statement: Any, inside: list[Seen]) -> Step | None:
         return None
     (operation,) = inside[0].operations
     if operation.op.name == "matmul_block":
-        rows, columns = int(operation.given("rt_dim").value), int(operation.given("ct_dim").value)
+        rows, columns = operation.number("rt_dim"), operation.number("ct_dim")
         return Step(statement, operation, statement.loop_var, rows * columns, (rows, columns))
     return Step(statement, operation, statement.loop_var, extent)
 

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from typing import Any
 
 from tvm.tirx import Buffer
@@ -30,6 +30,7 @@ class DictAttrs(Object):
 
     def __getitem__(self, item: str) -> Any: ...
     def __contains__(self, item: str) -> bool: ...
+    def items(self) -> ItemsView[str, Any]: ...
 
 class Type(Node):
     span: Span | None
