@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, overload
 
 from tvm import ir, tirx
 
@@ -14,6 +14,7 @@ from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 
 ContextT = TypeVar("ContextT", bound="Context")
+_Rewritten = Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,11 @@ class Context:
         """Come out of the innermost loop or branch."""
         self.around.pop()
 
-    def inside(
-        self, statement: tirx.For | tirx.IfThenElse, rewritten: Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
-    ) -> tirx.For | tirx.IfThenElse:
+    @overload
+    def inside(self, statement: tirx.For, rewritten: _Rewritten) -> tirx.For: ...
+    @overload
+    def inside(self, statement: tirx.IfThenElse, rewritten: _Rewritten) -> tirx.IfThenElse: ...
+    def inside(self, statement: tirx.For | tirx.IfThenElse, rewritten: _Rewritten) -> tirx.For | tirx.IfThenElse:
         """A loop or branch around its rewritten bodies; the very same one where nothing in it is new."""
         self.enter(statement)
         if isinstance(statement, tirx.For):
