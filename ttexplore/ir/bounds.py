@@ -49,7 +49,10 @@ class Bounds:
         """Learn from a loop or a binding that the following statements are under."""
         if isinstance(statement, tirx.For):
             # Proofs compare expressions in their simplest form.
-            span = ir.Range.from_min_extent(statement.min, self.ranges.simplify(statement.extent))
+            extent = statement.extent
+            if not isinstance(extent, tirx.IntImm):
+                extent = self.ranges.simplify(extent)
+            span = ir.Range.from_min_extent(statement.min, extent)
             self.ranges.bind(statement.loop_var, span, True)
             self.proofs.bind(statement.loop_var, span, True)
             self.known.counts(statement.loop_var, statement.min, statement.extent)

@@ -16,11 +16,13 @@ from ttexplore.ir.build import constant, number_of
 
 def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
     """The parameters of `function` that are sizes of its tensors, in order."""
-    extents = [extent for p in elements(function.params) if is_buffer(p) for extent in extents_of(p)]
-    used = [extent for extent in extents if not isinstance(extent, int)]
-    if not used:
+    parameters = elements(function.params)
+    numbers = [p for p in parameters if not is_buffer(p)]
+    if not numbers:
         return []
-    return [p for p in elements(function.params) if not is_buffer(p) and any(p.same_as(variable) for variable in used)]
+    extents = [extent for p in parameters if is_buffer(p) for extent in extents_of(p)]
+    used = [extent for extent in extents if not isinstance(extent, int)]
+    return [p for p in numbers if any(p.same_as(variable) for variable in used)]
 
 
 def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:

@@ -78,15 +78,20 @@ class Form:
     def given(self, values: Sequence[Value]) -> list[Argument[Value]]:
         """Assign the IR's arguments to the operands, in order. Raises TypeError for too few or too many."""
         self.check(values)
+        count = len(values)
         return [
             Argument(operand, values[at], values[at + 1] if operand.kind == "dst" else None, at)
             for operand, at in self.places
-            if at < len(values)
+            if at < count
         ]
 
     def named(self, values: Sequence[Value]) -> dict[str, Value]:
         """The arguments by operand name; for a dst operand its index. Raises TypeError."""
-        return {one.operand.name: one.value if one.slot is None else one.slot for one in self.given(values)}
+        self.check(values)
+        count = len(values)
+        return {
+            operand.name: values[at + 1 if operand.kind == "dst" else at] for operand, at in self.places if at < count
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ class _Check:
     def expression(self, e: Any, statement: Any, wraps: bool = False) -> Range | None:
         """The range of a whole number; None of what elements decide, and of what is none. `wraps` is for values of
         elements, whose narrow integers wrap around."""
+        if type(e) is tirx.IntImm and str(e.ty.dtype) == "int32":
+            return e.value, e.value
         values = _Values(self, statement, wraps)
         try:
             return values.all(e)
