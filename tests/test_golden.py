@@ -22,7 +22,7 @@ def test_difference_is_shown(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception) as caught:
         compare_golden(path, "one\nthree\n", update=False)
     assert str(caught.value).splitlines() == [
-        "a.txt has changed; look at the difference; if it is meant, run: pytest --update-golden",
+        "a.txt has changed; review the difference; if it is intended, run: pytest --update-golden",
         "--- golden/a.txt", "+++ produced", "@@ -1,2 +1,2 @@", " one", "-two", "+three",
     ]  # fmt: skip
     assert path.read_text() == "one\ntwo\n"
