@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tests.backends.programs import BFLOAT16, FLOAT32, INT32, Buffer, Compute, Kernel, Tensor, program, reader, writer
 from ttexplore.backends.base import Program
 from ttexplore.ops import OPS, Op
@@ -14,6 +16,8 @@ from ttexplore.plan import CoreWork
 INPUT_TILES = 1
 MOST_OPERATIONS = 22
 OUT = 16
+# A tile of ones, which the compute kernel makes: what reductions of the FPU multiply by.
+ONES = 2
 SCALAR, HIGH = 0.75, 1.5
 SCALAR_BITS = {"low": "0xbf000000u", "high": "0x3fc00000u"}
 SCALARS = {"low": -0.5, "high": HIGH}
@@ -37,7 +41,7 @@ TRANSPOSE, WHERE = OPS["tt.transpose_tile"], OPS["tt.where_tile"]
 TO_INT32 = OPS["tt.typecast_fp32_to_int32_tile"]
 FROM_INT32 = OPS["tt.typecast_int32_to_fp32_tile"]
 FILL, TO_BFLOAT16 = OPS["tt.fill_tile"], OPS["tt.typecast_fp32_to_bf16_tile"]
-PRODUCTS = tuple(op for op in FPU if op.name.startswith("mul_") or op.name == "matmul_block")
+PRODUCTS = tuple(op for op in FPU if op.name.startswith(("mul_", "reduce_sum_")) or op.name == "matmul_block")
 
 # Operations that are only defined for numbers above 0: they get the magnitude of their first operand.
 POSITIVE = ("log_tile", "log2_tile", "log_with_base_tile", "sqrt_tile", "rsqrt_tile", "power_tile", "power_binary_tile")
@@ -99,9 +103,9 @@ def cpp_operands(op: Op) -> dict[str, Any]:
     for operand in op.operands:
         match operand.kind:
             case "cb":
-                values[operand.name] = next(buffers)
+                values[operand.name] = ONES if operand.name == "scaler" else next(buffers)
             case "tile":
-                values[operand.name] = "t"
+                values[operand.name] = 0 if operand.of == "scaler" else "t"
             case "dst":
                 values[operand.name] = 0 if operand.access == "write" else next(slots)
             case "float":
@@ -122,7 +126,23 @@ def reads(op: Op) -> int:
 
 def joins(op: Op) -> bool:
     """Whether the operation takes one tile from DST and one from a circular buffer."""
-    return reads(op) == 1 and any(operand.kind == "tile" for operand in op.operands) and op.name != "matmul_block"
+    return reads(op) == 1 and any(operand.kind == "tile" for operand in op.operands) and not op.accumulates
+
+
+def scaled(op: Op) -> bool:
+    """Whether the operation takes a tile of ones."""
+    return any(operand.name == "scaler" for operand in op.operands)
+
+
+def defined(op: Op, tiles: Any) -> Any:
+    """The elements of result tiles (..., 32, 32) that the operation defines."""
+    match op.leaves:
+        case "":
+            return tiles
+        case "column 0":
+            return tiles[..., :, 0]
+        case "row 0":
+            return tiles[..., 0, :]
 
 
 def meaning(op: Op, a: Any, b: Any) -> Any:
@@ -132,6 +152,8 @@ def meaning(op: Op, a: Any, b: Any) -> Any:
         return op.meaning(a[None], b[None], 0)[0]
     if joins(op):
         return op.meaning(b, a)
+    if scaled(op):
+        return op.meaning(a, np.ones_like(a))
     scalars = [SCALARS.get(operand.name, SCALAR) for operand in op.operands if operand.kind == "float"]
     scalars += [1 for operand in op.operands if operand.kind == "int"]
     buffers = sum(operand.kind == "cb" for operand in op.operands)
@@ -174,16 +196,32 @@ def section(op: Op) -> str:
     )
 
 
+def filling_ones() -> str:
+    """What makes the tile of ones."""
+    return (
+        f"    DataflowBuffer ones({ONES});\n    ones.reserve_back(1);\n    tile_regs_acquire();\n"
+        f"    {FILL.init}; {FILL.cpp.format(out=0, value='0x3f800000u')};\n"
+        "    tile_regs_commit();\n    tile_regs_wait();\n"
+        f"    {PACK.cpp.format(source=0, out=ONES, index=0)};\n"
+        "    tile_regs_release();\n    ones.push_back(1);\n    ones.wait_front(1);\n"
+    )
+
+
 def operations_program(form: Format, target: str = "wormhole_n150") -> Program:
     """All operations of the format on `INPUT_TILES` tiles; output tiles by operation, then input tile."""
-    headers = {*FRAME_HEADERS, ABS.header, TO_INT32.header, *(op.header for op in form.ops)}
+    needs_ones = any(map(scaled, form.ops))
+    frame = (ABS, TO_INT32, *((FILL,) if needs_ones else ()))
+    headers = {*FRAME_HEADERS, *(op.header for op in (*frame, *form.ops))}
     includes = "".join(f"#define {macro}\n" for macro in sorted({macro for op in form.ops for macro in op.defines}))
     includes += "".join(f'#include "{header}"\n' for header in sorted(headers))
     waits = "".join(f"    DataflowBuffer({buffer}).wait_front({INPUT_TILES});\n" for buffer in (0, 1))
     pops = "".join(f"    DataflowBuffer({buffer}).pop_front({INPUT_TILES});\n" for buffer in (0, 1))
+    ones = filling_ones() if needs_ones else ""
+    if needs_ones:
+        pops += f"    DataflowBuffer({ONES}).pop_front(1);\n"
     text = (
         f"#include <cstdint>\n{includes}void kernel_main() {{\n    DataflowBuffer out_buffer({OUT});\n"
-        f"    compute_kernel_hw_startup(0, 1, {OUT});\n{waits}{''.join(map(section, form.ops))}{pops}}}\n"
+        f"    compute_kernel_hw_startup(0, 1, {OUT});\n{ones}{waits}{''.join(map(section, form.ops))}{pops}}}\n"
     )
     pages = len(form.ops) * INPUT_TILES
     shape = (32 * INPUT_TILES, 32)
@@ -199,6 +237,7 @@ def operations_program(form: Format, target: str = "wormhole_n150") -> Program:
         [
             *(Buffer(index, INPUT_TILES, form.dtype, form.unpack_to_dest) for index in (0, 1)),
             Buffer(OUT, 2, form.dtype),
+            *((Buffer(ONES, 1, form.dtype),) if needs_ones else ()),
         ],
         [CoreWork(0, 0, 1, {"first": 0})],
         form.compute,

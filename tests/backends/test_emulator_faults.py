@@ -110,6 +110,10 @@ def misplaced(statements: str) -> Program:
     return with_text(main, "reader", "#include <cstdint>\n", f"#include <cstdint>\n{includes}")
 
 
+MAXIMA = (
+    "sfpu_reduce_init<PoolType::MAX, DataFormat::{0}>(); "
+    "sfpu_reduce<PoolType::MAX, DataFormat::{0}, ReduceDim::REDUCE_{1}>(0);"
+)
 INIT = "ReduceDim::REDUCE_ROW"
 CASES: dict[str, Case] = {
     # circular buffers
@@ -360,6 +364,14 @@ CASES: dict[str, Case] = {
         "the FPU has no minimum",
         "negated",
     ),
+    "maxima of rows in a tile that was used": Case(
+        add_program(
+            f"{COPY} reduce_init<PoolType::MAX, ReduceDim::REDUCE_ROW>(0, 1, 16); "
+            "reduce_tile<PoolType::MAX, ReduceDim::REDUCE_ROW>(0, 1, t, t, 0);"
+        ),
+        "reduce_tile<PoolType::MAX> of rows into DST tile 0, which this section has used",
+        "a tile that nothing has used",
+    ),
     "broadcast without uninit": Case(
         copy_program(
             "unary_bcast_init<BroadcastType::COL>(0); unary_bcast<BroadcastType::COL>(0, t, 0); copy_init(0);"
@@ -385,7 +397,7 @@ CASES: dict[str, Case] = {
     ),
     "SFPU init overwritten": Case(
         copy_program("exp_tile_init(); recip_tile_init();" + COPY + "exp_tile(0);"),
-        "exp_tile after recip_tile_init, which overwrites the constants of exp_tile_init",
+        "exp_tile after recip_tile_init, which overwrites what exp_tile_init has set",
         "again directly before it",
     ),
     "SFPU init with other template arguments": Case(
@@ -400,6 +412,38 @@ CASES: dict[str, Case] = {
         copy_program(COPY + "where_tile_init(); where_tile<DataFormat::Float16_b>(0, 1, 2, 0);"),
         "where_tile<DataFormat::Float16_b> with a 32-bit DST",
         "name the width of DST",
+    ),
+    "reduction for the other DST width": Case(
+        copy_program(COPY + MAXIMA.format("Float16_b", "ROW")),
+        "sfpu_reduce in DataFormat::Float16_b with a 32-bit DST",
+        "name what DST holds",
+    ),
+    "reduction of several tiles": Case(
+        copy_program(COPY + MAXIMA.format("Float32", "ROW").replace("(0)", "(0, 2, 1)")),
+        "sfpu_reduce of 2 tiles for PoolType 2 in DataFormat 0",
+        "the emulator has it for one tile",
+    ),
+    "maxima of columns under the init of those of rows": Case(
+        copy_program(
+            COPY + MAXIMA.format("Float32", "ROW") + "sfpu_reduce<PoolType::MAX, DataFormat::Float32, "
+            "ReduceDim::REDUCE_COL>(0);"
+        ),
+        "sfpu_reduce along columns after one along rows, which overwrites what sfpu_reduce_init has set",
+        "again directly before it",
+    ),
+    "a reduction without its init": Case(
+        copy_program(
+            "sfpu_reduce_init<PoolType::SUM, DataFormat::Float32>();"
+            + COPY
+            + MAXIMA.format("Float32", "ROW").partition(";")[2]
+        ),
+        "sfpu_reduce with other template arguments than its sfpu_reduce_init",
+        "same template arguments",
+    ),
+    "an operation after the init of a reduction": Case(
+        copy_program("negative_tile_init();" + COPY + MAXIMA.format("Float32", "ROW") + "negative_tile(0);"),
+        "negative_tile after sfpu_reduce_init, which overwrites what negative_tile_init has set",
+        "again directly before it",
     ),
     "typecast with 16-bit DST": Case(
         copy_program(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -18,10 +19,14 @@ from tests.backends.programs import (
     matmul_program,
     tile_program,
 )
+from ttexplore.backends.base import Program
 from ttexplore.backends.emulator import Emulator
 
 BF16 = ml_dtypes.bfloat16
 Array = NDArray[Any]
+
+
+COPY = "copy_init(0); copy_tile(0, t, 0); "
 
 
 def random_bf16(shape: tuple[int, ...], seed: int = 0) -> Array:
@@ -389,6 +394,41 @@ def test_reduce_puts_its_result_in_column_0_row_0_or_the_corner(pool: str, funct
     out, a = reduce_case(pool, "REDUCE_SCALAR", 1)
     np.testing.assert_allclose(out[0, 0], function(a), rtol=1e-5, atol=1e-4)
     assert np.count_nonzero(out) == 1
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_the_sfpu_sums_in_the_order_of_the_chip(target: str) -> None:
+    """The result of a sum of float32 numbers depends on it; nothing cancels here, so that each sum rounds as usual."""
+    a = np.random.default_rng(0).uniform(1, 2, (32, 32)).astype(np.float32)
+
+    def reduced(dimension: str) -> Array:
+        kind = "PoolType::SUM, DataFormat::Float32"
+        calls = f"sfpu_reduce_init<{kind}>(); sfpu_reduce<{kind}, ReduceDim::{dimension}>(0);"
+        tensors = [Tensor("a", (32, 32), dtype=FLOAT32)]
+        made = tile_program(COPY + calls, tensors, out_dtype=FLOAT32, unpack_to_dest=True)
+        (out,) = Emulator().run(Program(made.texts, dataclasses.replace(made.plan, target=target)), [a]).outputs
+        return out
+
+    lanes = a[:, :16:2] + (a[:, 1:16:2] + (a[:, 16::2] + a[:, 17::2]))
+    for distance in (4, 2, 1):
+        lanes = lanes + np.roll(lanes, distance, axis=1)
+    np.testing.assert_array_equal(reduced("REDUCE_ROW")[:, 0], lanes[:, 0])
+    upper, lower = (half[:4] + (half[4:8] + (half[8:12] + half[12:])) for half in (a[:16], a[16:]))
+    parts = upper + lower
+    pairs = (parts[0] + parts[1]) + (parts[2] + parts[3])
+    chain = parts[0] + (parts[1] + (parts[2] + parts[3]))
+    assert not np.array_equal(pairs, chain)
+    np.testing.assert_array_equal(reduced("REDUCE_COL")[0], pairs if target.startswith("wormhole") else chain)
+
+
+def test_reductions_add_to_what_dst_holds() -> None:
+    a = random_bf16((32, 32))
+    kind = "PoolType::SUM, ReduceDim::REDUCE_ROW"
+    calls = f"reduce_init<{kind}>(0, 1, 16); reduce_tile<{kind}>(0, 1, t, t, 0); reduce_uninit(0);"
+    made = tile_program(COPY + calls, [Tensor("a", (32, 32)), Tensor("s", (32, 32))], out_dtype=FLOAT32)
+    out = run(made, a, np.ones((32, 32), BF16))
+    np.testing.assert_allclose(out[:, 0], wide(a)[:, 0] + wide(a).sum(axis=1), atol=0.1)
+    assert np.isnan(out[:, 1:]).all()
 
 
 def test_average_applies_the_scaler_once_per_dimension() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.backends.op_programs import FORMATS, operations_program
 from tests.corpus import elementwise, gemm
 from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.ttnn import Ttnn
@@ -24,6 +26,7 @@ from ttexplore.backends.ttnn.backend import (
 from ttexplore.backends.ttnn.hang import describe_hang, watcher_states
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, last_words
 from ttexplore.errors import BackendError
+from ttexplore.ops import OPS
 
 LOG = """2026-11-21 04:56:57.536 | warning  |             UMD | Chip 0 has inconsistent harvesting. (cluster.cpp:13)
 [run.sh] starting Wolfpine wormhole server on tcp://vm:57173
@@ -143,6 +146,28 @@ def test_a_choice_in_16_bit_dst_is_not_for_wolfpine() -> None:
     assert "where_tile<DataFormat::Float16_b>(" in exploration.code["compute"].text
     with pytest.raises(KernelFault, match=r"wolfpine does not model T\.if_then_else in 16-bit DST"):
         exploration.run(backend="ttnn", device="wolfpine")
+
+
+def reducing(name: str) -> Program:
+    """A program with one reduction on the SFPU."""
+    form = next(form for form in FORMATS if OPS[f"tt.{name}"] in form.ops)
+    return operations_program(dataclasses.replace(form, ops=(OPS[f"tt.{name}"],)))
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("sfpu_reduce_sum_row", "wolfpine sums tiles wrongly on the SFPU", "add up on the FPU"),
+        ("sfpu_reduce_sum_col_bf16", "wolfpine sums tiles wrongly on the SFPU", "add up on the FPU"),
+        ("sfpu_reduce_min_row_int32", "compare-and-swap cannot be reversed", "reduce the negated numbers"),
+        ("sfpu_reduce_max_col", "compare-and-swap cannot be reversed", "reduce the negated numbers"),
+    ],
+)
+def test_reductions_that_wolfpine_does_not_model(name: str, message: str, hint: str) -> None:
+    with pytest.raises(KernelFault, match=message) as caught:
+        Ttnn("wolfpine").run(reducing(name), [np.zeros((32, 32), np.float32)] * 2)
+    assert caught.value.hint is not None
+    assert hint in caught.value.hint
 
 
 def test_a_program_is_kept_by_its_content(spilled: ttx.Exploration, tmp_path: Path) -> None:

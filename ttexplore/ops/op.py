@@ -17,6 +17,9 @@ Tile = NDArray[Any]
 # The content of a DST tile: floating-point numbers, or two's complement integers.
 TileKind = Literal["float32", "int32"]
 
+# What a place holds that nothing was written to: integers have no NaN.
+UNWRITTEN: dict[TileKind, float] = {"float32": np.nan, "int32": -0x21524111}
+
 OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
 Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config", "whole block"]
 Phase = Literal["", "init", "uninit"]
@@ -113,11 +116,13 @@ class Op:
     kinds; `gives` is that of its result, `same` as the last tile read. `accumulates` says that the result is added to
     DST, so its first slot must be untouched in its section. `cycles` is the cost of a call on one core at HiFi4,
     without fixed overhead (metalium.md 4.3: rates of FPU, SFPU, unpacker and packer). `dst_bits` is the only width of
-    DST with which the operation is correct (32: `fp32_dest_acc_en`). `note` is shown to the user. `defines` are the
-    macros that a kernel with the operation must define before it includes `header`. `role` is the kernel to which the
-    split into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or
-    space. An operation of the engine `whole block` has no C++: D3 replaces it. `function` is the name in TIR of the
-    kernel language's function that the operation computes, and `of_elements` computes it in the dtype of its operand:
+    DST with which the operation is correct (32: `fp32_dest_acc_en`). `leaves` is the part of the result that is
+    defined, where that is not the whole tile: the chip leaves partial results in the other elements. Nothing may depend
+    on them, so `meaning` and the emulator make them `UNWRITTEN`. `note` is shown to the user. `defines` are the macros
+    that a kernel with the operation must define before it includes `header`. `role` is the kernel to which the split
+    into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or space. An
+    operation of the engine `whole block` has no C++: D3 replaces it. `function` is the name in TIR of the kernel
+    language's function that the operation computes, and `of_elements` computes it in the dtype of its operand:
     language, lowering and interpreter identify the function by these.
 
     `reach` computes, from the values of the operands, how many tiles the operation touches, starting at the tile or DST
@@ -150,6 +155,7 @@ class Op:
     accumulates: bool = False
     cycles: int = 0
     dst_bits: Literal[16, 32] | None = None
+    leaves: Literal["", "column 0", "row 0"] = ""
     reach: Callable[[Mapping[str, Any]], dict[str, int]] | None = None
     wrong_in: tuple[tuple[str, int], ...] = ()
     note: str = ""

@@ -47,6 +47,9 @@ TTSIM_LIBRARIES: dict[Architecture, tuple[str, str]] = {
     "blackhole": ("libttsim_bh.so", "blackhole_140_arch.yaml"),
 }
 
+_NO_DIRECTION = "wolfpine's compare-and-swap cannot be reversed"
+_NEGATE = "reduce the negated numbers the other way, or use device='ttsim' or a card"
+
 # Calls in a kernel's text that a simulator (or its model of one chip) silently computes wrongly or fails on, and what
 # to do instead.
 REFUSED_CALLS = {
@@ -60,6 +63,18 @@ REFUSED_CALLS = {
             "wolfpine does not model T.if_then_else in 16-bit DST",
             "lower with accumulate_dtype='float32', or use device='ttsim' or a card",
         ),
+        "sfpu_reduce<PoolType::SUM, DataFormat::Float": (
+            "wolfpine sums tiles wrongly on the SFPU: it takes 1 for one of two summands",
+            "add up on the FPU, or use device='ttsim' or a card",
+        ),
+        **{
+            f"sfpu_reduce<PoolType::{pool}, DataFormat::{data_format}, ReduceDim::REDUCE_{axis}>": (
+                _NO_DIRECTION,
+                _NEGATE,
+            )
+            for pool, axis in (("MIN", "ROW"), ("MAX", "COL"))
+            for data_format in ("Float32", "Float16_b", "Int32")
+        },
     },
     "wolfpine-blackhole": {
         "mul_int_tile": (

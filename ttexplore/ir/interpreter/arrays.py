@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttexplore.errors import Unsupported
 from ttexplore.ir.uncertain import Uncertain, lifted
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
-from ttexplore.ops.op import TileKind
+from ttexplore.ops.op import UNWRITTEN, TileKind
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
 
@@ -20,9 +20,6 @@ from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
 Array = NDArray[Any]
 
 rounded = lifted(rounded_array)
-
-# What a place holds that nothing was written to: integers have no NaN.
-UNWRITTEN: dict[TileKind, float] = {"float32": np.nan, "int32": -0x21524111}
 
 
 def held(dtype: str) -> TileKind:

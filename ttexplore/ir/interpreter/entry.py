@@ -17,7 +17,7 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import dtype_of, op_name
 from ttexplore.ir.interpreter import scheduling
-from ttexplore.ir.interpreter.arrays import UNWRITTEN, error_in_format, held, in_format, rounded, storage, unwritten
+from ttexplore.ir.interpreter.arrays import error_in_format, held, in_format, rounded, storage, unwritten
 from ttexplore.ir.interpreter.machine import Core, Mode, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
@@ -27,6 +27,7 @@ from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape
 from ttexplore.ir.uncertain import Uncertain, value_of
 from ttexplore.ops.integers import as_uint8
+from ttexplore.ops.op import UNWRITTEN
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
 
 

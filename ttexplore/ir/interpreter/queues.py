@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ttexplore.ir.interpreter.arrays import UNWRITTEN, Array, held, in_format, unwritten
+from ttexplore.ir.interpreter.arrays import Array, held, in_format, unwritten
 from ttexplore.ir.interpreter.waits import RoomWait, TilesWait, Wait
 from ttexplore.ir.interpreter.where import Where
+from ttexplore.ops.op import UNWRITTEN
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import CircularBuffer
 

@@ -4,6 +4,7 @@
 #include "machine.h"
 #include "matmul.h"
 #include "matmul_exact.h"
+#include "sfpu_functions.h"
 
 // ---- formats
 
@@ -663,21 +664,79 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
 
 // ---- reductions
 
+// Whether a reduction along a dimension leaves the element at a place of the tile.
+static bool is_left(ReduceDim dimension, uint32_t row, uint32_t column) {
+    return (dimension == ReduceDim::REDUCE_COL || column == 0) && (dimension == ReduceDim::REDUCE_ROW || row == 0);
+}
+
+// Adds the sums of `values` times `factor` to the elements that are left.
+static void add_sums(ReduceDim dimension, const float* values, float factor, float* target) {
+    if (machine.exact && dimension == ReduceDim::REDUCE_COL) {
+        return fpu_sum_columns(values, factor, target, fpu_mode());
+    }
+    if (machine.exact && dimension == ReduceDim::REDUCE_ROW) {
+        float factors[TILE_ELEMENTS];
+        for (float& one : factors) {
+            one = factor;
+        }
+        float products[TILE_ELEMENTS] = {};
+        for (uint32_t row = 0; row < 32; ++row) {
+            products[element_place(row, 0)] = target[element_place(row, 0)];
+        }
+        multiply_tiles_exactly(values, factors, products, fpu_mode());
+        memcpy(target, products, sizeof products);
+        return;
+    }
+    float sums[TILE_ELEMENTS] = {};
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < 32; ++column) {
+            const uint32_t to = element_place(dimension == ReduceDim::REDUCE_ROW ? row : 0, dimension == ReduceDim::REDUCE_COL ? column : 0);
+            sums[to] += values[element_place(row, column)] * factor;
+        }
+    }
+    // The factor is applied once for each dimension.
+    const float again = dimension == ReduceDim::REDUCE_SCALAR ? factor : 1.0f;
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        target[i] += sums[i] * again;
+    }
+    if (!machine.wide_dst) {
+        round_tile(target);
+    }
+}
+
+// The largest elements, in the order of numbers of sign and magnitude. Denormals count as zero. `narrow_scaler`: SrcB is
+// set to bfloat16, through which Blackhole transposes the maxima of rows.
+static void take_maxima(ReduceDim dimension, const float* values, bool narrow_scaler, bool fresh, float* target) {
+    const bool cut = narrow_scaler && dimension != ReduceDim::REDUCE_COL && !machine.wormhole;
+    const uint32_t mask = cut ? 0xFFFF0000u : 0xFFFFFFFFu;
+    bool used[TILE_ELEMENTS] = {};
+    for (uint32_t row = 0; row < 32; ++row) {
+        for (uint32_t column = 0; column < 32; ++column) {
+            const uint32_t to = element_place(dimension == ReduceDim::REDUCE_ROW ? row : 0, dimension == ReduceDim::REDUCE_COL ? column : 0);
+            const Bits bits = bits_of(values[element_place(row, column)]);
+            const Bits next = biased_exponent(bits) == 0 ? ZERO : bits & mask;
+            target[to] = float_of(fresh && !used[to] ? next : larger(bits_of(target[to]), next));
+            used[to] = true;
+        }
+    }
+}
+
 void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32_t tile, uint32_t scaler_tile,
                           uint32_t dst, uint32_t line) {
     ComputeState& state = started_state(line);
     check_init(state, Fpu_reduce, variant, 0xFFFF, in, scaler);
-    enum : uint32_t { Sum, Average, Maximum };
-    enum : uint32_t { Row, Column, Scalar };
-    const uint32_t pool = variant & 0xFF, dimension = variant >> 8;
-    if (pool > Maximum) {
+    const PoolType pool = static_cast<PoolType>(variant & 0xFF);
+    const ReduceDim dimension = static_cast<ReduceDim>(variant >> 8);
+    if (pool == PoolType::MIN) {
         kernel_fault("B014",
                      "reduce_tile<PoolType::MIN>: the FPU has no minimum", "reduce the negated values with MAX");
     }
-    const bool swapped = dimension == Row && pool != Maximum;  // an MVMUL with the scaler in SrcA
+    const bool maximum = pool == PoolType::MAX;
+    const bool swapped = dimension == ReduceDim::REDUCE_ROW && !maximum;  // an MVMUL with the scaler in SrcA
     check_source_a(state, swapped ? scaler : in, "reduce_tile");
     check_source_b(state, swapped ? in : scaler, "reduce_tile");
     check_fpu_operand(in, "reduce_tile");
+    check_fpu_operand(scaler, "reduce_tile");
     const float* values = source_tile(running->core, in, tile, Exact, "reduce_tile");
     const float* factors = source_tile(running->core, scaler, scaler_tile, Exact, "reduce_tile");
     const float factor = factors[0];
@@ -691,39 +750,29 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
             }
         }
     }
-    if (pool == Maximum && factor != 1.0f) {
+    if (maximum && factor != 1.0f) {
         kernel_fault("B014",
                      format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
                      "MAX needs a scaler of exactly 1");
     }
     const bool fresh = !(state.dst_touched >> dst & 1);
+    if (maximum && dimension != ReduceDim::REDUCE_COL && !fresh) {
+        kernel_fault("B014",
+                     format_text("reduce_tile<PoolType::MAX> of rows into DST tile %u, which this section has used", dst),
+                     "give it a tile that nothing has used: the chip would take the maximum with other elements of it");
+    }
     float* target = dst_for_math(state, dst, false, "reduce_tile");
-    float sums[TILE_ELEMENTS] = {};
-    bool used[TILE_ELEMENTS] = {};
+    if (maximum) {
+        take_maxima(dimension, values, source_key(scaler) == KEY_BFLOAT16, fresh, target);
+    } else {
+        add_sums(dimension, values, factor, target);
+    }
     for (uint32_t row = 0; row < 32; ++row) {
         for (uint32_t column = 0; column < 32; ++column) {
-            const uint32_t out_row = dimension == Row ? row : 0, out_column = dimension == Column ? column : 0;
-            const uint32_t from = (row / 16 * 2 + column / 16) * FACE_ELEMENTS + row % 16 * 16 + column % 16;
-            const uint32_t to = (out_row / 16 * 2 + out_column / 16) * FACE_ELEMENTS + out_row % 16 * 16 + out_column % 16;
-            if (pool == Maximum) {
-                sums[to] = used[to] && sums[to] > values[from] ? sums[to] : values[from];
-            } else {
-                sums[to] += values[from] * factor;
+            if (!is_left(dimension, row, column)) {
+                target[element_place(row, column)] = float_of(UNWRITTEN_NUMBER);
             }
-            used[to] = true;
         }
-    }
-    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
-        if (!used[i]) {
-            target[i] = 0.0f;
-        } else if (pool == Maximum) {
-            target[i] = !fresh && target[i] > sums[i] ? target[i] : sums[i];
-        } else {
-            target[i] += dimension == Scalar ? sums[i] * factor : sums[i];  // the factor is applied once per dimension
-        }
-    }
-    if (!machine.wide_dst) {
-        round_tile(target);
     }
     record(Event_fpu, in, 1);
 }
@@ -806,6 +855,16 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
                      "pack_tile to Bfp8_b with L1 accumulation", "accumulate in a Float32 or Float16_b circular buffer");
     }
     float changed[TILE_ELEMENTS];
+    if (state.reduce_mask) {
+        // The packer leaves what the reduction does.
+        for (uint32_t row = 0; row < 32; ++row) {
+            for (uint32_t column = 0; column < 32; ++column) {
+                const uint32_t place = element_place(row, column);
+                changed[place] = is_left(static_cast<ReduceDim>(state.fpu_variant >> 8), row, column) ? values[place] : 0.0f;
+            }
+        }
+        values = changed;
+    }
     if (state.relu_mode) {
         const float threshold = widen(static_cast<uint16_t>(state.relu_threshold));
         for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {

@@ -145,19 +145,31 @@ static inline Term group_sum(const Group& group, const int32_t* b_part, const Ro
     return {sign & live, exponent & live, negate_where(sum, sign) << 13 & live};
 }
 
+// Adds in a phase, if the mode has it, what a row of a face of SrcB and a face of SrcA give.
 template <uint32_t phase>
-static inline Row phase_sum(const Group (&groups)[4], const Parts& b, const Parts& a, uint32_t face, uint32_t row, Row dst,
-                            FpuMode mode) {
+static inline Row face_sum(const Group (&groups)[2], const Parts& b, uint32_t b_row, const Parts& a, uint32_t a_row, Row dst,
+                           FpuMode mode) {
     if (phase >= mode.phases) {
         return dst;
     }
+    int32_t b_part[LANES];
+    memcpy(b_part, &b.part[phase >> 1][b_row], sizeof b_part);
+    const Row* a_part = &a.part[phase & 1][a_row];
+    const Term first = group_sum<phase>(groups[0], b_part, a_part);
+    const Term second = group_sum<phase>(groups[1], b_part + 8, a_part + 8);
+    return accumulated(first, second, dst, mode.wide, mode.wormhole);
+}
+
+static inline void align_face(const Parts& b, uint32_t b_row, const Parts& a, uint32_t a_row, Group (&groups)[2]) {
+    align_group(b, b_row, 0, a, a_row, groups[0]);
+    align_group(b, b_row, 8, a, a_row + 8, groups[1]);
+}
+
+template <uint32_t phase>
+static inline Row phase_sum(const Group (&groups)[2][2], const Parts& b, const Parts& a, uint32_t face, uint32_t row, Row dst,
+                            FpuMode mode) {
     for (uint32_t half = 0; half < 2; ++half) {
-        int32_t b_part[LANES];
-        memcpy(b_part, &b.part[phase >> 1][((face & 2) + half) * 16 + row], sizeof b_part);
-        const Row* a_part = &a.part[phase & 1][(half * 2 + (face & 1)) * 16];
-        const Term first = group_sum<phase>(groups[half * 2], b_part, a_part);
-        const Term second = group_sum<phase>(groups[half * 2 + 1], b_part + 8, a_part + 8);
-        dst = accumulated(first, second, dst, mode.wide, mode.wormhole);
+        dst = face_sum<phase>(groups[half], b, ((face & 2) + half) * 16 + row, a, (half * 2 + (face & 1)) * 16, dst, mode);
     }
     return dst;
 }
@@ -168,11 +180,9 @@ void fpu_multiply_tiles(const float* in0, const float* in1, float* result, FpuMo
     take_apart(in1, true, a);
     for (uint32_t face = 0; face < 4; ++face) {
         for (uint32_t row = 0; row < 16; ++row) {
-            Group groups[4];
-            for (uint32_t group = 0; group < 4; ++group) {
-                const uint32_t half = group >> 1, start = (group & 1) * 8;
-                align_group(b, ((face & 2) + half) * 16 + row, start, a, (half * 2 + (face & 1)) * 16 + start,
-                            groups[group]);
+            Group groups[2][2];
+            for (uint32_t half = 0; half < 2; ++half) {
+                align_face(b, ((face & 2) + half) * 16 + row, a, (half * 2 + (face & 1)) * 16, groups[half]);
             }
             float* place = result + face * FACE_ELEMENTS + row * LANES;
             Row dst = load(place);
@@ -182,6 +192,29 @@ void fpu_multiply_tiles(const float* in0, const float* in1, float* result, FpuMo
             dst = phase_sum<3>(groups, b, a, face, row, dst, mode);
             memcpy(place, &dst, sizeof dst);
         }
+    }
+}
+
+// Unlike in a product, all phases of an upper face come before those of the face below it.
+void fpu_sum_columns(const float* tile, float factor, float* result, FpuMode mode) {
+    float factors[TILE_ELEMENTS];
+    for (float& one : factors) {
+        one = factor;
+    }
+    Parts b, a;
+    take_apart(factors, false, b);
+    take_apart(tile, true, a);
+    for (uint32_t face = 0; face < 2; ++face) {
+        Row dst = load(result + face * FACE_ELEMENTS);
+        for (uint32_t a_row = face * LANES; a_row < TILE_ELEMENTS / LANES; a_row += 2 * LANES) {
+            Group groups[2];
+            align_face(b, 0, a, a_row, groups);
+            dst = face_sum<0>(groups, b, 0, a, a_row, dst, mode);
+            dst = face_sum<1>(groups, b, 0, a, a_row, dst, mode);
+            dst = face_sum<2>(groups, b, 0, a, a_row, dst, mode);
+            dst = face_sum<3>(groups, b, 0, a, a_row, dst, mode);
+        }
+        memcpy(result + face * FACE_ELEMENTS, &dst, sizeof dst);
     }
 }
 

@@ -13,6 +13,9 @@ struct FpuMode {
 // One 32x32 tile product on tiles of four 16x16 faces: result += in0 * in1. in0 is held by SrcB, in1 by SrcA.
 void fpu_multiply_tiles(const float* in0, const float* in1, float* result, FpuMode mode);
 
+// The sums of a tile's columns times `factor`, which SrcB holds; added to row 0 of `result`.
+void fpu_sum_columns(const float* tile, float factor, float* result, FpuMode mode);
+
 // One tile of element-wise sums (b negated for differences) or products. `accumulate` adds to what `result` holds.
 void fpu_add_tile(const float* a, const float* b, bool subtract, float* result, bool accumulate, FpuMode mode);
 void fpu_multiply_elements(const float* a, const float* b, float* result, bool accumulate, FpuMode mode);

@@ -92,6 +92,7 @@ struct ComputeState {
     uint32_t latest_sfpu = SfpuOperationCount;
     uint32_t sfpu_variants[SfpuOperationCount] = {};
     bool sfpu_seen[SfpuOperationCount] = {};
+    bool rows_of_extreme = false;  // the latest SFPU operation was a row-wise maximum or minimum
     bool pack_accumulate = false;
     uint32_t relu_mode = 0, relu_threshold = 0;
     enum Section : uint32_t { Free, Acquired, Committed, Packing } section = Free;

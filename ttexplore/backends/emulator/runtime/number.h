@@ -18,6 +18,14 @@ inline float float_of(uint32_t bits) {
     return value;
 }
 
+// What a place holds that nothing was written to, and nothing may depend on: that of the interpreter.
+constexpr uint32_t UNWRITTEN_NUMBER = 0x7FC00000u, UNWRITTEN_INTEGER = 0xDEADBEEFu;
+
+// Where an element of a tile lies in its four faces.
+constexpr uint32_t element_place(uint32_t row, uint32_t column) {
+    return (row / 16 * 2 + column / 16) * FACE_ELEMENTS + row % 16 * 16 + column % 16;
+}
+
 inline float widen(uint16_t bfloat16) { return float_of(static_cast<uint32_t>(bfloat16) << 16); }
 
 // To bfloat16, nearest, ties away from zero; denormals and -0 become +0, NaN stays NaN.

@@ -171,16 +171,21 @@ static ComputeState& started_state(uint32_t line) {
     return state;
 }
 
-static std::string init_name(uint32_t operation) { return std::string(NAMES[operation]) + "_tile_init"; }
+static std::string call_name(uint32_t operation) {
+    return operation == Sfpu_reduce ? "sfpu_reduce" : std::string(NAMES[operation]) + "_tile";
+}
+static std::string init_name(uint32_t operation) { return call_name(operation) + "_init"; }
 
 void emulator_sfpu_init(uint32_t operation, uint32_t variant, uint32_t line) {
     ComputeState& state = started_state(line);
     state.latest_sfpu = operation;
     state.sfpu_seen[operation] = true;
     state.sfpu_variants[operation] = variant;
+    state.rows_of_extreme = false;
 }
 
-// SFPU inits overwrite each other's constants (op-truth.md, trap 2).
+// SFPU inits overwrite each other's constants (op-truth.md, trap 2). That of a reduction also sets which of two numbers
+// a compare-and-swap puts first, for all that come after.
 static void check_init(const ComputeState& state, uint32_t operation, uint32_t variant) {
     const std::string name = NAMES[operation];
     if (!state.sfpu_seen[operation]) {
@@ -188,15 +193,15 @@ static void check_init(const ComputeState& state, uint32_t operation, uint32_t v
                      format_text("an SFPU operation of %s without %s", name.c_str(), init_name(operation).c_str()),
                      "call " + init_name(operation) + "() before it");
     }
-    if (USES_CONSTANTS[operation] && state.latest_sfpu != operation) {
+    if ((USES_CONSTANTS[operation] || state.latest_sfpu == Sfpu_reduce) && state.latest_sfpu != operation) {
         kernel_fault("B014",
-                     format_text("%s_tile after %s, which overwrites the constants of %s", name.c_str(),
+                     format_text("%s after %s, which overwrites what %s has set", call_name(operation).c_str(),
                                  init_name(state.latest_sfpu).c_str(), init_name(operation).c_str()),
                      "call " + init_name(operation) + "() again directly before it");
     }
     if (state.sfpu_variants[operation] != variant) {
         kernel_fault("B014",
-                     format_text("%s_tile with other template arguments than its %s", name.c_str(),
+                     format_text("%s with other template arguments than its %s", call_name(operation).c_str(),
                                  init_name(operation).c_str()),
                      "give init and call the same template arguments");
     }
@@ -433,4 +438,103 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
         target[i] = machine.wide_dst ? value : round_ties_even(value);
     }
     record(Event_sfpu, out, operation);
+}
+
+// ---- reductions
+
+// The 32 numbers of a row: even and odd columns of the left and of the right face, eight lanes each, are added, then the
+// lanes that lie 4, 2 and 1 apart.
+template <class Functions>
+static Bits sum_of_row(Functions sfpu, const Bits* row) {
+    Bits lanes[8];
+    for (uint32_t lane = 0; lane < 8; ++lane) {
+        const Bits* left = row + 2 * lane;
+        lanes[lane] = sfpu.add(left[0], sfpu.add(left[1], sfpu.add(left[16], left[17])));
+    }
+    for (uint32_t distance = 4; distance; distance /= 2) {
+        Bits before[8];
+        memcpy(before, lanes, sizeof lanes);
+        for (uint32_t lane = 0; lane < 8; ++lane) {
+            lanes[lane] = sfpu.add(before[lane], before[(lane - distance) & 7u]);
+        }
+    }
+    return lanes[0];
+}
+
+// The 32 numbers of a column: four rows that lie 4 apart in each face, upper and lower face, then four neighbours.
+template <class Functions>
+static Bits sum_of_column(Functions sfpu, const Bits* column) {
+    Bits parts[4];
+    for (uint32_t row = 0; row < 4; ++row) {
+        const Bits *upper = column + row, *lower = column + 16 + row;
+        parts[row] = sfpu.add(sfpu.add(upper[0], sfpu.add(upper[4], sfpu.add(upper[8], upper[12]))),
+                              sfpu.add(lower[0], sfpu.add(lower[4], sfpu.add(lower[8], lower[12]))));
+    }
+    return machine.wormhole ? sfpu.add(sfpu.add(parts[0], parts[1]), sfpu.add(parts[2], parts[3]))
+                            : sfpu.add(parts[0], sfpu.add(parts[1], sfpu.add(parts[2], parts[3])));
+}
+
+static Bits reduced_integers(PoolType pool, const Bits* values) {
+    Bits result = values[0];
+    for (uint32_t i = 1; i < 32; ++i) {
+        const int32_t held = static_cast<int32_t>(result), next = static_cast<int32_t>(values[i]);
+        result = pool == PoolType::SUM ? result + values[i] : (pool == PoolType::MAX) == (next > held) ? values[i] : result;
+    }
+    return result;
+}
+
+static Bits reduced_numbers(PoolType pool, bool rows, const Bits* values) {
+    Bits result = values[0];
+    if (pool == PoolType::SUM) {
+        with_functions([&](auto sfpu) { result = rows ? sum_of_row(sfpu, values) : sum_of_column(sfpu, values); });
+        return machine.wide_dst ? result : result & 0xFFFF0000u;
+    }
+    for (uint32_t i = 1; i < 32; ++i) {
+        result = pool == PoolType::MAX ? larger(result, values[i]) : smaller(result, values[i]);
+    }
+    return result;
+}
+
+void emulator_sfpu_reduce(uint32_t pool_number, uint32_t dimension, uint32_t data_format, uint32_t dst, uint32_t tiles,
+                          uint32_t line) {
+    ComputeState& state = started_state(line);
+    const PoolType pool = static_cast<PoolType>(pool_number);
+    const DataFormat format = static_cast<DataFormat>(data_format);
+    const bool rows = dimension == static_cast<uint32_t>(ReduceDim::REDUCE_ROW), integers = format == DataFormat::Int32;
+    const bool known = integers || format == DataFormat::Float32 || format == DataFormat::Float16_b;
+    if (pool == PoolType::AVG || !known || tiles != 1) {
+        kernel_fault("B019",
+                     format_text("sfpu_reduce of %u tiles for PoolType %u in DataFormat %u", tiles, pool_number, data_format),
+                     "the emulator has it for one tile, SUM, MAX and MIN, in Float32, Float16_b and Int32");
+    }
+    check_init(state, Sfpu_reduce, emulator_sfpu_reduce_variant(pool, format));
+    if ((format != DataFormat::Float16_b) != machine.wide_dst) {
+        kernel_fault("B014",
+                     format_text("sfpu_reduce in DataFormat::%s with a %u-bit DST: the chip gives wrong values without any error",
+                                 integers ? "Int32" : machine.wide_dst ? "Float16_b" : "Float32", machine.wide_dst ? 32u : 16u),
+                     "name what DST holds: Float32 or Int32 with fp32_dest_acc_en, else Float16_b");
+    }
+    const bool extreme = pool != PoolType::SUM;
+    if (extreme && !rows && state.rows_of_extreme) {
+        kernel_fault("B014",
+                     "sfpu_reduce along columns after one along rows, which overwrites what sfpu_reduce_init has set",
+                     "call sfpu_reduce_init() again directly before it");
+    }
+    state.rows_of_extreme = extreme && rows;
+    float* tile = dst_for_math(state, dst, false, "sfpu_reduce", integers);
+    Bits results[32];
+    for (uint32_t at = 0; at < 32; ++at) {
+        Bits values[32];
+        for (uint32_t i = 0; i < 32; ++i) {
+            values[i] = bits_of(tile[rows ? element_place(at, i) : element_place(i, at)]);
+        }
+        results[at] = integers ? reduced_integers(pool, values) : reduced_numbers(pool, rows, values);
+    }
+    for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
+        tile[i] = float_of(integers ? UNWRITTEN_INTEGER : UNWRITTEN_NUMBER);
+    }
+    for (uint32_t at = 0; at < 32; ++at) {
+        tile[rows ? element_place(at, 0) : element_place(0, at)] = float_of(results[at]);
+    }
+    record(Event_sfpu, dst, Sfpu_reduce);
 }

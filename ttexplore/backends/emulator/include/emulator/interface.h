@@ -44,7 +44,7 @@ struct NocRectangle {
     X(ne_binary, false) X(where, true) X(mac, false) \
     X(add_int, false) X(sub_int, false) X(mul_int, true) X(binary_max_int32, true) X(binary_min_int32, true) \
     X(gt_int, false) X(ge_int, false) X(lt_int, false) X(le_int, false) X(eq_int, false) X(ne_int, false) \
-    X(binary_bitwise, false) X(binary_shift, false) X(bitwise_not, false)
+    X(binary_bitwise, false) X(binary_shift, false) X(bitwise_not, false) X(reduce, true)
 // clang-format on
 
 #define EMULATOR_ENUMERATOR(name, constants) Sfpu_##name,
@@ -145,6 +145,9 @@ void emulator_sfpu_binary(uint32_t operation, uint32_t dst0, uint32_t dst1, uint
                           uint32_t line);
 // `kind` chooses among operations of one init; those of one operand take it twice.
 void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uint32_t dst1, uint32_t out, uint32_t line);
+// Along the rows or columns of a tile; `data_format` is that of the template argument. The numbers of enumerators.
+void emulator_sfpu_reduce(uint32_t pool, uint32_t dimension, uint32_t data_format, uint32_t dst, uint32_t tiles,
+                          uint32_t line);
 void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uint32_t dst1, uint32_t dst2,
                            uint32_t out, uint32_t line);
 }
@@ -170,3 +173,13 @@ enum class DataFormat : uint8_t {
     UInt32 = 24,
     UInt8 = 30,
 };
+enum class PoolType : uint8_t { SUM, AVG, MAX, MIN };
+enum class ReduceDim : uint8_t { REDUCE_ROW, REDUCE_COL, REDUCE_SCALAR };
+
+// The keys by which the init of a reduction and its calls are compared.
+constexpr uint32_t emulator_reduce_variant(PoolType pool, ReduceDim dimension) {
+    return static_cast<uint32_t>(pool) | static_cast<uint32_t>(dimension) << 8;
+}
+constexpr uint32_t emulator_sfpu_reduce_variant(PoolType pool, DataFormat format) {
+    return static_cast<uint32_t>(pool) | static_cast<uint32_t>(format) << 8;
+}

@@ -10,8 +10,6 @@ enum class VectorMode : uint8_t { None = 0, R = 1, C = 2, RC = 4, RC_custom = 6 
 enum class BroadcastType : uint8_t { NONE = 0, COL = 1, ROW = 2, SCALAR = 3 };
 enum class EltwiseBinaryType : uint8_t { ELWMUL, ELWADD, ELWSUB };
 enum class EltwiseBinaryReuseDestType { NONE = 0, DEST_TO_SRCA = 1, DEST_TO_SRCB = 2 };
-enum class PoolType : uint8_t { SUM, AVG, MAX, MIN };
-enum class ReduceDim : uint8_t { REDUCE_ROW, REDUCE_COL, REDUCE_SCALAR };
 
 // The names of these enumerators that the SDK brings into scope.
 constexpr auto ELWADD = EltwiseBinaryType::ELWADD;
@@ -24,7 +22,4 @@ constexpr uint32_t emulator_binary_variant(EltwiseBinaryType operation, Broadcas
 }
 constexpr uint32_t emulator_reuse_variant(EltwiseBinaryType operation, EltwiseBinaryReuseDestType reuse) {
     return static_cast<uint32_t>(operation) | static_cast<uint32_t>(reuse) << 8;
-}
-constexpr uint32_t emulator_reduce_variant(PoolType pool, ReduceDim dimension) {
-    return static_cast<uint32_t>(pool) | static_cast<uint32_t>(dimension) << 8;
 }

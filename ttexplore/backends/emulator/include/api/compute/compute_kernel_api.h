@@ -98,3 +98,15 @@ template <bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
 ALWI void power_tile(uint32_t idst, uint32_t param0, EMULATOR_CALL_LINE) {
     emulator_sfpu_unary(Sfpu_power, 0, idst, param0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
 }
+
+template <PoolType pool_type, DataFormat format, bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void sfpu_reduce_init(EMULATOR_CALL_LINE) {
+    emulator_sfpu_init(Sfpu_reduce, emulator_sfpu_reduce_variant(pool_type, format), line.number);
+}
+template <PoolType pool_type, DataFormat format, ReduceDim reduce_dim = ReduceDim::REDUCE_COL,
+          bool is_fp32_dest_acc_en = DST_ACCUM_MODE>
+ALWI void sfpu_reduce(uint32_t idst, uint32_t ct_dim = 1, uint32_t rt_dim = 1, EMULATOR_CALL_LINE) {
+    static_assert(reduce_dim != ReduceDim::REDUCE_SCALAR, "sfpu_reduce reduces rows or columns");
+    emulator_sfpu_reduce(static_cast<uint32_t>(pool_type), static_cast<uint32_t>(reduce_dim),
+                         static_cast<uint32_t>(format), idst, ct_dim * rt_dim, line.number);
+}

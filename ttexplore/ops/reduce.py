@@ -1,0 +1,124 @@
+"""Reductions of a tile along its rows or columns: of the SFPU in DST, and of the FPU from circular buffers.
+
+Rows are reduced to column 0, columns to row 0. The sum of a tile's rows from circular buffers that are exact in TF32 is
+also a product with a tile of ones, which defines all elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from ttexplore.ops.op import UNWRITTEN, Op, Tile, TileKind, circular_buffer, dst, integers, quiet, tile
+
+Axis = Literal["row", "col"]
+_LEAVES: dict[Axis, Literal["column 0", "row 0"]] = {"row": "column 0", "col": "row 0"}
+_POOLS: dict[str, Callable[..., Any]] = {"sum": np.sum, "max": np.max, "min": np.min}
+
+
+def _reduced(pool: Callable[..., Any], axis: Axis, kind: TileKind) -> Callable[[Tile], Tile]:
+    def meaning(values: Tile) -> Tile:
+        result = np.full((32, 32), UNWRITTEN[kind], kind)
+        if axis == "row":
+            result[:, 0] = pool(values, axis=1)
+        else:
+            result[0] = pool(values, axis=0)
+        return result
+
+    return meaning
+
+
+# The SDK's format in DST by the suffix of the operation's name: "" for 32-bit floats.
+_FORMATS = {"": "Float32", "_bf16": "Float16_b", "_int32": "Int32"}
+# Instructions of one call: by pool, axis and whether on integers. Compare-and-swap takes two cycles, of integers six.
+_CYCLES = {
+    ("sum", "row", False): 176, ("sum", "col", False): 104, ("sum", "row", True): 192, ("sum", "col", True): 88,
+    ("extreme", "row", False): 248, ("extreme", "col", False): 176,
+    ("extreme", "row", True): 416, ("extreme", "col", True): 272,
+}  # fmt: skip
+
+
+def _sfpu(pool: str, axis: Axis, suffix: str) -> Op:
+    of_integers, extreme = suffix == "_int32", pool != "sum"
+    meaning = _reduced(_POOLS[pool], axis, "int32" if of_integers else "float32")
+    template = f"PoolType::{pool.upper()}, DataFormat::{_FORMATS[suffix]}"
+    # The row form of an extreme overwrites what its init has recorded for the column form, which must be initialised
+    # again: their inits are not the same text.
+    init = f"{template}, DST_ACCUM_MODE" if extreme and axis == "col" else template
+    return Op(
+        f"sfpu_reduce_{pool}_{axis}{suffix}",
+        (dst("value", "update"),),
+        f"sfpu_reduce<{template}, ReduceDim::REDUCE_{axis.upper()}>({{value}})",
+        "api/compute/compute_kernel_api.h",
+        "sfpu",
+        init=f"sfpu_reduce_init<{init}>()",
+        meaning=integers(meaning) if of_integers else quiet(meaning),
+        takes="int32" if of_integers else "float32",
+        gives="int32" if of_integers else "float32",
+        cycles=_CYCLES["extreme" if extreme else "sum", axis, of_integers],
+        dst_bits=16 if suffix == "_bf16" else 32,
+        leaves=_LEAVES[axis],
+        note="sums wrap around" if of_integers and not extreme else "",
+        # Else the init of an extreme of floats sets address modes that belong to the FPU's matmul.
+        defines=("DISABLE_SFPLOADMACRO 1",) if extreme and not of_integers else (),
+    )
+
+
+SFPU_REDUCTIONS = tuple(_sfpu(pool, axis, suffix) for suffix in _FORMATS for pool in _POOLS for axis in _LEAVES)
+
+
+def _scaled_sum(axis: Axis) -> Callable[[Tile, Tile], Tile]:
+    summed = _reduced(np.sum, axis, "float32")
+    return lambda values, scaler: summed(values * scaler[:1, :1])
+
+
+def _largest(axis: Axis) -> Callable[[Tile, Tile], Tile]:
+    largest = _reduced(np.max, axis, "float32")
+    return lambda values, _scaler: largest(values)
+
+
+_SCALER_OF_SUM = "adds to what the slot holds; the scaler tile holds one factor everywhere, in the format of the values"
+_SCALER_OF_MAXIMUM = "the scaler tile holds ones, in the format of the values; float32 is cut to TF32"
+
+
+def _fpu(pool: str, axis: Axis, meaning: Callable[[Tile, Tile], Tile], cycles: int) -> Op:
+    template = f"<PoolType::{pool.upper()}, ReduceDim::REDUCE_{axis.upper()}>"
+    sums = pool == "sum"
+    # The sum of rows is a product whose second operand is the scaler: it goes to SrcA (op-truth.md, trap 6).
+    swapped = sums and axis == "row"
+    return Op(
+        f"reduce_{pool}_{axis}",
+        (
+            circular_buffer("in0"), circular_buffer("scaler"), tile("tile0", "in0"), tile("tile1", "scaler"),
+            # A maximum of rows with what the slot holds is not that of the chip.
+            dst("out", "update" if sums else "write"),
+        ),
+        f"reduce_tile{template}({{in0}}, {{scaler}}, {{tile0}}, {{tile1}}, {{out}})",
+        "api/compute/reduce.h",
+        "fpu",
+        # The third operand is the packer's, which is set up to zero the other elements: as another operation may be
+        # packed first, that is undone at once.
+        init=f"reduce_init{template}({{in0}}, {{scaler}}, {{in0}})",
+        init_operands=("in0", "scaler"),
+        uninit="reduce_uninit({in0})",
+        uninit_operands=("in0",),
+        meaning=quiet(meaning),
+        source_a="scaler" if swapped else "in0",
+        source_b="in0" if swapped else "scaler",
+        accumulates=True,
+        cycles=cycles,
+        leaves=_LEAVES[axis],
+        note=_SCALER_OF_SUM if sums else _SCALER_OF_MAXIMUM,
+    )  # fmt: skip
+
+
+FPU_REDUCTIONS = (
+    _fpu("sum", "row", _scaled_sum("row"), 32),
+    _fpu("sum", "col", _scaled_sum("col"), 32),
+    _fpu("max", "row", _largest("row"), 48),
+    _fpu("max", "col", _largest("col"), 32),
+)
+
+REDUCE_OPS = (*SFPU_REDUCTIONS, *FPU_REDUCTIONS)
