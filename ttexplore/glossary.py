@@ -365,11 +365,17 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "origin",
             "The kernel line that a line of IR or C++ comes from: exact, derived by a pass, or inferred from the "
             "enclosing statement.",
+            aliases=("linked",),
         ),
         Term(
             "partition",
             "The assignment of items to cores.",
             see=("policy", "order", "item"),
+        ),
+        Term(
+            "signature",
+            "The arguments of each kernel, compile-time and runtime, in order, and where their values come from.",
+            see=("compile-time argument", "runtime argument"),
         ),
         Term(
             "share of the mean",

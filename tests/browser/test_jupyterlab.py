@@ -38,7 +38,7 @@ SEEN = """() => [...document.querySelectorAll(".jp-OutputArea-child > .jp-Output
     return getComputedStyle(one).visibility === "hidden" ? getComputedStyle(one, "::after").content : one.innerText;
 })"""
 LIVE = ["live", ""] * 3
-STILL = ['"The live explorer is not here: run the cell to step through it."', "still"] * 3
+STILL = ['"The live explorer is not running: rerun the cell to use it."', "still"] * 3
 # JupyterLab writes these to the console: for a kernel that is gone, and, now and then, for one that starts.
 LABS_OWN = ("widget model not found", "Could not restore the debugger state")
 
@@ -190,7 +190,7 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
     first.find(".checks .card.good").wait_for()
     # Arrays of the notebook, by the name of their list.
     first.find(".runview select[aria-label=inputs]").select_option("yours")
-    names = first.find(".runview [aria-label='names of arrays in the notebook']")
+    names = first.find(".runview [aria-label='names of notebook variables']")
     for given, told in (("mne", "did you mean mine?"), ("mine", "on interpreter, inputs mine")):
         names.fill(given)
         first.root.get_by_role("button", name="Run", exact=True).click()
@@ -292,7 +292,7 @@ def test_a_restart_of_the_kernel_is_told_within_two_seconds(notebook: Page, tmp_
     assert first.root.get_by_role("button", name="Cancel").is_hidden()
     assert second.button("Lower and compare").is_disabled()
     assert second.find(".whatifview [aria-label=target]").is_disabled()
-    assert f"Lowering again: {RESTARTED}." in second.find(".whatifview form").inner_text()
+    assert f"Not available: {RESTARTED}." in second.find(".whatifview form").inner_text()
     first.tab("Buffers")
     assert first.button("Record a run").is_disabled()
     for theme in ("Dark", "Light"):

@@ -12,7 +12,7 @@ from tests.browser.explorer_page import TABS, ExplorerPage
 from ttexplore import Exploration
 from ttexplore.glossary import SPELLINGS, TERMS
 
-LABELS = "th, h4, label, .fact > .q, .tools > b, .filehead > b, svg .t"
+LABELS = "th, h4, label, .fact > .q, .tools > b, .filehead > :is(b, .q), .coverage, svg .t"
 # The texts of labels that are no part of a term, each with its label's whole text.
 LOOSE = """labels => labels.flatMap((label) => [...label.childNodes]
     .filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => [node.data, label.textContent]))"""
@@ -48,7 +48,7 @@ def test_every_term_in_a_label_is_explained(explorer: ExplorerPage) -> None:
             meanings = [f"{one.name}: {one.meaning}".replace("`", "")] if one else []
             assert text in [*meanings, f"{word}: {options.get(word)}"], (tab, word)
         explained[tab] = set(words)
-    assert explained["Steps"] >= {"cores", "L1", "math fidelity", "DST", "accumulation"}
+    assert explained["Steps"] >= {"linked", "cores", "L1", "math fidelity", "DST", "accumulation"}
     assert explained["Cores"] >= {"NoC", "work items", "harvested", "runtime arguments", "circular buffers"}
     assert explained["Buffers"] >= {"CB", "data format", "pages", "stages", "FPU", "SFPU", "reader", "producer"}
     assert explained["Code"] >= {"kernel", "reader", "compute", "writer"}
@@ -123,6 +123,22 @@ def test_the_card_of_a_run_explains_its_measures(explorer: ExplorerPage, gemm: E
     # What the browser would show as well is gone, what a screen reader reads is there.
     assert pcc.get_attribute("title") == ""
     assert pcc.get_attribute("aria-description") == meaning(explorer)
+
+
+def test_buttons_and_stages_have_definitions_as_titles(explorer: ExplorerPage) -> None:
+    """They are no place for another button."""
+
+    def title(name: str) -> str:
+        return f"{name}: {TERMS[name].meaning}".replace("`", "")
+
+    names = ("layout", "partition", "tile", "kernel", "signature")
+    stages = explorer.find(".stage").evaluate_all("all => all.map((one) => [one.textContent, one.title])")
+    assert [stage for stage, _ in stages] == ["layout", "partition", "tiles", "kernels", "signature"]
+    assert [one for _, one in stages] == [title(name) for name in names]
+    assert explorer.find(".toggles .tab").filter(has_text="plan").get_attribute("title") == title("plan")
+    explorer.go("D5")
+    chip = explorer.find(".toggles .chip").filter(has_text="DST")
+    assert (chip.get_attribute("title") or "").endswith(f" lines: click to hide them\n{title('DST')}")
 
 
 def test_the_help_lists_all_terms(explorer: ExplorerPage) -> None:

@@ -10,7 +10,7 @@ export const keys = (tabs) => [
   ["h or Enter", "pin the line under the cursor"],
   ["c  s  w", "fold unchanged lines, side by side, wrap"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
-  ["r", "run the kernels, in the Run tab"],
+  ["r", "run the kernels"],
   ["?", "this list"],
   ["Esc", "unpin or close; otherwise leave the explorer"],
 ];

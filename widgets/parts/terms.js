@@ -4,7 +4,7 @@ import { finder } from "../model/terms.js";
 import { all, closest, h, set } from "./dom.js";
 
 // `.t` are the labels in drawings.
-const LABELS = "th,h4,h4>.q,label,.fact>.q,.tools>b,.filehead>b,.filehead>.q,.coverage,.t";
+const LABELS = "th,h4,h4>.q,label,.fact>.q,.tools>b,.filehead>:is(b,.q),.coverage,.t";
 const TERM = "[aria-description],abbr";
 const MARGIN_PIXELS = 4;
 
@@ -46,8 +46,8 @@ export function explainTerms(root, terms) {
     term.title = "";
     box.textContent = term.getAttribute("aria-description");
     const { left, bottom } = term.getBoundingClientRect();
-    box.style.left = `${Math.min(left, innerWidth - box.offsetWidth - MARGIN_PIXELS)}px`;
-    box.style.top = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - box.offsetHeight)}px`;
+    const { offsetWidth: width, offsetHeight: height } = box;
+    box.style.inset = `${Math.min(bottom + MARGIN_PIXELS, innerHeight - height)}px auto auto ${Math.min(left, innerWidth - width - MARGIN_PIXELS)}px`;
   };
   const hide = () => box.hidePopover();
   set(root, {

@@ -8,6 +8,7 @@
 import { CHANGED, GLYPHS, RENAMED, ROWS, hasWords, isChange, nextChange, piecesOf, shownRows } from "../model/diff.js";
 import { hits, link as linkOf } from "../model/lowering.js";
 import { select } from "../model/state.js";
+import { meaning } from "../model/terms.js";
 import { counts, errorCard } from "../parts/cards.js";
 import { button, chip, closest, h, link, put, quiet } from "../parts/dom.js";
 import { code, linkRows, mark, originLabel } from "../parts/listing.js";
@@ -118,7 +119,7 @@ export function diffPane(store) {
     put(error, step.error && errorCard(store, step.error));
     /** @param {"ir" | "plan"} name @param {string} label */
     const tab = (name, label) => button([label, " ", counts(step[name].counts)], () => store.set({ part: name }),
-      { "aria-pressed": part === name, class: "tab", title: lowering.terms[label] });
+      { "aria-pressed": part === name, class: "tab", title: meaning(lowering.terms, label) });
     /** @param {"collapsed" | "split" | "wrap"} name @param {string} label @param {string} title */
     const toggle = (name, label, title) => chip(label, () => store.set({ [name]: !state[name] }), { "aria-pressed": state[name], title });
     const listing = lowering.listings[step.ir.after];
@@ -131,7 +132,7 @@ export function diffPane(store) {
         const off = hidden.has(name);
         return count > 0 && chip(`${off ? "▢" : "▣"} ${name} ${Math.round((100 * count) / listing.count)} %`,
           () => store.set({ hidden: new Set(off ? [...hidden].filter((one) => one !== name) : [...hidden, name]) }),
-          { "aria-pressed": !off, title: `${count} lines: click to ${off ? "show" : "hide"} them\n${lowering.terms[name.toLowerCase()] ?? ""}` });
+          { "aria-pressed": !off, title: `${count} lines: click to ${off ? "show" : "hide"} them\n${meaning(lowering.terms, name) ?? ""}` });
       }),
       renames.length > 0 && h("span.chip", { title: renames.map(([a, b]) => `${a} → ${b}`).join("\n") }, `≈ ${renames.length} renamed`),
       hiddenRows > 0 && quiet(`${hiddenRows} lines hidden`),

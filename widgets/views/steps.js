@@ -3,6 +3,7 @@
 /** @import { Explorer } from "../model/state.js" */
 
 import { select, totals } from "../model/state.js";
+import { meaning } from "../model/terms.js";
 import { counts } from "../parts/cards.js";
 import { choice, focusIn, focusOn, h, put, set } from "../parts/dom.js";
 import { kernelSource } from "../parts/listing.js";
@@ -29,7 +30,7 @@ function stepList(store) {
   chooser.className = "stepchoice";
   /** @type {HTMLElement[]} */
   let options;
-  store.on(["lowering"], ({ lowering: { steps } }) => {
+  store.on(["lowering"], ({ lowering: { steps, terms } }) => {
     options = steps.map((step, i) => h("div", {
       class: `step ${step.glyph === "○" ? "noop" : ""}`, role: "option", "aria-setsize": steps.length, "aria-posinset": i + 1,
       "data-step": i, title: step.summary, onclick: () => select(store, i),
@@ -38,7 +39,7 @@ function stepList(store) {
     h("span.letter", step.letter),
     h("span.name", step.name),
     counts(totals(step))));
-    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation" }, stage), options[i]]));
+    put(list, ...steps.map(({ stage }, i) => [stage !== steps[i - 1]?.stage && h("div.stage", { role: "presentation", title: meaning(terms, stage) }, stage), options[i]]));
     put(chooser, ...steps.map((step) => h("option", `${step.glyph} ${step.letter} ${step.name}`)));
   });
   store.on(["step", "lowering"], ({ step }) => {
