@@ -24,7 +24,9 @@ from ttexplore.errors import Cancelled, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
 from ttexplore.given import dictionary, wrong
 from ttexplore.inputs import Inputs, Tensor, given_inputs
+from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
+from ttexplore.ir.build import dtype_of
 from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
@@ -229,7 +231,8 @@ class Exploration(Explored):
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Exploration:
         """The exploration for the given sizes, or for those of the inputs."""
         wanted = dictionary("sizes", {} if sizes is None else sizes, "names", '{"n": 64}')
-        tensors = [p for p in self.kernel.function.params if self._roles.get(str(p.name)) in ("input", "inout")]
+        parameters = [p for p in self.kernel.function.params if is_buffer(p)]
+        tensors = [p for p in parameters if self._roles.get(str(p.name)) in ("input", "inout")]
         given = given_inputs(inputs, self._tensors(("input", "inout"))) or ()
         for position, (array, tensor) in enumerate(zip(given, tensors, strict=False)):
             for extent, symbolic in zip(np.shape(array), extents_of(tensor), strict=False):
@@ -251,9 +254,9 @@ class Exploration(Explored):
 
     def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
         return [
-            Tensor(str(p.name), bound_shape(p, self.plan.size_values), str(p.ty.dtype.dtype))
+            Tensor(str(p.name), bound_shape(p, self.plan.size_values), dtype_of(p))
             for p in self.kernel.function.params
-            if self._roles.get(str(p.name)) in roles
+            if is_buffer(p) and self._roles.get(str(p.name)) in roles
         ]
 
     def reference(

@@ -171,6 +171,13 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "A cannot be cast to int32",
             "cast numbers and elements, not blocks",
         ),
+        (
+            "C[0, 0] = T.float32(__import__('numpy').complex64(2))",
+            KernelError,
+            0,
+            "np.complex64(2+0j) cannot be cast to float32",
+            "cast numbers and elements, not blocks",
+        ),
         ("C[0, 0] = T.infinity('int32')", KernelError, 0, "int32 has no infinity", "use T.max_value"),
         (
             "C[0, 0] = A[0, 0] if bx > 0 else A",

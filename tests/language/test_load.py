@@ -15,9 +15,12 @@ from typing import Any
 import numpy
 import pytest
 from ml_dtypes import bfloat16
+from tvm import tirx
 
 import ttexplore
 from ttexplore.errors import KernelError, UsageError
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import constant, dtype_of
 from ttexplore.language.load import kernels_in, load_kernel, load_module, trace
 
 KERNEL = """
@@ -109,8 +112,6 @@ def test_a_file_with_all_that_examples_do(kernel_file: Callable[..., str], capsy
 
 
 def test_names_that_tvm_had_are_gone_after_loading(kernel_file: Callable[..., str]) -> None:
-    from tvm import tirx
-
     load_module(kernel_file("from tvm import tirx\nkind = tirx.PrimExpr\n"))
     assert not hasattr(tirx, "PrimExpr")
 
@@ -120,7 +121,7 @@ def test_names_that_tvm_had_are_gone_after_loading(kernel_file: Callable[..., st
 )
 def test_dtypes_may_be_given_in_many_ways(kernel_file: Callable[..., str], dtype: Any) -> None:
     traced = load_kernel(kernel_file(KERNEL) + "::add_one", **SIZES, dtype=dtype)
-    assert {str(parameter.ty.dtype.dtype) for parameter in traced.function.params} == {"bfloat16"}
+    assert [dtype_of(parameter) for parameter in traced.function.params if is_buffer(parameter)] == ["bfloat16"] * 2
 
 
 def test_dtypes_know_their_size() -> None:
@@ -271,8 +272,26 @@ def test_autotune_takes_the_first_configuration_with_a_note(kernel_file: Callabl
     file = kernel_file(KERNEL.replace("@tilelang.jit", configs))
     traced = load_kernel(file, M=64, N=64)
     assert traced.notes == ("autotune: not tuned here; took the first configuration: block=16",)
-    assert int(traced.function.body.extent) == 4
+    assert isinstance(traced.function.body, tirx.For)
+    assert constant(traced.function.body.extent) == 4
     assert load_kernel(file, **SIZES).notes == ()
+
+
+def test_an_autotuned_prim_func_is_explored_as_it_is(kernel_file: Callable[..., str]) -> None:
+    file = kernel_file("""
+        @tilelang.autotune(configs=[{"block": 16}])
+        @T.prim_func
+        def fill(C: T.Tensor((64, 64), T.float32)):
+            with T.Kernel(2, 2) as (bx, by):
+                block = T.alloc_shared((32, 32), T.float32)
+                T.clear(block)
+                T.copy(block, C[by * 32, bx * 32])
+        """)
+    traced = load_kernel(f"{file}::fill")
+    assert traced.name == "fill"
+    assert traced.notes == ()
+    with pytest.raises(UsageError, match="takes no argument block"):
+        load_kernel(f"{file}::fill", block=16)
 
 
 def test_all_names_of_tilelang_exist() -> None:

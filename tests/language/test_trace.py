@@ -12,6 +12,7 @@ from tvm import tirx
 from tvm_ffi import structural_equal
 
 from ttexplore.ir.adapter import is_buffer, span_of, spans_of
+from ttexplore.ir.build import constant, dtype_of, scope_of, shape_of
 from ttexplore.language.load import load_kernel, load_module, trace
 
 EAGER = """
@@ -85,24 +86,22 @@ def test_eager_kernel_and_factory_give_the_same_ir(kernel_file: Callable[..., st
 
 def test_gemm_follows_the_contract(kernel_file: Callable[..., str]) -> None:
     traced = load_kernel(kernel_file(EAGER) + "::matmul", **SIZES, dtype="bfloat16")
-    parameters = list(traced.function.params)
+    parameters = [parameter for parameter in traced.function.params if is_buffer(parameter)]
     assert [parameter.name for parameter in parameters] == ["A", "B", "C"]
-    assert [[int(extent) for extent in parameter.ty.shape] for parameter in parameters] == [
-        [256, 96],
-        [96, 128],
-        [256, 128],
-    ]
-    assert all(is_buffer(parameter) and str(parameter.ty.dtype.dtype) == "bfloat16" for parameter in parameters)
-    assert {parameter.ty.storage_scope for parameter in parameters} == {"global"}
+    assert [shape_of(parameter) for parameter in parameters] == [(256, 96), (96, 128), (256, 128)]
+    assert {dtype_of(parameter) for parameter in parameters} == {"bfloat16"}
+    assert {scope_of(parameter) for parameter in parameters} == {"global"}
     outer = traced.function.body
+    assert isinstance(outer, tirx.For)
     inner = outer.body
-    assert [(loop.thread_binding.thread_tag, int(loop.extent)) for loop in (outer, inner)] == [
-        ("blockIdx.x", 4),
-        ("blockIdx.y", 4),
-    ]
+    assert isinstance(inner, tirx.For)
+    bindings = [loop.thread_binding for loop in (outer, inner)]
+    assert [binding.thread_tag for binding in bindings if binding is not None] == ["blockIdx.x", "blockIdx.y"]
+    assert [constant(loop.extent) for loop in (outer, inner)] == [4, 4]
     assert {loop.kind for loop in (outer, inner)} == {tirx.ForKind.THREAD_BINDING}
     assert int(outer.annotations["threads"]) == 128
-    body = list(inner.body.seq)
+    assert isinstance(inner.body, tirx.SeqStmt)
+    body: list[Any] = inner.body.seq[:]
     kinds = [type(statement).__name__ for statement in body]
     assert kinds == ["AllocBuffer"] * 3 + ["Evaluate", "For", "For", "Evaluate"]
     scopes = [(a.buffer.name, a.buffer.ty.storage_scope, str(a.buffer.ty.dtype.dtype)) for a in body[:3]]

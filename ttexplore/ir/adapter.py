@@ -220,6 +220,12 @@ def with_variables(expression: ir.Expr, value: Callable[[ir.Var], ir.Expr]) -> i
     )
 
 
+def set_members(kind: type, **members: object) -> None:
+    """Give a class of TVM's these members, for the whole process."""
+    for name, member in members.items():
+        setattr(kind, name, member)
+
+
 @contextlib.contextmanager
 def older_names() -> Generator[None]:
     """Names that TVM had before 0.27 and that TileLang's files still use in annotations exist inside."""

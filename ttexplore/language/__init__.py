@@ -5,7 +5,7 @@ Names of TileLang that are not lowered exist too, and are refused at the kernel'
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.dtypes import ALIASES as _ALIASES
@@ -124,7 +124,7 @@ globals().update({_name: _NotLowered(_name) for _name in _NOT_LOWERED})
 _install_symbols(_subscript)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> NoReturn:
     if name.startswith("__") and name.endswith("__"):
         raise AttributeError(name)
     raise _UnknownName(name, globals())

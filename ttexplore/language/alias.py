@@ -14,7 +14,6 @@ import threading
 import types
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ttexplore.ir.adapter import older_names
 from ttexplore.language.kernel import loading_file
@@ -77,7 +76,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self) -> None:
         self._thread = threading.get_ident()
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if fullname.partition(".")[0] in _STAND_INS and threading.get_ident() == self._thread:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
@@ -140,9 +141,9 @@ def _is_tilelang(name: str) -> bool:
     return name == "tilelang" or name.startswith("tilelang.")
 
 
-def _is_temporary(module: Any, folder: Path) -> bool:
+def _is_temporary(module: types.ModuleType, folder: Path) -> bool:
     """Whether a module is a stand-in or a file beside the kernel's, which saw stand-ins."""
     if isinstance(module, StandInModule):
         return True
-    file = getattr(module, "__file__", None)
+    file = vars(module).get("__file__")
     return isinstance(file, str) and Path(file).is_relative_to(folder)

@@ -8,13 +8,13 @@ functions of it (``annotate_tt_layout(kernel, {...})``). Each becomes an option 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ttexplore.errors import TTExploreError, UsageError, shown, unknown
 from ttexplore.given import named, plain, wholes
 from ttexplore.ir.adapter import is_buffer
-from ttexplore.language.builder import current
+from ttexplore.language.builder import Annotation, current
+from ttexplore.language.containers import is_mapping
 from ttexplore.language.names import CURRENT
 from ttexplore.language.spans import caller_span
 from ttexplore.layout_request import layout_request
@@ -24,23 +24,13 @@ from ttexplore.record import Span
 _SCHEDULE_KEYS = ("policy", "order", "rect", "stride", "chunk_k_tiles", "qk_chunk_tiles")
 
 
-@dataclass(frozen=True)
-class Annotation:
-    """An option that the kernel itself asks for; `tensor` is empty for one that is about the whole kernel."""
-
-    option: str
-    value: Any
-    tensor: str = ""
-    span: Span | None = None
-
-
 # Schedules
 
 
-def _schedule(given: Mapping[str, Any], span: Span | None) -> list[Annotation]:
+def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotation]:
     for key in given:
         named("key of the schedule", key, _SCHEDULE_KEYS)
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     policy, order = plain(given.get("policy")), plain(given.get("order"))
     if policy is not None:
         options["policy"] = "rectangular" if policy == "rect" else policy
@@ -75,7 +65,7 @@ def _schedule(given: Mapping[str, Any], span: Span | None) -> list[Annotation]:
 # The three annotations
 
 
-def annotate_tt_schedule(*arguments: Any, **values: Any) -> Any:
+def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
     """Say how the work is divided among the cores: in a kernel, as a decorator, or of a kernel with a dictionary.
 
     `policy`: contiguous, strided, rectangular (also ``rect``), block_linear, z_order, match_shard. `order`: row_major,
@@ -83,10 +73,10 @@ def annotate_tt_schedule(*arguments: Any, **values: Any) -> Any:
     `stride`: (0, number of cores that deal the items out); `chunk_k_tiles` (also `qk_chunk_tiles`): tiles along the
     summed dimension that are on their way at once. Raises UsageError for anything else.
     """
-    return _annotate("annotate_tt_schedule", arguments, values, lambda given, span: _schedule(given, span))
+    return _annotate("annotate_tt_schedule", arguments, values, _schedule)
 
 
-def annotate_tt_sharding(*arguments: Any, **values: Any) -> Any:
+def annotate_tt_sharding(*arguments: object, **values: object) -> Any:
     """Say how tensors are divided among cores: ``{A: T.TTShard(axis=0, placement="L1")}``.
 
     In a kernel, as a decorator (tensors by name), or of a kernel. Raises UsageError for what is no tensor of it.
@@ -94,7 +84,7 @@ def annotate_tt_sharding(*arguments: Any, **values: Any) -> Any:
     return _annotate("annotate_tt_sharding", arguments, values, _layouts)
 
 
-def annotate_tt_layout(*arguments: Any, **values: Any) -> Any:
+def annotate_tt_layout(*arguments: object, **values: object) -> Any:
     """Say where tensors lie: ``{A: {"memory": "L1", "layout": "sharded"}}`` or ``(A, memory="L1", ...)``.
 
     Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype (``"bfp8_b"`` for tiles of 1088 bytes in which 16
@@ -107,7 +97,7 @@ def annotate_tt_layout(*arguments: Any, **values: Any) -> Any:
     return _annotate("annotate_tt_layout", arguments, values, _layouts)
 
 
-def _layouts(given: Mapping[Any, Any], span: Span | None) -> list[Annotation]:
+def _layouts(given: Mapping[object, object], span: Span | None) -> list[Annotation]:
     made: list[Annotation] = []
     for tensor, asked in given.items():
         name = str(tensor.name) if is_buffer(tensor) else tensor
@@ -121,15 +111,15 @@ def _layouts(given: Mapping[Any, Any], span: Span | None) -> list[Annotation]:
 
 
 def _annotate(
-    what: str, arguments: tuple[Any, ...], values: dict[str, Any],
-    make: Callable[[Mapping[Any, Any], Span | None], list[Annotation]],
-) -> Any:  # fmt: skip
-    kernel = None
-    if arguments and not isinstance(arguments[0], Mapping):
-        kernel, *arguments = arguments  # pyright: ignore[reportAssignmentType]
-    given: dict[Any, Any] = {}
+    what: str, arguments: tuple[object, ...], values: dict[str, object],
+    make: Callable[[Mapping[object, object], Span | None], list[Annotation]],
+) -> object:  # fmt: skip
+    kernel: object = None
+    if arguments and not is_mapping(arguments[0]):
+        kernel, arguments = arguments[0], arguments[1:]
+    given: dict[object, object] = {}
     for one in arguments:
-        if not isinstance(one, Mapping):
+        if not is_mapping(one):
             raise UsageError("U015", f"{what} takes a dictionary, not {shown(one)}", hint=f"{what}({{name: ...}})")
         given |= dict(one)
     given |= values
@@ -142,10 +132,16 @@ def _annotate(
             raise error.at(span) from None
         return None
     made = make(given, None)
-    return annotated(kernel, made) if kernel is not None else lambda later: annotated(later, made)
+    if kernel is not None:
+        return annotated(kernel, made)
+
+    def decorate(later: object) -> object:
+        return annotated(later, made)
+
+    return decorate
 
 
-def annotated(kernel: Any, annotations: Iterable[Annotation]) -> Any:
+def annotated(kernel: object, annotations: Iterable[Annotation]) -> object:
     """The kernel with more annotations. Raises UsageError for what is no kernel that is traced already."""
     add = getattr(kernel, "annotated", None)
     if not callable(add):

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.language.builder import constant, is_constant, plain
+from ttexplore.language.builder import Value, constant, is_constant, plain
 from ttexplore.ops.integers import shifted_left, shifted_right
 
-_NODES: dict[str, Any] = {
+_NODES: dict[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     "add": tirx.Add, "sub": tirx.Sub, "mul": tirx.Mul, "truediv": tirx.Div, "floordiv": tirx.FloorDiv,
     "mod": tirx.FloorMod, "lshift": tirx.LShift, "rshift": tirx.RShift, "and": tirx.BitwiseAnd, "or": tirx.BitwiseOr,
     "xor": tirx.BitwiseXor,
 }  # fmt: skip
-_MEANINGS: dict[str, Callable[[Any, Any], Any]] = {
+_MEANINGS: dict[str, Callable[..., object]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
     "mod": np.mod, "lshift": shifted_left, "rshift": shifted_right, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -41,19 +41,20 @@ _REFLECTED = {f"__r{kind}__": kind for kind in _NODES}
 _EXACT = ("int32", "int64", "bool")
 
 
-def operator(name: str, usual: Callable[..., Any], *operands: Any) -> Any:
+def operator(name: str, usual: Callable[..., object], *operands: object) -> object:
     """What an operator gives, by its name in Python; `usual` is TVM's own meaning of it.
 
     Raises KernelError for operands that it does not take.
     """
     operands = tuple(map(plain, operands))
-    first, last = operands[0], operands[-1]
-    if not all(map(_is_number, operands)):
+    numbers = [one for one in operands if _is_number(one)]
+    if len(numbers) != len(operands):
         return usual(*operands)
+    first, last = numbers[0], numbers[-1]
     match name:
-        case "__neg__":
+        case "__neg__" if isinstance(first, ir.Expr):
             return _negative(first, usual)
-        case "__invert__":
+        case "__invert__" if isinstance(first, ir.Expr):
             return _inverted(first, usual)
         case "__lt__" | "__le__" | "__gt__" | "__ge__":
             return usual(first, last)
@@ -65,20 +66,20 @@ def operator(name: str, usual: Callable[..., Any], *operands: Any) -> Any:
             raise ValueError(f"{name} is no operator")
 
 
-def binary(kind: str, a: Any, b: Any, usual: Callable[[Any, Any], Any]) -> Any:
+def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object]) -> object:
     """An operation on two numbers or expressions, one of them an expression."""
     dtype = _result(a, b)
-    _check(kind, dtype, a, b)
+    _check(kind, dtype, b)
     fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
     if dtype == "bool" or not any(fixed) or (dtype in _EXACT and not all(fixed)):
         return usual(a, b)
-    left, right = (_as(one, dtype) for one in (a, b))
-    if all(fixed):
+    left, right = _as(a, dtype), _as(b, dtype)
+    if is_constant(left) and is_constant(right):
         return folded(_MEANINGS[kind], dtype, left.value, right.value)
     return _NODES[kind](left, right)
 
 
-def folded(meaning: Callable[..., Any], dtype: str, *values: Any) -> Any:
+def folded(meaning: Callable[..., object], dtype: str, *values: float) -> tirx.IntImm | tirx.FloatImm:
     """The constant that `meaning` gives of numbers, computed in `dtype`; floats have the range of float32."""
     held = dtype if "int" in dtype else "float64" if dtype == "float64" else "float32"
     with np.errstate(all="ignore"):
@@ -86,11 +87,11 @@ def folded(meaning: Callable[..., Any], dtype: str, *values: Any) -> Any:
     return tirx.const(result.item(), "bool" if result.dtype.kind == "b" else dtype)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[Value]:
     return isinstance(value, int | float) or (isinstance(value, ir.Expr) and ir.is_prim_expr(value))
 
 
-def _dtype(value: Any) -> str:
+def _dtype(value: ir.Expr) -> str:
     return str(value.ty.dtype)
 
 
@@ -99,15 +100,16 @@ def is_float(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat"))
 
 
-def _result(a: Any, b: Any) -> str:
-    """The dtype that two operands have in common."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, float):
-            return _promoted("float32", _dtype(other))
-        if isinstance(one, int):
-            dtype = _dtype(other)
-            return _promoted("int32", dtype) if dtype == "bool" else dtype
-    return _promoted(_dtype(a), _dtype(b))
+def _result(a: Value, b: Value) -> str:
+    """The dtype that two operands have in common, of which one is an expression."""
+    if not isinstance(a, ir.Expr):
+        a, b = b, a
+    assert isinstance(a, ir.Expr)
+    if isinstance(b, ir.Expr):
+        return _promoted(_dtype(a), _dtype(b))
+    if isinstance(b, float):
+        return _promoted("float32", _dtype(a))
+    return _promoted("int32", "bool") if _dtype(a) == "bool" else _dtype(a)
 
 
 @functools.cache
@@ -116,7 +118,7 @@ def _promoted(one: str, other: str) -> str:
     return _dtype(tirx.max(ir.Var("a", ir.PrimType(one)), ir.Var("b", ir.PrimType(other))))
 
 
-def _as(value: Any, dtype: str) -> Any:
+def _as(value: Value, dtype: str) -> ir.Expr:
     if isinstance(value, int | float):
         return constant(value, dtype)
     if _dtype(value) == dtype:
@@ -124,7 +126,7 @@ def _as(value: Any, dtype: str) -> Any:
     return constant(value.value, dtype) if is_constant(value) else tirx.Cast(ir.PrimType(dtype), value)
 
 
-def _check(kind: str, dtype: str, a: Any, b: Any) -> None:
+def _check(kind: str, dtype: str, b: Value) -> None:
     """Raises KernelError for an operation that the dtype does not have, and for divisors and shifts that it does not
     take."""
     if kind in _OF_INTEGERS and is_float(dtype):
@@ -135,7 +137,7 @@ def _check(kind: str, dtype: str, a: Any, b: Any) -> None:
             "integers are divided with /, which has a fraction",
             hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
         )
-    number = b.value if isinstance(b, ir.Expr) and is_constant(b) else b
+    number = b.value if is_constant(b) else b
     if kind in ("floordiv", "mod") and isinstance(number, int) and number == 0:
         raise KernelError("K008", f"{_OF_INTEGERS[kind]} by 0", hint="divide by a number that is not 0")
     bits = 32 if dtype == "bool" else int(dtype.removeprefix("u").removeprefix("int")) if "int" in dtype else 0
@@ -153,7 +155,7 @@ def _floats_as_integers() -> KernelError:
     )
 
 
-def _negative(a: Any, usual: Callable[[Any], Any]) -> Any:
+def _negative(a: ir.Expr, usual: Callable[[ir.Expr], object]) -> object:
     dtype = _dtype(a)
     if dtype in _EXACT and dtype != "bool":
         return usual(a)
@@ -164,7 +166,7 @@ def _negative(a: Any, usual: Callable[[Any], Any]) -> Any:
     return a * -1 if is_float(dtype) else 0 - a
 
 
-def _inverted(a: Any, usual: Callable[[Any], Any]) -> Any:
+def _inverted(a: ir.Expr, usual: Callable[[ir.Expr], object]) -> object:
     dtype = _dtype(a)
     if is_float(dtype):
         raise _floats_as_integers()

@@ -6,9 +6,8 @@ import contextlib
 import itertools
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeGuard, overload
 
-import numpy as np
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported, shown
@@ -18,64 +17,68 @@ from ttexplore.ir.dag import parts_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.shallow import refuse_deep, shallow
 from ttexplore.language.clocks import Watch
-from ttexplore.language.dtypes import dtype_name, held, integer_range
+from ttexplore.language.containers import items_of
+from ttexplore.language.dtypes import dtype_name, held, integer_range, number_of
 from ttexplore.language.elements import Reads
 from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.spans import caller_span
 from ttexplore.language.standins import StandIn
-from ttexplore.language.state import Lost
+from ttexplore.language.state import Lost, Snapshot
 from ttexplore.record import Span
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # What a kernel's Python is inside of: a loop that becomes TIR, one that Python runs now, a branch that is decided
 # when the kernel runs, or the call of a macro or of a function inside of the kernel.
 Enclosing = Literal["tir", "python", "branch", "call", "function"]
+# A number of the kernel language: known now, or when the kernel runs.
+Value = float | ir.Expr
+Integer = int | ir.Expr
 
 
-_FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-
-
-def sequence(statements: list[Any], span: Any = None) -> Any:
+def sequence(statements: list[tirx.Stmt], span: ir.Span | None = None) -> tirx.Stmt:
     """One statement for many; an empty list is the statement that does nothing."""
     if not statements:
         return tirx.Evaluate(tirx.const(0, "int32"), span)
     return statements[0] if len(statements) == 1 else tirx.SeqStmt(statements, span)
 
 
-def is_dynamic(value: Any) -> bool:
+def is_dynamic(value: object) -> TypeIs[ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp]:
     """Whether a value is only known when the kernel runs."""
     return isinstance(value, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
-def plain(value: Any) -> Any:
+@overload
+def plain(value: ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp) -> ir.Expr: ...
+@overload
+def plain(value: object) -> object: ...
+def plain(value: object) -> object:
     """TVM's deferred comparisons as expressions, NumPy's scalars and arrays without dimensions as numbers of Python;
     everything else as it is. Raises KernelError for a name without a value."""
     if isinstance(value, Lost):
         raise value.refuse()
     if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
         return type(value)(plain(value.a), plain(value.b), value.span).asobject()
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        if value.dtype.kind not in "biuf" and value.dtype.name not in _FLOATS_OF_ML_DTYPES:
-            return value
-        return value.item() if value.dtype.kind in "biu" else float(value)
-    return value
+    return number_of(value)
 
 
-def is_constant(value: Any) -> bool:
+def is_constant(value: object) -> TypeIs[tirx.IntImm | tirx.FloatImm]:
     """Whether an expression is a number."""
     return isinstance(value, tirx.IntImm | tirx.FloatImm)
 
 
-def condition(value: Any) -> Any:
+def condition(value: object) -> ir.Expr:
     """A value as a TIR condition; a number is true where it is not 0. Raises KernelError for what is neither a number
     nor an expression."""
     value = plain(value)
     if isinstance(value, bool):
         return tirx.const(value, "bool")
-    value = element(value, "a condition")
-    return value if str(value.ty.dtype) == "bool" else tirx.NE(value, tirx.const(0, value.ty))
+    number = element(value, "a condition")
+    return number if str(number.ty.dtype) == "bool" else tirx.NE(number, tirx.const(0, number.ty))
 
 
-def element(value: Any, what: str) -> Any:
+def element(value: object, what: str) -> ir.Expr:
     """A scalar as a TIR expression. Raises KernelError for blocks and for what is no number."""
     value = plain(value)
     if is_buffer(value) or isinstance(value, ir.TensorRegion):
@@ -95,7 +98,7 @@ def element(value: Any, what: str) -> Any:
     return to_expr(value)
 
 
-def index_of(name: str, value: Any) -> Any:
+def index_of(name: str, value: object) -> ir.Expr:
     """An index of a tensor or buffer as a TIR expression. Raises KernelError for what is no integer."""
     place = element(value, f"an index of {name}")
     if "float" in str(place.ty.dtype):
@@ -107,14 +110,14 @@ def index_of(name: str, value: Any) -> Any:
     return place
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> TypeGuard[Integer]:
     """Whether a value is an integer of Python's or an expression of integers."""
     return isinstance(value, int) or (
         isinstance(value, ir.Expr) and ir.is_prim_expr(value) and "float" not in str(value.ty.dtype)
     )
 
 
-def whole(value: Any) -> Any:
+def whole(value: Integer) -> ir.Expr:
     """A start or a bound as the int32 that loops and indices are: one of fewer bits would wrap around where a block's
     extent is added, and TVM has no loops of them."""
     e = to_expr(value)
@@ -122,14 +125,14 @@ def whole(value: Any) -> Any:
     return tirx.Cast(_INT32, e) if dtype.startswith(("int", "uint")) and dtype != "int32" else e
 
 
-_INT32 = tirx.const(0, "int32").ty
+_INT32 = ir.PrimType("int32")
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     return "None" if value is None else f"{shown(value)} ({type(value).__name__})"
 
 
-def refuse_unknown(value: Any, what: str) -> None:
+def refuse_unknown(value: object, what: str) -> None:
     """Raises for a value that nothing is known about here: of a module that is not installed, or not lowered."""
     if isinstance(value, StandIn):
         raise value.refuse(what)
@@ -144,9 +147,9 @@ class Allocation:
     shape: tuple[int, ...]
     dtype: str
     scope: str
-    initial: Any = None
+    initial: object = None
 
-    def make(self, builder: Builder, name: str) -> Any:
+    def make(self, builder: Builder, name: str) -> tirx.Buffer:
         span = builder.tvm_span()
         name = builder.unused(name)
         statement = allocation(name, self.shape, self.dtype, self.scope, span)
@@ -161,11 +164,11 @@ class Allocation:
 class TensorSpec:
     """The type of a tensor: a parameter's annotation, or an output made by T.empty. Checked where it is used."""
 
-    shape: Any
-    dtype: Any
+    shape: object
+    dtype: object
     output: bool = False
 
-    def make(self, builder: Builder, name: str) -> Any:
+    def make(self, builder: Builder, name: str) -> tirx.Buffer:
         shape, dtype = tensor_shape_of(self.shape, name), dtype_name(self.dtype)
         for extent in shape:
             if isinstance(extent, ir.Var):
@@ -178,32 +181,54 @@ class TensorSpec:
         return buffer
 
 
-def tensor_shape_of(shape: Any, what: str) -> tuple[Any, ...]:
+def tensor_shape_of(shape: object, what: str) -> tuple[int | ir.Var, ...]:
     """A tensor's shape: ints, and the variables of T.dynamic for sizes that are known when the kernel runs.
 
     Raises what :func:`shape_of` raises.
     """
-    shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
-    known = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in shape], what)
-    return tuple(one if isinstance(one, ir.Var) else extent for one, extent in zip(shape, known, strict=True))
+    given = items_of(shape)
+    known = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in given], what)
+    return tuple(one if isinstance(one, ir.Var) else extent for one, extent in zip(given, known, strict=True))
 
 
-def shape_of(shape: Any, what: str) -> tuple[int, ...]:
+def shape_of(shape: object, what: str) -> tuple[int, ...]:
     """A shape as plain ints. Raises KernelError for what is no shape, Unsupported for sizes not known now."""
-    shape = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    given = items_of(shape)
     extents: list[int] = []
-    for extent in shape:
+    for extent in given:
         if isinstance(extent, tirx.IntImm):
             extent = int(extent.value)
         refuse_unknown(extent, f"a size of {what}")
         if isinstance(extent, ir.Expr):
             raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
-        if not hasattr(extent, "__index__") or isinstance(extent, bool):
+        if not isinstance(extent, SupportsIndex) or isinstance(extent, bool):
             raise KernelError("K004", f"{what}: {shown(extent)} is no extent", hint="a shape is a tuple of ints")
         if int(extent) < 1:
-            raise KernelError("K004", f"{what}: the shape {shown(shape)} has no elements", hint="extents are 1 or more")
+            raise KernelError("K004", f"{what}: the shape {shown(given)} has no elements", hint="extents are 1 or more")
         extents.append(int(extent))
     return tuple(extents)
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """An option that the kernel itself asks for; `tensor` is empty for one that is about the whole kernel."""
+
+    option: str
+    value: object
+    tensor: str = ""
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """The left side of `and` or `or`, or the condition of `x if c else y`, that is being evaluated: `index` is where it
+    stands, `emitted` how many statements there were before, `state` what Python could see where a call may change it.
+    """
+
+    index: int
+    value: object
+    emitted: int
+    state: Snapshot | None
 
 
 @dataclass
@@ -212,28 +237,27 @@ class Builder:
     files it runs in, `span` the statement that is being traced, `calls` the macro calls around it, `begun` where each
     frame but the first began."""
 
-    constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    constants: dict[str, object] = field(default_factory=dict[str, object])
     files: dict[str, str] = field(default_factory=dict[str, str])
-    frames: list[list[Any]] = field(default_factory=lambda: [[]])
-    parameters: list[Any] = field(default_factory=list[Any])
-    outputs: list[Any] = field(default_factory=list[Any])
-    sizes: list[Any] = field(default_factory=list[Any])
+    frames: list[list[tirx.Stmt]] = field(default_factory=lambda: [[]])
+    parameters: list[ir.Var] = field(default_factory=list[ir.Var])
+    outputs: list[object] = field(default_factory=list[object])
+    sizes: list[ir.Var] = field(default_factory=list[ir.Var])
     enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
     calls: list[Span] = field(default_factory=list[Span])
     notes: list[str] = field(default_factory=list[str])
-    annotations: list[Any] = field(default_factory=list[Any])
+    annotations: list[Annotation] = field(default_factory=list[Annotation])
     begun: list[Span | None] = field(default_factory=list[Span | None])
     buffer_names: set[str] = field(default_factory=set[str])
-    blocks: tuple[Any, ...] = ()
+    blocks: tuple[ir.Var, ...] = ()
     reads: Reads = field(default_factory=Reads)
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
     span: Span | None = None
-    # The left sides of `and`, `or` and the conditions of `x if c else y` that are being evaluated.
-    operands: list[Any] = field(default_factory=list[Any])
+    operands: list[Operand] = field(default_factory=list[Operand])
 
-    def size(self, variable: Any) -> None:
+    def size(self, variable: ir.Var) -> None:
         """Note a T.dynamic size of a tensor. Raises KernelError where another one has its name."""
         for other in self.sizes:
             if other.same_as(variable):
@@ -246,7 +270,7 @@ class Builder:
                 )
         self.sizes.append(variable)
 
-    def tvm_span(self) -> Any:
+    def tvm_span(self) -> ir.Span | None:
         """The span of the statement being traced, followed by the macro calls that it is in, innermost first."""
         if self.span is None:
             return None
@@ -264,13 +288,13 @@ class Builder:
         self.buffer_names.add(unique)
         return unique
 
-    def emit(self, statement: Any) -> None:
+    def emit(self, statement: tirx.Stmt) -> None:
         """The next statement. Values that it takes from elements are those of the time when they were read."""
         refuse_deep(_expressions_of(statement))
         self.emitted += 1
         self.frames[-1].append(self.reads.settled(statement, self.frames))
 
-    def read(self, buffer: Any, indices: tuple[Any, ...]) -> Any:
+    def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""
         check_rank(buffer, indices)
         places = [self.reads.kept(index_of(buffer.name, index), self.frames) for index in indices]
@@ -288,7 +312,7 @@ class Builder:
         return known
 
     @contextlib.contextmanager
-    def frame(self, finish: Callable[[Any], Any]) -> Generator[None]:
+    def frame(self, finish: Callable[[tirx.Stmt], tirx.Stmt]) -> Generator[None]:
         """Collect what is emitted inside as one body and emit `finish` of it instead."""
         span = self.span
         with self.collect() as body:
@@ -297,10 +321,10 @@ class Builder:
         self.emit(finish(sequence(body, self.tvm_span())))
 
     @contextlib.contextmanager
-    def collect(self) -> Generator[list[Any]]:
+    def collect(self) -> Generator[list[tirx.Stmt]]:
         """Collect what is emitted inside. Raises KernelError where an exception has left a body inside: the rest of
         the kernel would be lost with it."""
-        body: list[Any] = []
+        body: list[tirx.Stmt] = []
         self.frames.append(body)
         self.begun.append(self.span)
         depth = len(self.begun)
@@ -323,7 +347,7 @@ class Builder:
         finally:
             self.enclosing.pop()
 
-    def store(self, buffer: Any, indices: tuple[Any, ...], value: Any) -> None:
+    def store(self, buffer: tirx.Buffer, indices: tuple[object, ...], value: object) -> None:
         """Emit ``buffer[indices] = value``. Raises KernelError for a wrong rank, a slice or a block as value."""
         dtype = buffer.ty.dtype
         check_rank(buffer, indices)
@@ -331,16 +355,16 @@ class Builder:
             raise KernelError("K003", f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill")
         value = plain(value)
         if isinstance(value, int | float):
-            value = constant(value, str(dtype.dtype))
+            stored = constant(value, str(dtype.dtype))
         else:
-            value = element(value, f"storing to {buffer.name}")
-            if value.ty != dtype:
-                value = tirx.Cast(dtype, value, self.tvm_span())
-        value = self.shallow(str(buffer.name), value)
+            stored = element(value, f"storing to {buffer.name}")
+            if stored.ty != dtype:
+                stored = tirx.Cast(dtype, stored, self.tvm_span())
+        stored = self.shallow(str(buffer.name), stored)
         places = [index_of(buffer.name, index) for index in indices]
-        self.emit(tirx.BufferStore(buffer, value, places, self.tvm_span()))
+        self.emit(tirx.BufferStore(buffer, stored, places, self.tvm_span()))
 
-    def bind(self, name: str, value: Any) -> Any:
+    def bind(self, name: str, value: object) -> object:
         """What a kernel name stands for after ``name = value``."""
         value = plain(value)
         if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and value.output):
@@ -355,17 +379,17 @@ class Builder:
             return self._bound(name, self.shallow(name, value))
         return value
 
-    def _bound(self, name: str, value: Any) -> Any:
+    def _bound(self, name: str, value: ir.Expr) -> ir.Var:
         variable = tirx.Var(name, value.ty, self.tvm_span())
         self.emit(tirx.Bind(variable, value, self.tvm_span()))
         return variable
 
-    def shallow(self, name: str, value: Any) -> Any:
+    def shallow(self, name: str, value: ir.Expr) -> ir.Expr:
         """A value to be stored or named: parts of one that is deep or large get names of their own."""
         return shallow(value, lambda part: self._bound(self.unused(f"{name}_part"), part)) if self.blocks else value
 
 
-def _expressions_of(statement: Any) -> list[Any]:
+def _expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
     """The expressions of a statement whose parts get no names."""
     match statement:
         case tirx.For():
@@ -389,7 +413,7 @@ def _expressions_of(statement: Any) -> list[Any]:
 _SHORT = 40
 
 
-def _is_short_scalar(value: Any) -> bool:
+def _is_short_scalar(value: ir.Expr) -> bool:
     """Whether a value is a number or condition that indices alone decide: it is the same wherever its name is used, and
     what is computed for each element has no names of outside."""
     if "int" in str(value.ty.dtype):
@@ -406,7 +430,7 @@ def _is_short_scalar(value: Any) -> bool:
     return True
 
 
-def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
+def check_rank(buffer: tirx.Buffer, indices: tuple[object, ...]) -> None:
     """Raises KernelError where an element of `buffer` is not given by one index per dimension."""
     rank = len(buffer.ty.shape)
     if len(indices) != rank:
@@ -417,7 +441,7 @@ def check_rank(buffer: Any, indices: tuple[Any, ...]) -> None:
         )
 
 
-def constant(value: float, dtype: str) -> Any:
+def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
     """A number as a constant of `dtype`, rounded to it. Raises KernelError where an integer dtype cannot hold it."""
     if "int" not in dtype:
         return tirx.const(held(value, dtype), dtype)
@@ -437,11 +461,11 @@ def constant(value: float, dtype: str) -> Any:
 class Loop:
     """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`."""
 
-    extents: tuple[Any, ...]
-    kind: Any
-    start: Any = 0
+    extents: tuple[Integer, ...]
+    kind: tirx.ForKind
+    start: Integer = 0
     step: int = 1
-    annotations: dict[str, Any] = field(default_factory=dict[str, Any])
+    annotations: dict[str, object] = field(default_factory=dict[str, object])
 
     def __iter__(self) -> Iterator[Any]:
         raise KernelError(
@@ -455,13 +479,19 @@ class Loop:
 class Grid:
     """The launch grid of T.Kernel. `threads` is the GPU's block size, kept as an annotation."""
 
-    extents: tuple[Any, ...]
-    threads: Any
+    extents: tuple[Integer, ...]
+    threads: object
+
+
+def traced_now() -> Builder | None:
+    """The builder of the kernel being traced; None outside of one."""
+    builder = CURRENT.get()
+    return builder if isinstance(builder, Builder) else None
 
 
 def current(what: str) -> Builder:
     """The builder of the kernel being traced. Raises KernelError outside of one, naming `what` wants it."""
-    builder = CURRENT.get()
+    builder = traced_now()
     if builder is None:
         raise KernelError(
             "K005",

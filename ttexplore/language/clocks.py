@@ -13,19 +13,30 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+import types
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from ttexplore.language.spans import frame_span
 from ttexplore.record import Span
 
+if TYPE_CHECKING:
+    from _typeshed import ProfileFunction
+
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
-_ASKED: dict[Callable[..., Any], str] = {
-    **{getattr(time, name): f"time.{name}" for one in _CLOCKS for name in (one, f"{one}_ns") if hasattr(time, name)},
-    **{getattr(time, name): f"time.{name}" for name in ("localtime", "gmtime", "ctime", "asctime", "strftime")},
+
+
+def _functions(module: types.ModuleType, names: Collection[str]) -> dict[object, str]:
+    """Those of the functions that a module has on this machine."""
+    return {one: f"{module.__name__}.{name}" for name, one in vars(module).items() if name in names}
+
+
+_ASKED: dict[object, str] = {
+    **_functions(time, [*_CLOCKS, *(f"{name}_ns" for name in _CLOCKS)]),
+    **_functions(time, ["localtime", "gmtime", "ctime", "asctime", "strftime"]),
     **{getattr(datetime.datetime, name): f"datetime.{name}" for name in ("now", "utcnow", "today")},
     datetime.date.today: "date.today",
-    **{getattr(os, name): f"os.{name}" for name in ("urandom", "getrandom", "times") if hasattr(os, name)},
+    **_functions(os, ["urandom", "getrandom", "times"]),
     builtins.input: "input",
 }
 # By these names code may reach one of them, also by way of the standard library.
@@ -37,7 +48,7 @@ _NAMES = frozenset(
 _ASKING = frozenset(["uuid", "secrets", "random"])
 
 
-def may_ask(value: Any) -> bool:
+def may_ask(value: object) -> bool:
     """Whether a value that code can reach is one of these functions, or asks one."""
     return isinstance(value, random.SystemRandom) or (_is_of_c(value) and value in _ASKED)
 
@@ -47,8 +58,8 @@ def may_reach(names: tuple[str, ...]) -> bool:
     return not _NAMES.isdisjoint(names)
 
 
-def _is_of_c(value: Any) -> bool:
-    return type(value) is type(time.time)
+def _is_of_c(value: object) -> bool:
+    return type(value) is types.BuiltinFunctionType
 
 
 class Watch:
@@ -56,7 +67,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.found: tuple[str, Span | None] | None = None
-        self._before: Any = None
+        self._before: ProfileFunction | None = None
         self._is_on = False
 
     def start(self, files: Mapping[str, str], is_inside: Callable[[], bool], is_own: Callable[[str], bool]) -> None:
@@ -64,10 +75,10 @@ class Watch:
         if self._is_on:
             return
 
-        def heard(frame: Any, event: str, function: Any) -> None:
+        def heard(frame: types.FrameType, event: str, function: object) -> None:
             if event != "c_call" or self.found or not _is_of_c(function) or function not in _ASKED or not is_inside():
                 return
-            asking = frame
+            asking: types.FrameType | None = frame
             while asking is not None and asking.f_globals.get("__name__") in _ASKING:
                 asking = asking.f_back
             if asking is None or not is_own(str(asking.f_globals.get("__name__", ""))):

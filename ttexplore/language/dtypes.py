@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -11,8 +12,12 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.given import plain
+from ttexplore.ir.adapter import set_members
 from ttexplore.language.names import NotLowered
 from ttexplore.ops.sfpu import as_int32
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _NAMES = [
     "bool",
@@ -53,7 +58,7 @@ ALIASES = {
 class dtype(str):
     """A dtype by its TVM name. Calling one casts a value: ``T.float32(x)``."""
 
-    def __new__(cls, value: Any) -> dtype:
+    def __new__(cls, value: object) -> dtype:
         return str.__new__(cls, dtype_name(value))
 
     @property
@@ -68,17 +73,16 @@ class dtype(str):
     def itemsize(self) -> int:
         return self.bytes
 
-    def as_torch(self) -> Any:
+    def as_torch(self) -> object:
         """The torch dtype of the same name. Raises KernelError where torch is not installed."""
         try:
-            import torch  # pyright: ignore[reportMissingImports]
+            torch = importlib.import_module("torch")
         except ImportError as error:
             raise KernelError("K012", "torch is not installed", hint="use T.float16 or its name as dtype") from error
         return getattr(torch, self)
 
-    def __call__(self, value: Any) -> Any:
-        if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
-            value = value.item() if value.dtype.kind in "biu" else float(value)
+    def __call__(self, value: object) -> ir.Expr:
+        value = number_of(value)
         if isinstance(value, int | float):
             return tirx.const(_cast(value, self), str(self))
         if isinstance(value, tirx.IntImm | tirx.FloatImm):
@@ -113,17 +117,28 @@ def held(value: float, dtype: str) -> float | bool:
     return float(ml_dtypes.bfloat16(np.float32(value))) if dtype in ("bfloat16", "float16") else float(value)
 
 
-def dtype_name(value: Any) -> str:
+_FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def number_of(value: object) -> object:
+    """NumPy's scalars and arrays without dimensions as numbers of Python; everything else as it is."""
+    if not _is_numpy(value) or value.ndim:
+        return value
+    if value.dtype.kind not in "biuf" and value.dtype.name not in _FLOATS_OF_ML_DTYPES:
+        return value
+    return value.item() if value.dtype.kind in "biu" else float(value)
+
+
+def _is_numpy(value: object) -> TypeIs[np.ndarray[tuple[()], np.dtype[Any]]]:
+    return isinstance(value, np.generic | np.ndarray)
+
+
+def dtype_name(value: object) -> str:
     """The name of the dtype meant by a name, a NumPy dtype or scalar type, a Python number type, or torch's.
 
     Raises KernelError for anything else.
     """
-    if isinstance(value, str):
-        name = str.__str__(value)
-    else:
-        # numpy.dtype has .name; numpy.float32 and int have __name__; torch.float16 prints as its name.
-        name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
-    name = name.rpartition(".")[2]
+    name = (str.__str__(value) if isinstance(value, str) else _name_of(value)).rpartition(".")[2]
     name = ALIASES.get(name, name)
     if isinstance(value, NotLowered):
         raise Unsupported("L009", f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
@@ -132,10 +147,15 @@ def dtype_name(value: Any) -> str:
     return name
 
 
+def _name_of(value: object) -> str:
+    """numpy.dtype has .name; numpy.float32 and int have __name__; torch.float16 prints as its name."""
+    return str(getattr(value, "name", None) or getattr(value, "__name__", None) or value)
+
+
 DTYPES: dict[str, dtype] = {name: dtype(name) for name in _NAMES}
 
 
-def as_argument(value: Any) -> Any:
+def as_argument(value: object) -> object:
     """A kernel argument: dtypes become the language's, and NumPy's numbers Python's; others stay as they are."""
     if isinstance(value, np.generic):
         value = plain(value)
@@ -148,26 +168,20 @@ def as_argument(value: Any) -> Any:
     is_numpy = type(value).__module__.partition(".")[0] in ("numpy", "torch") or (
         isinstance(value, type) and value.__module__.partition(".")[0] in ("numpy", "ml_dtypes")
     )
-    if (
-        is_numpy
-        and (getattr(value, "name", None) or getattr(value, "__name__", str(value))).rpartition(".")[2] in _NAMES
-    ):
-        return dtype(value)
-    return value
+    return dtype(value) if is_numpy and _name_of(value).rpartition(".")[2] in _NAMES else value
 
 
-def _dtype_of(element: Any) -> dtype:
+def _dtype_of(element: ir.Expr) -> dtype:
     return dtype(str(element.ty.dtype))
 
 
-_dtype_of_buffer: Any = ir.Var.dtype
+_dtype_of_buffer = vars(ir.Var)["dtype"]
 
 
-def _dtype_of_variable(variable: Any) -> Any:
+def _dtype_of_variable(variable: ir.Var) -> object:
     return _dtype_of(variable) if ir.is_prim_expr(variable) else _dtype_of_buffer.__get__(variable)
 
 
 # Values had this before TVM 0.27, and kernels' helper functions, which are plain Python, ask for it: x[i].dtype.
-ir.Var.dtype = property(_dtype_of_variable)
-if not hasattr(ir.Expr, "dtype"):
-    setattr(ir.Expr, "dtype", property(_dtype_of))  # noqa: B010 - TVM's types do not declare it
+set_members(ir.Var, dtype=property(_dtype_of_variable))
+set_members(ir.Expr, dtype=property(_dtype_of))

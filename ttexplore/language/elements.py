@@ -7,18 +7,17 @@ Where its buffer has been written to in between, the element gets a name at the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.dag import LEAVES, parts_of, replaced
 
 # The argument that an operation of blocks writes to.
 _WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
 
-Frame = list[Any]
+Frame = list[tirx.Stmt]
 
 
 @dataclass
@@ -26,16 +25,16 @@ class _Read:
     """An element that was read: into which list of statements, before which of them, after how many other elements, how
     often its buffer had been written to, and inside of how many loops. `variable` is its name once it has one."""
 
-    load: Any
+    load: ir.TensorLoad
     frame: Frame
     position: int
     number: int
     version: int
     depth: int
-    variable: Any = None
+    variable: ir.Var | None = None
 
     @property
-    def buffer(self) -> Any:
+    def buffer(self) -> tirx.Buffer:
         return self.load.source
 
 
@@ -46,17 +45,17 @@ class Reads:
         self._reads: dict[int, _Read] = {}
         self._versions: dict[int, int] = {}
         # For each list of statements the names to be put into it, which is done once: when it is complete.
-        self._names: dict[int, list[tuple[int, Any]]] = {}
+        self._names: dict[int, list[tuple[int, tirx.Bind]]] = {}
         # For each loop around: the versions where it began, and the elements from before it that it uses.
         self._loops: list[tuple[dict[int, int], list[_Read]]] = []
 
     def __len__(self) -> int:
         return len(self._reads)
 
-    def add(self, load: Any, frame: Frame) -> None:
-        version = self._versions.get(load.source.__chandle__(), 0)
+    def add(self, load: ir.TensorLoad, frame: Frame) -> None:
+        version = self._versions.get(identity(load.source), 0)
         read = _Read(load, frame, len(frame), len(self._reads), version, len(self._loops))
-        self._reads[load.__chandle__()] = read
+        self._reads[identity(load)] = read
 
     def enter_loop(self) -> None:
         self._loops.append((dict(self._versions), []))
@@ -66,7 +65,7 @@ class Reads:
         use what was written."""
         before, used = self._loops.pop()
         for read in used:
-            if self._versions.get(read.buffer.__chandle__(), 0) != before.get(read.buffer.__chandle__(), 0):
+            if self._versions.get(identity(read.buffer), 0) != before.get(identity(read.buffer), 0):
                 raise KernelError(
                     "K014",
                     f"{read.buffer.name} is read before a loop that writes to it, and used in the loop",
@@ -74,7 +73,7 @@ class Reads:
                     span=span_of(read.load),
                 )
 
-    def settled(self, statement: Any, frames: list[Frame]) -> Any:
+    def settled(self, statement: tirx.Stmt, frames: list[Frame]) -> tirx.Stmt:
         """The statement with names in place of the elements that have been written to since they were read."""
         match statement:
             case tirx.BufferStore():
@@ -86,7 +85,7 @@ class Reads:
                 value = self.kept(statement.value, frames)
                 return statement if value is statement.value else tirx.Bind(statement.var, value, statement.span)
             case tirx.Evaluate() if isinstance(statement.value, ir.Call):
-                return self._settled_call(statement, frames)
+                return self._settled_call(statement, statement.value, frames)
             case tirx.For():
                 low, extent = (self.kept(bound, frames) for bound in (statement.min, statement.extent))
                 if low.same_as(statement.min) and extent.same_as(statement.extent):
@@ -99,28 +98,26 @@ class Reads:
                 # Allocations and jumps have no operands; those of branches and `while` are settled where they begin.
                 return statement
 
-    def _settled_call(self, statement: Any, frames: list[Frame]) -> Any:
-        call = statement.value
+    def _settled_call(self, statement: tirx.Evaluate, call: ir.Call, frames: list[Frame]) -> tirx.Evaluate:
         old = call.args[:]
         new = self._each_kept(old, frames)
-        if isinstance(call.op, ir.Op):
-            for place in [_WRITTEN[call.op.name]] if call.op.name in _WRITTEN else range(len(old)):
-                if isinstance(old[place], ir.TensorRegion):
-                    self._write(old[place].source)
+        for written in [old[_WRITTEN[call.op.name]]] if call.op.name in _WRITTEN else old:
+            if isinstance(written, ir.TensorRegion):
+                self._write(written.source)
         if new is old:
             return statement
         made = ir.Call(call.op, new, attrs=call.attrs, span=call.span, ret_ty=call.ty)
         return tirx.Evaluate(made, statement.span)
 
-    def _write(self, buffer: Any) -> None:
-        address = buffer.__chandle__()
+    def _write(self, buffer: tirx.Buffer) -> None:
+        address = identity(buffer)
         self._versions[address] = self._versions.get(address, 0) + 1
 
-    def _each_kept(self, old: list[Any], frames: list[Frame]) -> list[Any]:
+    def _each_kept(self, old: list[ir.Expr], frames: list[Frame]) -> list[ir.Expr]:
         new = [self.kept(one, frames) for one in old]
         return old if all(a is b for a, b in zip(old, new, strict=True)) else new
 
-    def kept(self, expression: Any, frames: list[Frame], since: int = 0) -> Any:
+    def kept(self, expression: ir.Expr, frames: list[Frame], since: int = 0) -> ir.Expr:
         """The expression with names for the elements that have been written to since they were read, and for the first
         `since` elements that the kernel has read. Raises KernelError where one was read in a loop or branch that has
         ended."""
@@ -132,23 +129,20 @@ class Reads:
             if new is old:
                 return expression
             ranges = [ir.Range.from_min_extent(low, extent) for low, extent in zip(new[::2], new[1::2], strict=True)]
-            return tirx.BufferRegion(cast(Any, expression.source), ranges)
+            return tirx.BufferRegion(expression.source, ranges)
         for load in reversed(_loads(expression)):
-            address = load.__chandle__()
+            address = identity(load)
             read = self._reads.get(address)
             if read is None:
                 continue
-            if read.number < since or read.version != self._versions.get(read.buffer.__chandle__(), 0):
-                variable = self._named(read, frames)
-                expression = replaced(
-                    expression, lambda one, known=address, name=variable: name if one.__chandle__() == known else one
-                )
+            if read.number < since or read.version != self._versions.get(identity(read.buffer), 0):
+                expression = _with_name(expression, load, self._named(read, frames))
             else:
                 for _, used in self._loops[read.depth :]:
                     used.append(read)
         return expression
 
-    def _named(self, read: _Read, frames: list[Frame]) -> Any:
+    def _named(self, read: _Read, frames: list[Frame]) -> ir.Var:
         if read.variable is None:
             if not any(frame is read.frame for frame in frames):
                 raise KernelError(
@@ -162,7 +156,7 @@ class Reads:
             self._names.setdefault(id(read.frame), []).append((read.position, bind))
         return read.variable
 
-    def named(self, frame: Frame) -> list[tuple[int, Any]]:
+    def named(self, frame: Frame) -> list[tuple[int, tirx.Bind]]:
         """The names that elements have got in a list of statements, each with the number of those before it."""
         return self._names.get(id(frame), [])
 
@@ -177,19 +171,24 @@ class Reads:
         frame[:] = [*whole, *(bind for _, bind in reversed(names))]
 
 
-def _loads(expression: Any) -> list[Any]:
+def _with_name(expression: ir.Expr, load: ir.TensorLoad, name: ir.Var) -> ir.Expr:
+    return replaced(expression, lambda one: name if one.same_as(load) else one)
+
+
+def _loads(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The elements in an expression, each once, those in the indices of others before them."""
-    found: dict[int, Any] = {}
+    found: dict[int, ir.TensorLoad] = {}
     seen: set[int] = set()
-    todo = [(expression, False)]
+    # True: those in its indices have been found.
+    todo: list[tuple[ir.Expr, bool]] = [(expression, False)]
     while todo:
         one, is_done = todo.pop()
-        if is_done:
-            found[one.__chandle__()] = one
-        elif isinstance(one, ir.Var | tirx.IntImm | tirx.FloatImm) or one.__chandle__() in seen:
+        if is_done and isinstance(one, ir.TensorLoad):
+            found[identity(one)] = one
+        elif isinstance(one, ir.Var | tirx.IntImm | tirx.FloatImm) or identity(one) in seen:
             continue
         else:
-            seen.add(one.__chandle__())
+            seen.add(identity(one))
             if isinstance(one, ir.TensorLoad):
                 todo.append((one, True))
             todo += [(part, False) for part in parts_of(one)]

@@ -7,9 +7,9 @@ import contextlib
 import functools
 import operator
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard
 
 from tvm import ir, tirx
 
@@ -21,7 +21,9 @@ from ttexplore.language.builder import (
     Allocation,
     Builder,
     Grid,
+    Integer,
     Loop,
+    Operand,
     TensorSpec,
     condition,
     current,
@@ -33,6 +35,7 @@ from ttexplore.language.builder import (
     unsupported,
     whole,
 )
+from ttexplore.language.containers import is_container, is_slice, is_tuple, items_of
 from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
 from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, asked, changed, held, is_own, snapshot
@@ -41,15 +44,17 @@ from ttexplore.language.symbols import has_attribute, is_symbolic, no_answer, no
 from ttexplore.language.tile import region
 from ttexplore.record import Span
 
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[str, Callable[[Any, Any], object]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
     "NotEq": operator.ne,
 }  # fmt: skip
-_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "MatMult": operator.imatmul,
-    "Div": operator.itruediv, "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
-    "LShift": operator.ilshift, "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior,
-    "BitXor": operator.ixor,
+_IN_PLACE: dict[str, Callable[[object, object], object]] = {
+    kind: vars(operator)[name]
+    for kind, name in {
+        "Add": "iadd", "Sub": "isub", "Mult": "imul", "MatMult": "imatmul", "Div": "itruediv",
+        "FloorDiv": "ifloordiv", "Mod": "imod", "Pow": "ipow", "LShift": "ilshift", "RShift": "irshift",
+        "BitAnd": "iand", "BitOr": "ior", "BitXor": "ixor",
+    }.items()
 }  # fmt: skip
 
 # The target of a loop or a with: names with their span indices, and whether it is a tuple.
@@ -58,7 +63,7 @@ Target = tuple[tuple[tuple[str, int], ...], bool]
 Effect = Literal["none", "call", "walrus"]
 
 
-def is_variable(value: Any) -> bool:
+def is_variable(value: object) -> TypeGuard[tirx.Buffer]:
     """Whether a value is a scalar variable of T.alloc_var."""
     return is_buffer(value) and value.ty.storage_scope == "local.var"
 
@@ -86,17 +91,19 @@ class Hooks:
         builder.span = self.spans[index]
         return builder
 
-    def value(self, index: int, result: Any) -> Any:
+    def value(self, index: int, result: object) -> object:
         """The value of an expression, with its span."""
         result = plain(result)
         if isinstance(result, ir.Expr):
             if result.span is None and not isinstance(result, ir.Var):
-                set_span(result, self._at(index).tvm_span())
+                span = self._at(index).tvm_span()
+                if span is not None:
+                    set_span(result, span)
         elif isinstance(result, Allocation) or (isinstance(result, TensorSpec) and result.output):
             return result.make(self._at(index), self.owners.get(index, "buffer"))
         return result
 
-    def name(self, index: int, value: Any) -> Any:
+    def name(self, index: int, value: object) -> object:
         """What a name stands for. Raises KernelError where that is not known."""
         while type(value) is Carried:
             value.reads.append(self.spans[index])
@@ -106,14 +113,14 @@ class Hooks:
             raise value.refuse()
         return value
 
-    def read(self, index: int, value: Any) -> Any:
+    def read(self, index: int, value: object) -> object:
         """A name read as a value: scalar variables are loads."""
         value = self.name(index, value)
         if is_variable(value):
             return self.value(index, self._at(index).read(value, (0,)))
         return value
 
-    def statement(self, index: int, result: Any) -> None:
+    def statement(self, index: int, result: object) -> None:
         builder = self._at(index)
         if isinstance(result, ir.Call):
             builder.emit(tirx.Evaluate(result, builder.tvm_span()))
@@ -122,10 +129,10 @@ class Hooks:
         elif isinstance(result, Allocation):
             result.make(builder, "buffer")
 
-    def bind(self, index: int, name: str, result: Any) -> Any:
+    def bind(self, index: int, name: str, result: object) -> object:
         return self._at(index).bind(name, result)
 
-    def rebind(self, index: int, name: str, result: Any, old: Callable[[], Any]) -> Any:
+    def rebind(self, index: int, name: str, result: object, old: Callable[[], object]) -> object:
         """An assignment to a name that may be a scalar variable: then it is a store."""
         try:
             before = held(old())
@@ -136,7 +143,7 @@ class Hooks:
             return before
         return self.bind(index, name, result)
 
-    def tensor(self, index: int, name: str, annotation: Any) -> Any:
+    def tensor(self, index: int, name: str, annotation: object) -> tirx.Buffer:
         """``A: T.Tensor(...)`` in the body of an eager kernel: a parameter."""
         if not isinstance(annotation, TensorSpec):
             raise KernelError(
@@ -146,36 +153,36 @@ class Hooks:
             )
         return annotation.make(self._at(index), name)
 
-    def store(self, index: int, base: Any, indices: Any, result: Any) -> None:
+    def store(self, index: int, base: Any, indices: object, result: object) -> None:
         builder = self._at(index)
         if is_buffer(base):
-            builder.store(base, indices if isinstance(indices, tuple) else (indices,), result)
+            builder.store(base, indices if is_tuple(indices) else (indices,), result)
         else:
             base[indices] = result
 
-    def load(self, index: int, base: Any, indices: Any) -> Any:
+    def load(self, index: int, base: Any, indices: object) -> object:
         return self.value(index, subscript(self._at(index), base, indices) if is_buffer(base) else base[indices])
 
-    def augmented(self, index: int, name: str, old: Any, operand: Any) -> Any:
+    def augmented(self, index: int, name: str, old: object, operand: object) -> object:
         """The value of ``old += operand``: what can change in place does."""
         return self.value(index, _IN_PLACE[name](old, operand))
 
-    def remainder(self, index: int, left: Any, right: Any) -> Any:
+    def remainder(self, index: int, left: Any, right: object) -> object:
         """``left % right``, which fills in a text where the left side is one."""
         if isinstance(left, str):
-            for one in cast(tuple[Any, ...], right) if isinstance(right, tuple) else (right,):
+            for one in right if is_tuple(right) else (right,):
                 self.text(index, one)
         return self.value(index, left % right)
 
-    def text(self, index: int, value: Any) -> Any:
+    def text(self, index: int, value: object) -> object:
         """A value that becomes part of a text."""
         if is_symbolic(value):
             raise no_text(str(plain(value)), self.spans[index])
         return value
 
-    def subject(self, index: int, value: Any) -> Any:
+    def subject(self, index: int, value: object) -> object:
         """What a ``match`` is about."""
-        if is_symbolic(value) or (isinstance(value, list | tuple) and any(map(is_symbolic, cast(list[Any], value)))):
+        if any(map(is_symbolic, items_of(value))):
             raise KernelError(
                 "K010",
                 "match decides by a value that is known only when the kernel runs",
@@ -184,17 +191,17 @@ class Hooks:
             )
         return value
 
-    def function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def function(self, function: Callable[..., object]) -> Callable[..., object]:
         """A function inside of the kernel: what it jumps out of and returns from is its own."""
 
         @functools.wraps(function)
-        def called(*args: Any, **options: Any) -> Any:
+        def called(*args: object, **options: object) -> object:
             with current("this").inside("function"):
                 return function(*args, **options)
 
         return called
 
-    def attribute(self, base: Any, name: str) -> Any:
+    def attribute(self, base: object, name: str) -> object:
         """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
         if is_buffer(base) and name == "shape":
             return extents_of(base)
@@ -202,13 +209,13 @@ class Hooks:
             return dtype(dtype_of(base) if is_buffer(base) else str(base.ty.dtype))
         return getattr(base, name)
 
-    def owner(self, base: Any, name: str) -> Any:
+    def owner(self, base: object, name: str) -> object:
         """What is asked for its attribute `name`. Raises KernelError for one that only TVM's object has."""
         if is_symbolic(base) and not has_attribute(name):
             raise of_compiler(name)
         return base
 
-    def range(self, index: int, function: Any, *bounds: Any) -> Any:
+    def range(self, index: int, function: Callable[..., object], *bounds: object) -> object:
         """The iterable of ``for x in range(...)``: a kernel loop, if `function` is Python's own range."""
         if function is not builtins.range:
             return function(*bounds)
@@ -224,7 +231,7 @@ class Hooks:
         has_else: bool,
         names: tuple[str, ...],
         captured: frozenset[str],
-        iterable: Any,
+        iterable: Iterable[object] | Grid | ir.Expr,
     ) -> Turns:
         """The turns of a loop: one under a TIR loop, or those that Python makes."""
         builder = self._at(index)
@@ -245,7 +252,7 @@ class Hooks:
     def _names(target: Target) -> tuple[str, ...]:
         return tuple(name for name, _ in target[0])
 
-    def _python_loop(self, builder: Builder, iterable: Any) -> Iterator[Any]:
+    def _python_loop(self, builder: Builder, iterable: Iterable[object]) -> Iterator[object]:
         for item in iterable:
             with builder.inside("python"):
                 yield item
@@ -254,7 +261,7 @@ class Hooks:
         """Where the body of a loop or a branch changes what a name stands for: its head, where no line is known."""
         return self.spans[self.places[index].get(name, index)]
 
-    def _variables(self, extents: tuple[Any, ...], target: Target, default: str, what: str) -> list[Any]:
+    def _variables(self, extents: tuple[Integer, ...], target: Target, default: str, what: str) -> list[ir.Var]:
         names, is_tuple = target
         if is_tuple and len(names) != len(extents):
             raise KernelError(
@@ -263,7 +270,7 @@ class Hooks:
                 hint="name each index",
             )
         builder = current(what)
-        outer, made = builder.span, list[Any]()
+        outer, made = builder.span, list[ir.Var]()
         for axis in range(len(extents)):
             name = default[axis] if len(default) > axis else f"i{axis}"
             if is_tuple or (names and len(extents) == 1):
@@ -273,12 +280,12 @@ class Hooks:
         builder.span = outer
         return made
 
-    def _loop(self, builder: Builder, loop: Loop, target: Target, turn: Turn, index: int) -> Iterator[Any]:
+    def _loop(self, builder: Builder, loop: Loop, target: Target, turn: Turn, index: int) -> Iterator[object]:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
         runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents)
 
-        def finish(nest: Any) -> Any:
+        def finish(nest: tirx.Stmt) -> tirx.Stmt:
             for axis in reversed(range(len(variables))):
                 annotations = loop.annotations if axis == 0 else {}
                 low = whole(loop.start if loop.step == 1 else 0)
@@ -313,7 +320,7 @@ class Hooks:
         names: tuple[str, ...],
         captured: frozenset[str],
         tested: tuple[str, ...],
-        test: Callable[[], Any],
+        test: Callable[[], object],
     ) -> Turns:
         """The turns of a ``while``; `tested` are the names that its condition reads."""
         builder = self._at(index)
@@ -334,13 +341,13 @@ class Hooks:
         turn.read(tested, self.spans[index])
         return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
 
-    def _python_while(self, builder: Builder, value: Any, test: Callable[[], Any]) -> Iterator[None]:
+    def _python_while(self, builder: Builder, value: object, test: Callable[[], object]) -> Iterator[None]:
         while value:
             with builder.inside("python"):
                 yield
             value = test()
 
-    def _kernel_while(self, builder: Builder, value: Any, turn: Turn, index: int, reads: int) -> Iterator[None]:
+    def _kernel_while(self, builder: Builder, value: object, turn: Turn, index: int, reads: int) -> Iterator[None]:
         span = builder.tvm_span()
         # What was read before is kept; what the condition itself reads is read again for each turn.
         held_ = builder.reads.kept(condition(value), builder.frames, since=reads)
@@ -348,7 +355,9 @@ class Hooks:
             yield
 
     @contextlib.contextmanager
-    def with_(self, index: int, target: Target, manager: Any) -> Generator[Any]:
+    def with_(
+        self, index: int, target: Target, manager: Grid | contextlib.AbstractContextManager[object]
+    ) -> Generator[object]:
         if not isinstance(manager, Grid):
             with manager as value:
                 yield value
@@ -364,14 +373,12 @@ class Hooks:
         variables = self._variables(manager.extents, target, "", "T.Kernel")
         builder.blocks = tuple(variables)
 
-        def finish(nest: Any) -> Any:
+        def finish(nest: tirx.Stmt) -> tirx.Stmt:
             for axis in reversed(range(len(variables))):
-                annotations: dict[str, Any] = (
+                annotations: dict[str, object] = (
                     {"threads": manager.threads} if axis == 0 and isinstance(manager.threads, int) else {}
                 )
-                binding = tirx.IterVar(
-                    cast(Any, None), tirx.Var(variables[axis].name, "int32"), 1, "blockIdx." + "xyz"[axis]
-                )
+                binding = tirx.IterVar(None, tirx.Var(variables[axis].name, "int32"), 1, "blockIdx." + "xyz"[axis])
                 nest = tirx.For(
                     variables[axis], tirx.const(0, "int32"), to_expr(manager.extents[axis]),
                     tirx.ForKind.THREAD_BINDING, nest, binding, annotations, None, span,
@@ -381,25 +388,25 @@ class Hooks:
         with builder.frame(finish):
             yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
 
-    def branch(self, index: int, names: tuple[str, ...], test: Any) -> Branch:
+    def branch(self, index: int, names: tuple[str, ...], test: object) -> Branch:
         test = plain(test)
         branches = Branches(sys._getframe(1), self.used, names) if is_dynamic(test) else None
         return Branch(self._at(index), test, branches, functools.partial(self._place, index))
 
     # `a and b` becomes `h.joined(b) if h.goes_on(a) else h.decided()`, so that Python evaluates `b` where it would.
 
-    def goes_on(self, index: int, is_and: bool, effect: Effect, left: Any) -> bool:
+    def goes_on(self, index: int, is_and: bool, effect: Effect, left: object) -> bool:
         """Whether the right side of an ``and`` or ``or`` is evaluated."""
         left = plain(left)
         self._begin(index, left, effect)
         return is_dynamic(left) or bool(left) == is_and
 
-    def decided(self, index: int) -> Any:
-        return self.value(index, self._end(index)[0])
+    def decided(self, index: int) -> object:
+        return self.value(index, self._end(index))
 
-    def joined(self, index: int, is_and: bool, right: Any) -> Any:
+    def joined(self, index: int, is_and: bool, right: object) -> object:
         """``left and right`` or ``left or right`` where the right side was evaluated."""
-        left, right = self._end(index)[0], plain(right)
+        left, right = self._end(index), plain(right)
         if not is_dynamic(left):
             return self.value(index, right)
         if not (_is_condition(left) and _is_condition(right)):
@@ -419,28 +426,28 @@ class Hooks:
         with current("this").inside("python"):
             yield
 
-    def not_(self, index: int, value: Any) -> Any:
+    def not_(self, index: int, value: object) -> object:
         return self.value(index, tirx.Not(condition(value))) if is_dynamic(value) else not value
 
     # `x if c else y` becomes `h.chosen(x if h.takes(c) else None, y if h.takes_other() else None)`.
 
-    def takes(self, index: int, effect: Effect, test: Any) -> bool:
+    def takes(self, index: int, effect: Effect, test: object) -> bool:
         """Whether the first value of ``x if test else y`` is evaluated."""
         test = plain(test)
         self._begin(index, test, effect)
         return is_dynamic(test) or bool(test)
 
     def takes_other(self, index: int) -> bool:
-        test = current("this").operands[-1][1]
+        test = current("this").operands[-1].value
         return is_dynamic(test) or not test
 
-    def chosen(self, index: int, then: Any, otherwise: Any) -> Any:
-        test = self._end(index)[0]
+    def chosen(self, index: int, then: object, otherwise: object) -> object:
+        test = self._end(index)
         if not is_dynamic(test):
             return self.value(index, then if test else otherwise)
         return self.value(index, if_then_else(test, then, otherwise, what="`x if c else y`"))
 
-    def _begin(self, index: int, value: Any, effect: Effect) -> None:
+    def _begin(self, index: int, value: object, effect: Effect) -> None:
         """Remember the value that decides what of an expression is evaluated, and what there is before that."""
         builder, state = self._at(index), None
         if is_dynamic(value) and effect == "walrus":
@@ -452,30 +459,31 @@ class Hooks:
             )
         if is_dynamic(value) and effect == "call":
             state = snapshot(sys._getframe(2), self.used)
-        builder.operands.append((index, value, builder.emitted, state))
+        builder.operands.append(Operand(index, value, builder.emitted, state))
 
-    def _end(self, index: int) -> tuple[Any, ...]:
-        """What was remembered. Raises KernelError where more than a value came of what is evaluated conditionally."""
+    def _end(self, index: int) -> object:
+        """The value that was remembered. Raises KernelError where what is evaluated conditionally did more than give a
+        value."""
         builder = self._at(index)
-        while builder.operands[-1][0] != index:
+        while builder.operands[-1].index != index:
             # Left behind by an exception that the kernel's Python caught.
             builder.operands.pop()
-        _, value, given, state = builder.operands.pop()
-        if is_dynamic(value) and builder.emitted != given:
+        ended = builder.operands.pop()
+        if is_dynamic(ended.value) and builder.emitted != ended.emitted:
             raise KernelError(
                 "K014",
                 "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
                 hint="write it as an `if` statement",
                 span=self.spans[index],
             )
-        if state is not None:
-            name = state.changed(snapshot(sys._getframe(2), self.used), set())
+        if ended.state is not None:
+            name = ended.state.changed(snapshot(sys._getframe(2), self.used), set())
             if name is not None:
                 raise changed(name, self.spans[index], "branch")
-        return (value,)
+        return ended.value
 
-    def compare(self, index: int, operators: tuple[str, ...], *values: Any) -> Any:
-        result: Any = True
+    def compare(self, index: int, operators: tuple[str, ...], *values: object) -> object:
+        result: object = True
         for name, left, right in zip(operators, values, values[1:], strict=False):
             one = plain(_compared(name, plain(left), plain(right)))
             if is_dynamic(one) and is_dynamic(result):
@@ -488,19 +496,19 @@ class Hooks:
                 result = result and one
         return self.value(index, result)
 
-    def truth(self, index: int, value: Any) -> Any:
+    def truth(self, index: int, value: object) -> object:
         """The condition of an ``assert``."""
         if is_dynamic(value):
             raise unsupported("an assert on a value known only when the kernel runs", "leave it out")
         return value
 
-    def passes(self, index: int, value: Any) -> bool:
+    def passes(self, index: int, value: object) -> bool:
         """Whether an item passes the condition of a comprehension."""
         if is_dynamic(value):
             raise no_answer(self.spans[index])
         return bool(value)
 
-    def known(self, index: int, value: Any) -> Any:
+    def known(self, index: int, value: object) -> object:
         """The condition of a ``while`` that binds names in it."""
         if is_dynamic(value):
             raise KernelError(
@@ -531,7 +539,7 @@ class Hooks:
         builder.emit((tirx.Break if kind == "break" else tirx.Continue)(builder.tvm_span()))
         return False
 
-    def return_(self, index: int, value: Any) -> Any:
+    def return_(self, index: int, value: object) -> object:
         builder = self._at(index)
         for around in reversed(builder.enclosing):
             if around in ("call", "function"):
@@ -539,7 +547,7 @@ class Hooks:
             if around in ("branch", "tir"):
                 raise unsupported("`return` inside a kernel loop or a branch on run-time values", "use if and else")
         if value is not None:
-            builder.outputs = list(value) if isinstance(value, tuple | list) else [value]
+            builder.outputs = list(items_of(value))
         return value
 
 
@@ -547,22 +555,22 @@ class Hooks:
 class Turns:
     """The turns of a loop; `turn` is the one that is traced of a kernel loop."""
 
-    items: Iterator[Any]
+    items: Iterator[object]
     turn: Turn | None = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return self.items
 
 
-def subscript(builder: Builder, base: Any, indices: Any) -> Any:
+def subscript(builder: Builder, base: tirx.Buffer, indices: object) -> ir.Expr:
     """``base[indices]`` of a buffer: an element as it is now, or a region."""
-    parts: tuple[Any, ...] = indices if isinstance(indices, tuple) else (indices,)
-    if any(isinstance(part, slice) for part in parts):
+    parts = indices if is_tuple(indices) else (indices,)
+    if any(is_slice(part) for part in parts):
         return region(base, parts)
     return builder.read(base, parts)
 
 
-def _compared(name: str, left: Any, right: Any) -> Any:
+def _compared(name: str, left: object, right: Any) -> object:
     """One comparison, as an expression where it is known only when the kernel runs."""
     match name:
         case "Eq" | "NotEq":
@@ -581,39 +589,39 @@ def _compared(name: str, left: Any, right: Any) -> Any:
             return _COMPARE[name](left, right)
 
 
-def _is_condition(value: Any) -> bool:
+def _is_condition(value: object) -> bool:
     return isinstance(value, bool) or (
         isinstance(value, ir.Expr) and ir.is_prim_expr(value) and value.ty.dtype == "bool"
     )
 
 
-def _as_number(value: Any, other: Any) -> Any:
+def _as_number(value: object, other: object) -> object:
     """The value, a condition as the 1 or 0 that it is to Python beside a number."""
     if not _is_condition(value) or _is_condition(other):
         return value
-    if isinstance(value, bool):
-        return int(value)
-    return tirx.Cast(to_expr(other).ty, value)
+    return tirx.Cast(to_expr(other).ty, value) if isinstance(value, ir.Expr) else int(bool(value))
 
 
-def _is(left: Any, right: Any) -> bool:
+def _is(left: object, right: object) -> bool:
     numbers = all(is_symbolic(one) or isinstance(one, bool | int | float) for one in (left, right))
     if left is not right and numbers and (is_symbolic(left) or is_symbolic(right)):
         raise no_answer()
-    both = isinstance(left, ir.Expr) and isinstance(right, ir.Expr)
-    return left.same_as(right) if both else left is right
+    if isinstance(left, ir.Expr) and isinstance(right, ir.Expr):
+        return left.same_as(right)
+    return left is right
 
 
-def _contains(value: Any, values: Any) -> Any:
+def _contains(value: object, values: Container[object]) -> object:
     """``value in values``: an `or` of equalities where it is known only when the kernel runs."""
     if isinstance(values, range) and len(values) > 1 and abs(values.step) == 1 and is_dynamic(value):
+        value = plain(value)
         return tirx.And(condition(value >= min(values)), condition(value <= max(values)))
-    if not isinstance(values, list | tuple | set | frozenset | dict | range):
+    if not is_container(values):
         if is_dynamic(value) or is_dynamic(values):
             raise no_answer()
         return value in values
-    found: Any = False
-    for one in cast(list[Any], values):
+    found: object = False
+    for one in values:
         answer = plain(_compared("Eq", value, one))
         if not is_dynamic(answer):
             if answer:
@@ -626,23 +634,22 @@ def _contains(value: Any, values: Any) -> Any:
 class Branch:
     """An ``if``: decided now where the condition is plain Python, else a TIR branch."""
 
-    def __init__(self, builder: Builder, test: Any, branches: Branches | None, place: Place) -> None:
-        self.builder, self.test, self.dynamic = builder, test, is_dynamic(test)
+    def __init__(self, builder: Builder, test: object, branches: Branches | None, place: Place) -> None:
+        self.builder, self.dynamic = builder, is_dynamic(test)
         self.branches, self.place = branches, place
         self.run_then = self.dynamic or bool(test)
         self.run_else = self.dynamic or not test
         self.span = builder.span
-        self.then_body: Any = None
-        if self.dynamic:
-            self.test = builder.reads.kept(condition(test), builder.frames)
+        self.condition = builder.reads.kept(condition(test), builder.frames) if self.dynamic else None
+        self.then_body: tirx.Stmt | None = None
 
-    def again(self) -> tuple[Any, ...]:
+    def again(self) -> tuple[object, ...]:
         """What the names that the sides bind stand for where the second side begins."""
         assert self.branches is not None
         self.branches.side(sys._getframe(1), self.place)
         return self.branches.again()
 
-    def merged(self) -> tuple[Any, ...]:
+    def merged(self) -> tuple[object, ...]:
         """What these names stand for after the branch."""
         assert self.branches is not None
         self.branches.side(sys._getframe(1), self.place)
@@ -670,29 +677,36 @@ class Branch:
         self.builder.span = self.span
         self._finish(sequence(body, self.builder.tvm_span()))
 
-    def _finish(self, else_body: Any) -> None:
-        self.builder.emit(tirx.IfThenElse(self.test, self.then_body, else_body, self.builder.tvm_span()))
+    def _finish(self, else_body: tirx.Stmt | None) -> None:
+        assert self.condition is not None
+        assert self.then_body is not None
+        self.builder.emit(tirx.IfThenElse(self.condition, self.then_body, else_body, self.builder.tvm_span()))
 
 
-def span_loop(kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str, Any] | None = None) -> Loop:
+def span_loop(
+    kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object] | None = None
+) -> Loop:
     """A loop from `start` to before `stop`. Raises KernelError for a step that is no constant or is zero."""
-    start, stop = (plain(bound) for bound in (start, stop))
-    for bound in (start, stop):
-        refuse_unknown(bound, "a loop bound")
-        if not is_integer(bound):
-            raise KernelError(
-                "K004",
-                f"a loop bound is {shown(bound)}, which is no integer",
-                hint='use // for integer division, or cast: T.cast(x, "int32")',
-            )
-    start, stop = (whole(bound) if isinstance(bound, ir.Expr) else bound for bound in (start, stop))
+    first, last = _bound(start), _bound(stop)
     if not isinstance(step, int) or step == 0:
         raise KernelError("K004", f"a loop steps by {shown(step)}", hint="a step is a constant that is not 0")
-    extent = stop - start
+    extent = last - first
     if step != 1:
-        extent = -((start - stop) // step) if isinstance(extent, int) else (extent + (step - 1)) // step
+        extent = -(-extent // step) if isinstance(extent, int) else (extent + (step - 1)) // step
         if not isinstance(extent, int) and step < 0:
             raise unsupported("a loop that counts down from a value known only when the kernel runs", "count up")
     if isinstance(extent, int):
         extent = max(extent, 0)
-    return Loop((extent,), kind, start, step, annotations or {})
+    return Loop((extent,), kind, first, step, annotations or {})
+
+
+def _bound(bound: object) -> Integer:
+    bound = plain(bound)
+    refuse_unknown(bound, "a loop bound")
+    if not is_integer(bound):
+        raise KernelError(
+            "K004",
+            f"a loop bound is {shown(bound)}, which is no integer",
+            hint='use // for integer division, or cast: T.cast(x, "int32")',
+        )
+    return whole(bound) if isinstance(bound, ir.Expr) else bound

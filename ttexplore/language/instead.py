@@ -11,10 +11,10 @@ import linecache
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, cast
 
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.language.builder import is_dynamic
+from ttexplore.language.containers import is_sequence
 from ttexplore.language.dtypes import DTYPES
 from ttexplore.language.spans import frame_span
 from ttexplore.language.state import held, is_own
@@ -57,7 +57,8 @@ _Place = tuple[types.FrameType | None, int]
 
 def _place_of(error: BaseException) -> _Place:
     """The innermost frame of the user's that an error came through."""
-    found, step = (None, 0), error.__traceback__
+    found: _Place = (None, 0)
+    step = error.__traceback__
     while step is not None:
         if _is_users(step.tb_frame):
             found = (step.tb_frame, step.tb_lasti)
@@ -108,14 +109,12 @@ def _expression(frame: types.FrameType, instruction: int) -> ast.expr | None:
         return None
 
 
-def _values(expression: ast.expr, frame: types.FrameType) -> Iterator[Any]:
+def _values(expression: ast.expr, frame: types.FrameType) -> Iterator[object]:
     """What the names in an expression stand for."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Name):
             yield held(frame.f_locals.get(node.id, frame.f_globals.get(node.id)))
 
 
-def _is_unknown(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(map(_is_unknown, cast(list[Any], value)))
-    return is_dynamic(value)
+def _is_unknown(value: object) -> bool:
+    return any(map(_is_unknown, value)) if is_sequence(value) else is_dynamic(value)

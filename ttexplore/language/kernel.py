@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from ttexplore.ir.build import statements
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
+from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
 from ttexplore.language.names import UnknownName
@@ -50,14 +51,14 @@ _LARGEST_DEPTH = 16
 class TracedKernel:
     """A kernel as TIR.
 
-    `function` is a tirx.PrimFunc; `outputs` are indices of its parameters, empty where only dataflow tells. `source` is
+    `outputs` are indices of the parameters of `function`, empty where only dataflow tells. `source` is
     the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was given,
     or ``cell N``). `notes` say which GPU hints were left out, each with its line; `annotations` are the options that
     the kernel asks for.
     """
 
     name: str
-    function: Any
+    function: tirx.PrimFunc
     outputs: tuple[int, ...]
     source: Listing
     first_line: int
@@ -115,7 +116,7 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
 
 def _is_expression(name: str) -> bool:
     """Whether it is the name of a class of expressions, as Python's own messages give it."""
-    found = getattr(tirx, name, None) or getattr(ir, name, None) or getattr(tirx.expr, name, None)
+    found = next((vars(module)[name] for module in (tirx, ir, tirx.expr) if vars(module).get(name)), None)
     return isinstance(found, type) and issubclass(found, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
@@ -129,7 +130,7 @@ def _head_span(function: types.FunctionType, file: str) -> Span:
 
 
 def _trace_function(
-    function: types.FunctionType, file: str, constants: dict[str, Any], arguments: dict[str, Any]
+    function: types.FunctionType, file: str, constants: dict[str, object], arguments: dict[str, object]
 ) -> TracedKernel:
     """Run the rewritten function; `arguments` that are TensorSpec or dtype become parameters of the kernel."""
     twin = rewrite(function, file)
@@ -137,7 +138,7 @@ def _trace_function(
     node, head = definition(function), _head_span(function, file)
     places = {argument.arg: argument for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
     with tracing(builder), _errors_at(builder.files, head), making():
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for name, value in arguments.items():
             builder.span = node_span(file, places[name])
             try:
@@ -149,7 +150,7 @@ def _trace_function(
     return _finish(builder, function, file, head)
 
 
-def _parameter(builder: Builder, name: str, value: Any) -> Any:
+def _parameter(builder: Builder, name: str, value: object) -> object:
     if isinstance(value, TensorSpec):
         return value.make(builder, name)
     if isinstance(value, _Scalar):
@@ -198,7 +199,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     return _with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
 
 
-def _check_free(body: list[Any], parameters: list[Any]) -> None:
+def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
     """Raises KernelError for a T.dynamic size that no tensor has: nothing would give it a value."""
     for statement in body:
         for variable in tirx.analysis.undefined_vars(statement, parameters):
@@ -211,7 +212,7 @@ def _check_free(body: list[Any], parameters: list[Any]) -> None:
                 )
 
 
-def _check_depth(body: list[Any]) -> None:
+def _check_depth(body: list[tirx.Stmt]) -> None:
     """Raises Unsupported for more loops and branches inside one another than what reads them by recursion can follow,
     and the interpreter as blocks of Python."""
     waiting = [(statement, 1) for statement in body]
@@ -268,7 +269,7 @@ class PrimFunc:
             raise self._traced
         return self._traced
 
-    def __tvm_ffi_object__(self) -> Any:
+    def __tvm_ffi_object__(self) -> tirx.PrimFunc:
         """The function for TVM: ``tvm.IRModule.from_expr(kernel)``. It carries what else is known of the kernel."""
         return self.traced.function.with_attr(_KERNEL_ATTRIBUTE, self.traced)
 
@@ -278,14 +279,14 @@ class PrimFunc:
             return self
         return PrimFunc(self.__name__, self._traced.annotated(annotations))
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> StandIn:
         return _not_run(self.__name__)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> StandIn:
         return _attribute(self, name)
 
 
-def _attribute(kernel: Any, name: str) -> StandIn:
+def _attribute(kernel: object, name: str) -> StandIn:
     """What a GPU compiler's kernel would have (its source, a profiler): a stand-in in a file that only loads."""
     if name.startswith("__") or not loading_file.get():
         raise AttributeError(f"a kernel has no {name} here; explore it with ttexplore.explore(kernel)")
@@ -303,11 +304,11 @@ def _not_run(name: str) -> StandIn:
     )
 
 
-def _annotations(function: types.FunctionType) -> dict[str, Any]:
+def _annotations(function: types.FunctionType) -> dict[str, object]:
     """The annotations of a function; those that are text are evaluated where the function was defined."""
-    names = dict(function.__annotations__)
+    names: dict[str, object] = dict(function.__annotations__)
     if any(isinstance(value, str) and not isinstance(value, dtype) for value in names.values()):
-        scope: dict[str, Any] = {}
+        scope: dict[str, object] = {}
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None:
             if frame.f_code.co_filename == function.__code__.co_filename:
@@ -328,7 +329,7 @@ def _annotations(function: types.FunctionType) -> dict[str, Any]:
     return names
 
 
-def prim_func(function: Any = None, **options: Any) -> Any:
+def prim_func(function: types.FunctionType | None = None, **options: object) -> Any:
     """``@T.prim_func``: trace a function whose parameters are annotated tensors.
 
     Raises KernelError for a parameter that is no tensor and for what is wrong in the kernel, Unsupported for what is
@@ -339,7 +340,7 @@ def prim_func(function: Any = None, **options: Any) -> Any:
     file = display_file(function)
     annotations = _annotations(function)
     try:
-        parameters: dict[str, Any] = {}
+        parameters: dict[str, object] = {}
         places = {
             argument.arg: argument for argument in ast.walk(definition(function).args) if isinstance(argument, ast.arg)
         }
@@ -374,10 +375,10 @@ class Macro:
         self.file = display_file(function)
         functools.update_wrapper(self, function)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., object]:
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> Any:
         builder = current(f"T.macro {self.function.__name__}")
         here = caller_span(builder.files) or builder.span
         builder.files.setdefault(self.function.__code__.co_filename, self.file)
@@ -392,7 +393,7 @@ class Macro:
         return result
 
 
-def macro(function: Any = None, **_options: Any) -> Any:
+def macro(function: types.FunctionType | None = None, **_options: object) -> Any:
     """``@T.macro``: a function that is part of the kernels that call it."""
     return Macro(function) if function is not None else Macro
 
@@ -469,14 +470,15 @@ def _split(names: str) -> list[str]:
 class JitKernel:
     """A function under ``@tilelang.jit``: an eager kernel, or a factory that returns a T.prim_func."""
 
-    def __init__(self, function: types.FunctionType, **options: Any) -> None:
+    def __init__(self, function: types.FunctionType, **options: object) -> None:
         self.function, self.options = function, options
         self.file = display_file(function)
         self.signature = inspect.signature(function)
         self.annotations = _annotations(function)
         functools.update_wrapper(self, function)
+        self.__name__ = function.__name__
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> StandIn:
         return _attribute(self, name)
 
     @property
@@ -484,7 +486,7 @@ class JitKernel:
         """Whether the function is a kernel itself, not a factory."""
         return is_eager(self.function)
 
-    def _named(self, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    def _named(self, args: tuple[object, ...], options: dict[str, object]) -> dict[str, object]:
         names = list(self.signature.parameters)
         if len(args) > len(names):
             raise UsageError(
@@ -492,11 +494,11 @@ class JitKernel:
             )
         return {**dict(zip(names, args, strict=False)), **options}
 
-    def get_tir(self, *args: Any, **options: Any) -> TracedKernel:
+    def get_tir(self, *args: object, **options: object) -> TracedKernel:
         """The kernel traced with these arguments."""
         return self.trace(self._named(args, options))
 
-    def compile(self, *args: Any, **options: Any) -> PrimFunc:
+    def compile(self, *args: object, **options: object) -> PrimFunc:
         """The kernel for these arguments, to be explored."""
         try:
             return PrimFunc(self.__name__, self.get_tir(*args, **options))
@@ -505,13 +507,13 @@ class JitKernel:
                 raise
             return PrimFunc(self.__name__, error)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> PrimFunc | StandIn:
         """A factory's kernel. An eager kernel would run, which example files do while they load."""
         if self.eager:
             return _not_run(self.__name__)
         return self.compile(*args, **options)
 
-    def trace(self, arguments: dict[str, Any], reference: str = "") -> TracedKernel:
+    def trace(self, arguments: dict[str, object], reference: str = "") -> TracedKernel:
         """Trace with `arguments` for parameters and T.const names. `reference` is how the user named the kernel.
 
         Raises UsageError for missing and unknown arguments.
@@ -541,7 +543,7 @@ class JitKernel:
             else traced
         )
 
-    def _trace_eager(self, arguments: dict[str, Any], reference: str) -> TracedKernel:
+    def _trace_eager(self, arguments: dict[str, object], reference: str) -> TracedKernel:
         parameters, constants = self.signature.parameters, _constant_names(self.function)
         tensors = self._tensor_parameters()
         _check_known(arguments, [*(name for name in parameters if name not in tensors), *constants], reference, tensors)
@@ -572,7 +574,7 @@ class JitKernel:
         return [name for name in self.signature.parameters if name in body | signature]
 
 
-def _factory_result(made: Any, reference: str) -> TracedKernel:
+def _factory_result(made: object, reference: str) -> TracedKernel:
     match made:
         case TracedKernel():
             return made
@@ -592,18 +594,19 @@ def _factory_result(made: Any, reference: str) -> TracedKernel:
             )
 
 
-def _output_indices(out_idx: Any, traced: TracedKernel) -> tuple[int, ...]:
+def _output_indices(out_idx: object, traced: TracedKernel) -> tuple[int, ...]:
     """The parameters that ``out_idx=`` means; negative ones count from the end."""
     if out_idx is None:
         return ()
     count = len(traced.function.params)
-    indices = tuple(out_idx) if isinstance(out_idx, list | tuple) else (out_idx,)
-    for index in indices:
+    indices: list[int] = []
+    for index in items_of(out_idx):
         if not isinstance(index, int) or not -count <= index < count:
             raise KernelError(
                 "K007", f"out_idx={out_idx!r}, and {traced.name} has {count} parameters", hint="count from 0"
             )
-    return tuple(index % count for index in indices)
+        indices.append(index % count)
+    return tuple(indices)
 
 
 def _example(name: str) -> str:
@@ -615,7 +618,7 @@ def _example(name: str) -> str:
     return {"threads": "128", "num_stages": "2"}.get(name, "1024")
 
 
-def _check_missing(missing: list[str], given: Mapping[str, Any], reference: str) -> None:
+def _check_missing(missing: list[str], given: Mapping[str, object], reference: str) -> None:
     if missing:
         words = [*(f"{name}={shown(value)}" for name, value in given.items())]
         words += [f"{name}={_example(name)}" for name in missing]
@@ -645,7 +648,7 @@ def _check_known(given: Iterable[str], known: list[str], reference: str, tensors
             raise UsageError("U003", f"{reference} takes no argument {name}", hint=hint)
 
 
-def jit(function: Any = None, **options: Any) -> Any:
+def jit(function: object = None, **options: object) -> Any:
     """``@tilelang.jit``, with or without options. Of these `out_idx` says which parameters are outputs; the others are
     the GPU compiler's."""
     match function:
@@ -661,7 +664,7 @@ def jit(function: Any = None, **options: Any) -> Any:
             return function
 
 
-def compiled(kernel: Any, out_idx: Any = None, **_options: Any) -> Any:
+def compiled(kernel: object, out_idx: object = None, **_options: object) -> object:
     """``tilelang.compile(kernel, out_idx=...)``: the same kernel, which knows its outputs."""
     if not isinstance(kernel, PrimFunc) or out_idx is None:
         return kernel
@@ -678,30 +681,30 @@ class Tuned:
     """A kernel under ``@autotune``. Tuning needs a GPU: arguments that are not given come from the first
     configuration, with a note."""
 
-    def __init__(self, kernel: Any, configs: Any = None) -> None:
+    def __init__(self, kernel: object, configs: object = None) -> None:
         self.kernel = jit(kernel)
         self.configs = configs
-        self.__name__ = getattr(kernel, "__name__", "kernel")
+        self.__name__ = str(getattr(kernel, "__name__", "kernel"))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self.kernel, name)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> object:
         return self.kernel(*args, **options)
 
-    def trace(self, arguments: dict[str, Any], reference: str = "") -> TracedKernel:
+    def trace(self, arguments: dict[str, object], reference: str = "") -> TracedKernel:
         """Trace with `arguments`, completed from the first configuration."""
-        configs = self.configs if isinstance(self.configs, list | tuple) else []
-        first = configs[0] if configs and isinstance(configs[0], dict) else {}
-        parameters = self.kernel.signature.parameters
+        first = self.configs[0] if is_sequence(self.configs) and self.configs else None
+        parameters = _parameters(self.kernel)
         chosen = {
             name: value
-            for name, value in first.items()
-            if name in parameters
+            for name, value in (first if is_dict(first) else {}).items()
+            if isinstance(name, str)
+            and name in parameters
             and name not in arguments
             and parameters[name].default in (parameters[name].empty, None)
         }
-        traced = self.kernel.trace({**arguments, **chosen}, reference)
+        traced = trace_named(self.kernel, {**arguments, **chosen}, reference)
         if not chosen:
             return traced
         note = "autotune: not tuned here; took the first configuration: " + ", ".join(
@@ -710,20 +713,31 @@ class Tuned:
         return dataclasses.replace(traced, notes=(*traced.notes, note))
 
 
-def autotune(kernel: Any = None, *, configs: Any = None, **_options: Any) -> Any:
+def _parameters(kernel: object) -> Mapping[str, inspect.Parameter]:
+    """What a kernel takes; a T.prim_func takes no arguments."""
+    match kernel:
+        case JitKernel():
+            return kernel.signature.parameters
+        case Tuned():
+            return _parameters(kernel.kernel)
+        case _:
+            return {}
+
+
+def autotune(kernel: object = None, *, configs: object = None, **_options: object) -> Any:
     """``@tilelang.autotune(configs=...)``, with or without options."""
     if kernel is not None and not isinstance(kernel, list | dict):
         return Tuned(kernel, configs)
     return functools.partial(Tuned, configs=configs)
 
 
-def const(names: str, _dtype: Any = "int32") -> Any:
+def const(names: str, _dtype: object = "int32") -> Any:
     """The values of ``T.const("M, N, K")``: given when the kernel is explored.
 
     Raises KernelError where one is not given.
     """
     builder = current("T.const")
-    values: list[Any] = []
+    values: list[object] = []
     for name in _split(names):
         if name not in builder.constants:
             raise KernelError("K007", f"T.const {name} has no value", hint=f"pass it: explore(kernel, {name}=1024)")
@@ -731,7 +745,7 @@ def const(names: str, _dtype: Any = "int32") -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def trace(kernel: Any, /, **arguments: Any) -> TracedKernel:
+def trace(kernel: object, /, **arguments: object) -> TracedKernel:
     """Trace a T.prim_func, an eager kernel or a factory with its arguments.
 
     Raises UsageError for missing or unknown arguments or for what is no kernel, KernelError for errors in the kernel,
@@ -740,7 +754,7 @@ def trace(kernel: Any, /, **arguments: Any) -> TracedKernel:
     return trace_named(kernel, arguments, "")
 
 
-def trace_named(kernel: Any, arguments: dict[str, Any], reference: str) -> TracedKernel:
+def trace_named(kernel: object, arguments: dict[str, object], reference: str) -> TracedKernel:
     """Trace a kernel; `reference` is how the user named it (``file.py::name``), for messages."""
     match kernel:
         case TracedKernel():

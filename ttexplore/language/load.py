@@ -11,7 +11,7 @@ import threading
 import types
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ttexplore.errors import TTExploreError, UsageError, shown
 from ttexplore.language.alias import tilelang_alias
@@ -95,7 +95,7 @@ def _as_program(module: types.ModuleType, file: str) -> Generator[None]:
 class _Muted:
     """A stream that gives one thread another one for as long as that lasts, and is itself to all others."""
 
-    def __init__(self, stream: Any, dropped: Any) -> None:
+    def __init__(self, stream: IO[str], dropped: IO[str]) -> None:
         self.stream, self.dropped, self.thread = stream, dropped, threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
@@ -118,9 +118,9 @@ def _muted() -> Generator[None]:
                 sys.stdout = stream
 
 
-def kernels_in(module: types.ModuleType) -> dict[str, Any]:
+def kernels_in(module: types.ModuleType) -> dict[str, object]:
     """The kernels of a loaded file by name: eager ones, factories and T.prim_funcs."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in vars(module).items():
         is_own_function = isinstance(value, types.FunctionType) and value.__module__ == module.__name__
         if isinstance(value, JitKernel | PrimFunc | Tuned | TracedKernel) or (
@@ -130,7 +130,7 @@ def kernels_in(module: types.ModuleType) -> dict[str, Any]:
     return found
 
 
-def load_kernel(path_and_name: str, /, **arguments: Any) -> TracedKernel:
+def load_kernel(path_and_name: str, /, **arguments: object) -> TracedKernel:
     """Load ``file.py::name`` and trace the kernel with its arguments.
 
     A file with one kernel needs no name. Raises UsageError where the file, the kernel or an argument is missing or

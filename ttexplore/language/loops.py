@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
-from ttexplore.language.builder import Grid, Loop, current, is_integer, plain, refuse_unknown
+from ttexplore.language.builder import Grid, Integer, Loop, current, is_integer, plain, refuse_unknown
 from ttexplore.language.hooks import span_loop
 
 _Kind = tirx.ForKind
 
 
-def note_hints(what: str, hints: dict[str, Any]) -> None:
+def note_hints(what: str, hints: dict[str, object]) -> None:
     """Record options that only mean something on a GPU."""
     builder = current(what)
     for name, value in hints.items():
@@ -21,42 +19,45 @@ def note_hints(what: str, hints: dict[str, Any]) -> None:
             builder.note(f"{what} {name}= is a GPU hint without meaning here")
 
 
-def _loop(what: str, kind: Any, start: Any, stop: Any, step: Any, annotations: dict[str, Any], hints: Any) -> Loop:
+def _loop(
+    what: str, kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object],
+    hints: dict[str, object],
+) -> Loop:  # fmt: skip
     note_hints(what, hints)
     first, last = (0, start) if stop is None else (start, stop)
     return span_loop(kind, first, last, 1 if step is None else step, annotations)
 
 
-def serial(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
+def serial(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
     """A loop in order."""
     return _loop("T.serial", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
-def unroll(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
+def unroll(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
     """A loop in order; whether it is unrolled is the device compiler's choice."""
     return _loop("T.unroll", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
-def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
+def vectorized(start: object, stop: object = None, **hints: object) -> Loop:
     """A loop whose iterations are independent."""
     return _loop("T.vectorized", _Kind.PARALLEL, start, stop, None, {}, hints)
 
 
-def Pipelined(start: Any, stop: Any = None, num_stages: int = 0, **hints: Any) -> Loop:
+def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> Loop:
     """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
     if num_stages < 0:
         raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="give 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
-def _nest(what: str, kind: Any, extents: tuple[Any, ...], hints: dict[str, Any]) -> Loop:
+def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> Loop:
     note_hints(what, hints)
     if not extents:
         raise KernelError("K004", f"{what} needs at least one extent", hint=f"{what}(block_M, block_N)")
     return Loop(tuple(_extent(what, extent) for extent in extents), kind)
 
 
-def _extent(what: str, extent: Any) -> Any:
+def _extent(what: str, extent: object) -> Integer:
     extent = plain(extent)
     refuse_unknown(extent, f"an extent of {what}")
     if not is_integer(extent):
@@ -68,18 +69,23 @@ def _extent(what: str, extent: Any) -> Any:
     return extent
 
 
-def Parallel(*extents: Any, **hints: Any) -> Loop:
+def Parallel(*extents: object, **hints: object) -> Loop:
     """A nest of independent iterations over a block: ``for i, j in T.Parallel(M, N)``."""
     return _nest("T.Parallel", _Kind.PARALLEL, extents, hints)
 
 
-def grid(*extents: Any, **hints: Any) -> Loop:
+def grid(*extents: object, **hints: object) -> Loop:
     """A nest of loops in order."""
     return _nest("T.grid", _Kind.SERIAL, extents, hints)
 
 
 def Kernel(
-    *blocks: Any, grid_x: Any = None, grid_y: Any = None, grid_z: Any = None, threads: Any = None, **hints: Any
+    *blocks: object,
+    grid_x: object = None,
+    grid_y: object = None,
+    grid_z: object = None,
+    threads: object = None,
+    **hints: object,
 ) -> Grid:
     """The launch grid: block counts along x, y, z. Threads are a GPU's; a Tensix core has none."""
     note_hints("T.Kernel", hints)
@@ -97,12 +103,12 @@ def Kernel(
     return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
 
 
-def get_block_binding(dim: int = 0) -> Any:
+def get_block_binding(dim: int = 0) -> ir.Var:
     """The block index along an axis of T.Kernel."""
     return get_block_bindings()[dim]
 
 
-def get_block_bindings() -> tuple[Any, ...]:
+def get_block_bindings() -> tuple[ir.Var, ...]:
     """The block indices of T.Kernel."""
     builder = current("T.get_block_bindings")
     if not builder.blocks:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from tvm import ir, tirx
@@ -18,12 +17,15 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.language.arithmetic import folded, is_float
-from ttexplore.language.builder import condition, constant, element, is_constant, is_dynamic, plain
+from ttexplore.language.builder import Integer, Value, condition, constant, element, is_constant, is_dynamic, plain
 from ttexplore.language.dtypes import dtype, dtype_name
 from ttexplore.ops import OPS
+from ttexplore.ops.op import Tile
+
+T = TypeVar("T")
 
 
-def _matched(values: list[Any], args: tuple[Any, ...]) -> list[Any]:
+def _matched(values: list[ir.Expr], args: Sequence[object]) -> list[ir.Expr]:
     """The operands; a plain number takes the dtype of the first one that is not."""
     kinds = [value.ty for value, arg in zip(values, args, strict=True) if not isinstance(arg, int | float)]
     if not kinds:
@@ -37,19 +39,24 @@ def _matched(values: list[Any], args: tuple[Any, ...]) -> list[Any]:
 
 
 def _function(
-    name: str, count: int, meaning: Callable[..., Any], of_integers: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """A function of the language. `meaning` is what it gives of constants, in NumPy and the constants' dtype;
-    `of_integers` what it is on whole numbers of Python, where these do not become float32."""
+    name: str,
+    node: Callable[..., ir.Expr],
+    count: int,
+    meaning: Callable[..., object],
+    of_integers: Callable[..., Value] | None = None,
+) -> Callable[..., Value]:
+    """A function of the language: `node` makes TVM's expression. `meaning` is what it gives of constants, in NumPy and
+    the constants' dtype; `of_integers` what it is on whole numbers of Python, where these do not become float32."""
 
-    def function(*args: Any) -> Any:
+    def function(*args: object) -> Value:
         args = tuple(plain(arg) for arg in args)
         if len(args) != count:
             raise KernelError("K008", f"T.{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
-        if all(isinstance(arg, int | float) for arg in args):
-            if of_integers is not None and all(isinstance(arg, int) for arg in args):
+        numbers = [arg for arg in args if isinstance(arg, int | float)]
+        if len(numbers) == count:
+            if of_integers is not None and all(isinstance(arg, int) for arg in numbers):
                 return _of_integers(name, of_integers, args)
-            return _number(folded(meaning, "float32", *args))
+            return _number(folded(meaning, "float32", *numbers))
         values = _matched([element(arg, f"T.{name}") for arg in args], args)
         if name in _TRUNCATED and any(is_float(str(value.ty.dtype)) for value in values):
             raise KernelError(
@@ -69,35 +76,36 @@ def _function(
         if name == "pow" and dtypes & {"bfloat16", "float16"}:
             # TVM has no power of these.
             values = [cast(value, "float32") for value in values]
-        dtypes = {str(value.ty.dtype) for value in values}
-        if all(map(is_constant, values)) and len(dtypes) == 1 and (is_float(*dtypes) or of_integers is not None):
-            return folded(meaning, *dtypes, *(value.value for value in values))
-        return getattr(tirx, name)(*values)
+        first, *others = (str(value.ty.dtype) for value in values)
+        constants = [value.value for value in values if is_constant(value)]
+        if len(constants) == count and {first} >= {*others} and (is_float(first) or of_integers is not None):
+            return folded(meaning, first, *constants)
+        return node(*values)
 
     function.__name__ = function.__qualname__ = name
     return function
 
 
-def _number(constant: Any) -> float | bool:
+def _number(constant: tirx.IntImm | tirx.FloatImm) -> float | bool:
     return bool(constant.value) if str(constant.ty.dtype) == "bool" else float(constant.value)
 
 
-def _of_integers(name: str, meaning: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def _of_integers(name: str, meaning: Callable[..., Value], args: tuple[object, ...]) -> Value:
     try:
         return meaning(*args)
     except (ArithmeticError, ValueError) as error:
         raise KernelError("K011", f"T.{name}{args}: {error}", hint="give it other numbers") from None
 
 
-def _operation(name: str, kind: str, of_integers: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
-    """A function of two integers that has an operator as well."""
+def _operation(name: str, meaning: Callable[[Any, Any], Value]) -> Callable[[object, object], Value]:
+    """A function of two integers that is an operator as well."""
 
-    def function(a: Any, b: Any) -> Any:
+    def function(a: object, b: object) -> Value:
         args = (plain(a), plain(b))
         if all(isinstance(arg, int) for arg in args):
-            return _of_integers(name, of_integers, args)
+            return _of_integers(name, meaning, args)
         first, second = (element(arg, f"T.{name}") for arg in args)
-        return getattr(operator, kind)(first, second)
+        return meaning(first, second)
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -122,66 +130,91 @@ def _truncated(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
+def _truncated_remainder(a: int, b: int) -> int:
+    return a - b * _truncated(a, b)
+
+
+def _truncated_quotient(a: Tile, b: Tile) -> Tile:
+    return np.trunc(a / b)
+
+
+def _magnitude(value: int) -> int:
+    return builtins.abs(value)
+
+
 def _same(value: int) -> int:
     return value
 
 
-max = _function("max", 2, np.maximum, builtins.max)
-min = _function("min", 2, np.minimum, builtins.min)
-exp = _function("exp", 1, FUNCTIONS["exp"])
-exp2 = _function("exp2", 1, FUNCTIONS["exp2"])
-exp10 = _function("exp10", 1, FUNCTIONS["exp10"])
-log = _function("log", 1, FUNCTIONS["log"])
-log2 = _function("log2", 1, FUNCTIONS["log2"])
-log10 = _function("log10", 1, FUNCTIONS["log10"])
-log1p = _function("log1p", 1, FUNCTIONS["log1p"])
-sqrt = _function("sqrt", 1, FUNCTIONS["sqrt"])
-rsqrt = _function("rsqrt", 1, FUNCTIONS["rsqrt"])
-tanh = _function("tanh", 1, FUNCTIONS["tanh"])
-sigmoid = _function("sigmoid", 1, FUNCTIONS["sigmoid"])
-erf = _function("erf", 1, FUNCTIONS["erf"])
-sin = _function("sin", 1, FUNCTIONS["sin"])
-cos = _function("cos", 1, FUNCTIONS["cos"])
-tan = _function("tan", 1, FUNCTIONS["tan"])
-sinh = _function("sinh", 1, FUNCTIONS["sinh"])
-cosh = _function("cosh", 1, FUNCTIONS["cosh"])
-asin = _function("asin", 1, np.arcsin)
-acos = _function("acos", 1, np.arccos)
-atan = _function("atan", 1, np.arctan)
-asinh = _function("asinh", 1, np.arcsinh)
-acosh = _function("acosh", 1, np.arccosh)
-atanh = _function("atanh", 1, np.arctanh)
-atan2 = _function("atan2", 2, np.arctan2)
-hypot = _function("hypot", 2, FUNCTIONS["hypot"])
-copysign = _function("copysign", 2, np.copysign)
-fmod = _function("fmod", 2, np.fmod)
-abs = _function("abs", 1, FUNCTIONS["abs"], builtins.abs)
-pow = _function("pow", 2, FUNCTIONS["pow"], builtins.pow)
-floor = _function("floor", 1, FUNCTIONS["floor"], _same)
-ceil = _function("ceil", 1, FUNCTIONS["ceil"], _same)
-round = _function("round", 1, FUNCTIONS["round"], _same)
-nearbyint = _function("nearbyint", 1, FUNCTIONS["nearbyint"], _same)
-trunc = _function("trunc", 1, FUNCTIONS["trunc"], _same)
-floordiv = _operation("floordiv", "floordiv", operator.floordiv)
-floormod = _operation("floormod", "mod", operator.mod)
-truncdiv = _function("truncdiv", 2, lambda a, b: np.trunc(a / b), _truncated)
-truncmod = _function("truncmod", 2, np.fmod, lambda a, b: a - b * _truncated(a, b))
-isnan = _function("isnan", 1, np.isnan, lambda a: False)
-isinf = _function("isinf", 1, np.isinf, lambda a: False)
-isfinite = _function("isfinite", 1, np.isfinite, lambda a: True)
-bitwise_and = _operation("bitwise_and", "and_", operator.and_)
-bitwise_or = _operation("bitwise_or", "or_", operator.or_)
-bitwise_xor = _operation("bitwise_xor", "xor", operator.xor)
-shift_left = _operation("shift_left", "lshift", operator.lshift)
-shift_right = _operation("shift_right", "rshift", operator.rshift)
+def _no(_value: int) -> bool:
+    return False
 
 
-def bitwise_not(a: Any) -> Any:
+def _yes(_value: int) -> bool:
+    return True
+
+
+max = _function("max", tirx.max, 2, np.maximum, builtins.max)
+min = _function("min", tirx.min, 2, np.minimum, builtins.min)
+exp = _function("exp", tirx.exp, 1, FUNCTIONS["exp"])
+exp2 = _function("exp2", tirx.exp2, 1, FUNCTIONS["exp2"])
+exp10 = _function("exp10", tirx.exp10, 1, FUNCTIONS["exp10"])
+log = _function("log", tirx.log, 1, FUNCTIONS["log"])
+log2 = _function("log2", tirx.log2, 1, FUNCTIONS["log2"])
+log10 = _function("log10", tirx.log10, 1, FUNCTIONS["log10"])
+log1p = _function("log1p", tirx.log1p, 1, FUNCTIONS["log1p"])
+sqrt = _function("sqrt", tirx.sqrt, 1, FUNCTIONS["sqrt"])
+rsqrt = _function("rsqrt", tirx.rsqrt, 1, FUNCTIONS["rsqrt"])
+tanh = _function("tanh", tirx.tanh, 1, FUNCTIONS["tanh"])
+sigmoid = _function("sigmoid", tirx.sigmoid, 1, FUNCTIONS["sigmoid"])
+erf = _function("erf", tirx.erf, 1, FUNCTIONS["erf"])
+sin = _function("sin", tirx.sin, 1, FUNCTIONS["sin"])
+cos = _function("cos", tirx.cos, 1, FUNCTIONS["cos"])
+tan = _function("tan", tirx.tan, 1, FUNCTIONS["tan"])
+sinh = _function("sinh", tirx.sinh, 1, FUNCTIONS["sinh"])
+cosh = _function("cosh", tirx.cosh, 1, FUNCTIONS["cosh"])
+asin = _function("asin", tirx.asin, 1, np.arcsin)
+acos = _function("acos", tirx.acos, 1, np.arccos)
+atan = _function("atan", tirx.atan, 1, np.arctan)
+asinh = _function("asinh", tirx.asinh, 1, np.arcsinh)
+acosh = _function("acosh", tirx.acosh, 1, np.arccosh)
+atanh = _function("atanh", tirx.atanh, 1, np.arctanh)
+atan2 = _function("atan2", tirx.atan2, 2, np.arctan2)
+hypot = _function("hypot", tirx.hypot, 2, FUNCTIONS["hypot"])
+copysign = _function("copysign", tirx.copysign, 2, np.copysign)
+fmod = _function("fmod", tirx.fmod, 2, np.fmod)
+abs = _function("abs", tirx.abs, 1, FUNCTIONS["abs"], _magnitude)
+pow = _function("pow", tirx.pow, 2, FUNCTIONS["pow"], builtins.pow)
+floor = _function("floor", tirx.floor, 1, FUNCTIONS["floor"], _same)
+ceil = _function("ceil", tirx.ceil, 1, FUNCTIONS["ceil"], _same)
+round = _function("round", tirx.round, 1, FUNCTIONS["round"], _same)
+nearbyint = _function("nearbyint", tirx.nearbyint, 1, FUNCTIONS["nearbyint"], _same)
+trunc = _function("trunc", tirx.trunc, 1, FUNCTIONS["trunc"], _same)
+floordiv = _operation("floordiv", lambda a, b: a // b)
+floormod = _operation("floormod", lambda a, b: a % b)
+truncdiv = _function("truncdiv", tirx.truncdiv, 2, _truncated_quotient, _truncated)
+truncmod = _function("truncmod", tirx.truncmod, 2, np.fmod, _truncated_remainder)
+isnan = _function("isnan", tirx.isnan, 1, np.isnan, _no)
+isinf = _function("isinf", tirx.isinf, 1, np.isinf, _no)
+isfinite = _function("isfinite", tirx.isfinite, 1, np.isfinite, _yes)
+bitwise_and = _operation("bitwise_and", lambda a, b: a & b)
+bitwise_or = _operation("bitwise_or", lambda a, b: a | b)
+bitwise_xor = _operation("bitwise_xor", lambda a, b: a ^ b)
+shift_left = _operation("shift_left", lambda a, b: a << b)
+shift_right = _operation("shift_right", lambda a, b: a >> b)
+
+
+def bitwise_not(a: object) -> Value:
     """The bits that an integer does not have."""
-    return ~plain(a) if isinstance(plain(a), int) else ~element(a, "T.bitwise_not")
+    number = plain(a)
+    return ~number if isinstance(number, int) else ~element(number, "T.bitwise_not")
 
 
-def ceildiv(a: Any, b: Any) -> Any:
+@overload
+def ceildiv(a: int, b: int) -> int: ...
+@overload
+def ceildiv(a: object, b: object) -> Integer: ...
+def ceildiv(a: object, b: object) -> Integer:
     """The quotient, rounded up."""
     a, b = plain(a), plain(b)
     if isinstance(a, int) and isinstance(b, int):
@@ -190,22 +223,22 @@ def ceildiv(a: Any, b: Any) -> Any:
     return tirx.floordiv(left + right - 1, right)
 
 
-def clamp(value: Any, low: Any, high: Any) -> Any:
+def clamp(value: object, low: object, high: object) -> Value:
     """`value`, but `low` at least and `high` at most."""
     return min(max(value, low), high)
 
 
-def if_then_else(test: Any, then: Any, otherwise: Any, *, what: str = "T.if_then_else") -> Any:
+def if_then_else(test: object, then: T, otherwise: T, *, what: str = "T.if_then_else") -> T | ir.Expr:
     """`then` where `test` holds, else `otherwise`."""
     test = plain(test)
     if not is_dynamic(test):
         return then if test else otherwise
     args = (plain(then), plain(otherwise))
-    values = _matched([element(arg, what) for arg in args], args)
-    return tirx.if_then_else(condition(test), *values)
+    left, right = _matched([element(arg, what) for arg in args], args)
+    return tirx.if_then_else(condition(test), left, right)
 
 
-def cast(value: Any, dtype_: Any) -> Any:
+def cast(value: object, dtype_: object) -> ir.Expr:
     """`value` as another dtype. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
         raise KernelError(
@@ -214,7 +247,7 @@ def cast(value: Any, dtype_: Any) -> Any:
     return dtype(dtype_)(plain(value))
 
 
-def Cast(dtype_: Any, value: Any) -> Any:
+def Cast(dtype_: object, value: object) -> ir.Expr:
     """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
     ``T.cast(x, "float32")``. Raises KernelError for what is no dtype, or cannot be cast."""
     if is_dynamic(dtype_):
@@ -224,7 +257,7 @@ def Cast(dtype_: Any, value: Any) -> Any:
     return cast(value, dtype_)
 
 
-def infinity(dtype_: Any) -> Any:
+def infinity(dtype_: object) -> ir.Expr:
     """Plus infinity of a floating-point dtype. Raises KernelError for an integer one."""
     name = dtype_name(dtype_)
     if "float" not in name:
@@ -232,42 +265,42 @@ def infinity(dtype_: Any) -> Any:
     return tirx.const(math.inf, name)
 
 
-def max_value(dtype_: Any) -> Any:
+def max_value(dtype_: object) -> ir.Expr:
     """The largest finite value of a dtype."""
     return tirx.max_value(dtype_name(dtype_))
 
 
-def min_value(dtype_: Any) -> Any:
+def min_value(dtype_: object) -> ir.Expr:
     """The smallest finite value of a dtype."""
     return tirx.min_value(dtype_name(dtype_))
 
 
-def logical_and(a: Any, b: Any) -> Any:
+def logical_and(a: object, b: object) -> object:
     """Whether both conditions hold."""
     return tirx.And(condition(a), condition(b)) if is_dynamic(a) or is_dynamic(b) else a and b
 
 
-def logical_or(a: Any, b: Any) -> Any:
+def logical_or(a: object, b: object) -> object:
     """Whether one of the conditions holds."""
     return tirx.Or(condition(a), condition(b)) if is_dynamic(a) or is_dynamic(b) else a or b
 
 
-def logical_not(a: Any) -> Any:
+def logical_not(a: object) -> Value:
     """Whether the condition does not hold."""
     return tirx.Not(condition(a)) if is_dynamic(a) else not a
 
 
-def conjunction(*conditions: Any) -> Any:
+def conjunction(*conditions: object) -> object:
     """``T.all(a, b, c)``: whether all of the conditions hold. Raises KernelError where none is given."""
     return _joined("T.all", conditions, logical_and)
 
 
-def disjunction(*conditions: Any) -> Any:
+def disjunction(*conditions: object) -> object:
     """``T.any(a, b, c)``: whether one of the conditions holds. Raises KernelError where none is given."""
     return _joined("T.any", conditions, logical_or)
 
 
-def _joined(what: str, conditions: tuple[Any, ...], join: Callable[[Any, Any], Any]) -> Any:
+def _joined(what: str, conditions: tuple[object, ...], join: Callable[[object, object], object]) -> object:
     if not conditions:
         raise KernelError("K008", f"{what} works on numbers, and this is None", hint=f"write {what}(i > 0, j > 0)")
     return functools.reduce(join, conditions)

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
+from ttexplore.language.containers import is_tuple
 from ttexplore.language.dtypes import dtype_name
 
 
 class TensorAnnotation:
     """The type of a tensor: ``T.Tensor((M, N), dtype)``, ``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
 
-    def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, **_options: Any) -> TensorSpec:
+    def __call__(self, shape: object, dtype: object = "float32", data: object = None, **_options: object) -> TensorSpec:
         if data is not None:
             raise unsupported("T.Tensor over the memory of another tensor", "index the tensor in its own shape")
         return TensorSpec(shape, dtype)
 
-    def __getitem__(self, parts: Any) -> TensorSpec:
-        *shape, last = parts if isinstance(parts, tuple) and parts else (parts,)
+    def __getitem__(self, parts: object) -> TensorSpec:
+        *shape, last = parts if is_tuple(parts) and parts else (parts,)
         if not shape or _is_extent(last):
             return self(parts if shape else last)
         # (n) and (n,) are the same shape.
         return self(shape[0] if len(shape) == 1 else shape, last)
 
 
-def _is_extent(value: Any) -> bool:
+def _is_extent(value: object) -> bool:
     """Whether it can be the size of a tensor, so that it is no dtype: NumPy's scalar types have __index__, too."""
-    return isinstance(value, ir.Expr) or (hasattr(value, "__index__") and not isinstance(value, type))
+    return isinstance(value, ir.Expr) or (isinstance(value, SupportsIndex) and not isinstance(value, type))
 
 
 Tensor = TensorAnnotation()
 
 
-def dynamic(names: str, _dtype: Any = "int32") -> Any:
+def dynamic(names: str, _dtype: object = "int32") -> Any:
     """Sizes of tensors that are known only when the kernel runs: ``M = T.dynamic("m")``, ``T.dynamic("m, n")``.
 
     They are 32-bit integers. Raises KernelError for what is no name.
     """
-    made: list[Any] = []
+    made: list[ir.Var] = []
     for name in names.replace(",", " ").split():
         if not name.isidentifier():
             raise KernelError("K008", f"T.dynamic: {shown(name)} is no name", hint='write T.dynamic("m")')
@@ -50,7 +51,7 @@ def dynamic(names: str, _dtype: Any = "int32") -> Any:
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def empty(shape: Any, *more: Any, dtype: Any = None, **_options: Any) -> TensorSpec:
+def empty(shape: object, *more: object, dtype: object = None, **_options: object) -> TensorSpec:
     """An output tensor of an eager kernel: ``T.empty((M, N), dtype)``. It becomes a parameter after the inputs."""
     current("T.empty")
     if more and not isinstance(more[-1], int):
@@ -59,7 +60,7 @@ def empty(shape: Any, *more: Any, dtype: Any = None, **_options: Any) -> TensorS
     return TensorSpec(extents, "float32" if dtype is None else dtype, output=True)
 
 
-def _allocate(what: str, shape: Any, dtype: Any, scope: Any) -> Allocation:
+def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocation:
     builder = current(what)
     if not builder.blocks:
         raise KernelError("K005", f"{what} is outside of T.Kernel", hint="allocate inside `with T.Kernel(...)`")
@@ -70,22 +71,22 @@ def _allocate(what: str, shape: Any, dtype: Any, scope: Any) -> Allocation:
     return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
 
 
-def alloc_shared(shape: Any, dtype: Any = "float32", scope: Any = "shared.dyn") -> Allocation:
+def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> Allocation:
     """A block that a thread block shares; on a Tensix core a circular buffer in L1."""
     return _allocate("T.alloc_shared", shape, dtype, scope)
 
 
-def alloc_fragment(shape: Any, dtype: Any = "float32", scope: Any = "local.fragment") -> Allocation:
+def alloc_fragment(shape: object, dtype: object = "float32", scope: object = "local.fragment") -> Allocation:
     """A block in registers; on a Tensix core the DST registers or a circular buffer."""
     return _allocate("T.alloc_fragment", shape, dtype, scope)
 
 
-def alloc_local(shape: Any, dtype: Any = "float32", scope: Any = "local") -> Allocation:
+def alloc_local(shape: object, dtype: object = "float32", scope: object = "local") -> Allocation:
     """A block of one GPU thread."""
     return _allocate("T.alloc_local", shape, dtype, scope)
 
 
-def alloc_var(dtype: Any, *arguments: Any, init: Any = None, **_options: Any) -> Allocation:
+def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> Allocation:
     """A scalar variable: assigning to its name again is a store."""
     current("T.alloc_var")
     if arguments and not isinstance(arguments[0], str):

@@ -5,12 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any
+from typing import Protocol
 
 from ttexplore.errors import Unsupported
 
-# The builder of the kernel that is being traced, a ttexplore.language.builder.Builder.
-CURRENT: ContextVar[Any] = ContextVar("kernel being traced", default=None)
+
+class Noting(Protocol):
+    """The kernel that is being traced, a ttexplore.language.builder.Builder, as far as names need it."""
+
+    def note(self, text: str) -> None: ...
+
+
+CURRENT: ContextVar[Noting | None] = ContextVar("kernel being traced", default=None)
 # The name by which the rewritten code of a kernel knows its hooks.
 HOOKS = "__hooks"
 
@@ -168,23 +174,26 @@ class NotLowered:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NotLowered:
         if name.startswith("__"):
             raise AttributeError(name)
         self.refuse()
         return NotLowered(f"{self.name}.{name}")
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> object:
         self.refuse()
         if len(args) == 1 and not options and callable(args[0]):
             return args[0]
         return NotLowered(self.name)
 
-    def __mro_entries__(self, _bases: Any) -> tuple[type, ...]:
+    def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
         return (object,)
 
     def __repr__(self) -> str:
         return f"T.{self.name}"
+
+    def __exit__(self, *_: object) -> None:
+        return None
 
     @property
     def hint(self) -> str:
@@ -198,7 +207,7 @@ class NotLowered:
             raise Unsupported("L001", f"T.{self.name} is not lowered", hint=self.hint)
 
 
-def _operator(self: NotLowered, *_operands: Any) -> NotLowered:
+def _operator(self: NotLowered, *_operands: object) -> NotLowered:
     self.refuse()
     return self
 
@@ -242,7 +251,6 @@ for _name in [
     "enter",
 ]:
     setattr(NotLowered, f"__{_name}__", _operator)
-setattr(NotLowered, "__exit__", lambda *_: None)  # noqa: B010 - beside __enter__, made above
 
 
 class UnknownName(AttributeError):
@@ -258,7 +266,7 @@ class UnknownName(AttributeError):
 def hint_only(name: str) -> Callable[..., None]:
     """A name that tells a GPU compiler something and changes no result: accepted, with a note."""
 
-    def hint(*_args: Any, **_options: Any) -> None:
+    def hint(*_args: object, **_options: object) -> None:
         builder = CURRENT.get()
         if builder is not None:
             builder.note(f"T.{name} is a GPU hint without meaning here")

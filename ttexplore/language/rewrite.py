@@ -18,7 +18,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.language.hooks import Hooks
 from ttexplore.language.names import HOOKS
 from ttexplore.language.scopes import Scope, own_nodes, stored_names
-from ttexplore.language.spans import definition, node_span, source_text
+from ttexplore.language.spans import Located, definition, node_span, source_text
 from ttexplore.language.state import names_of
 from ttexplore.record import Span
 
@@ -45,15 +45,20 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- making calls ------------------------------------------------------------------------------------------------
 
-    def _index(self, node: Any, last: Any = None) -> ast.Constant:
+    def _index(self, node: Located, last: Located | None = None) -> int:
+        """The index of the span of a node, or of what goes from it to `last`."""
         self.spans.append(node_span(self.file, node, last))
         if self.owner:
             self.owners[len(self.spans) - 1] = self.owner
-        return ast.Constant(len(self.spans) - 1)
+        return len(self.spans) - 1
 
-    def _hook(self, name: str, node: Any, *args: ast.expr, last: Any = None) -> Any:
+    def _hook(
+        self, name: str, node: Located, *args: ast.expr, last: Located | None = None, index: int | None = None
+    ) -> ast.Call:
+        """The call of a hook for a node; it gets a span of its own, or that of `index`."""
         function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
-        made = ast.copy_location(ast.Call(function, [self._index(node, last), *args], []), node)
+        place = ast.Constant(self._index(node, last) if index is None else index)
+        made = ast.copy_location(ast.Call(function, [place, *args], []), node)
         if last is not None:
             made.end_lineno, made.end_col_offset = last.end_lineno, last.end_col_offset
         return made
@@ -66,15 +71,15 @@ class _Rewriter(ast.NodeTransformer):
         self.temporaries += 1
         return f"__temporary{self.temporaries}"
 
-    def _target(self, target: Any) -> ast.Constant:
+    def _target(self, target: ast.expr | None) -> ast.Constant:
         """The names that a loop or a with binds, each with its span's index, and whether they are a tuple."""
         is_tuple = isinstance(target, ast.Tuple | ast.List)
-        parts: list[Any] = target.elts if is_tuple else [] if target is None else [target]
-        names = tuple((part.id if isinstance(part, ast.Name) else "_", self._index(part).value) for part in parts)
-        return ast.Constant(cast(Any, (names, is_tuple)))
+        parts = target.elts if is_tuple else [] if target is None else [target]
+        names = tuple((part.id if isinstance(part, ast.Name) else "_", self._index(part)) for part in parts)
+        return _constant((names, is_tuple))
 
     def _settle(
-        self, owner: str, method: str, names: tuple[str, ...], node: Any, *, arguments: bool = True
+        self, owner: str, method: str, names: tuple[str, ...], node: ast.stmt, *, arguments: bool = True
     ) -> ast.stmt:
         """``names = owner.method(names)``: what names stand for at the border of what is traced once."""
         function: ast.expr = ast.Name(owner, ast.Load())
@@ -99,7 +104,7 @@ class _Rewriter(ast.NodeTransformer):
                 if isinstance(node, ast.Name):
                     mentioned.setdefault(node.id, statement)
         found = mentioned | changed | bound
-        indices = {one: cast(int, self._index(one).value) for one in dict.fromkeys(found.values())}
+        indices = {one: self._index(one) for one in dict.fromkeys(found.values())}
         self.places[index] = {name: indices[statement] for name, statement in found.items()}
 
     def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -111,74 +116,78 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- expressions -------------------------------------------------------------------------------------------------
 
-    def _value(self, node: Any) -> Any:
-        made = self._hook("value", node)
-        made.args.append(self.generic_visit(copy.copy(node)))
-        return made
+    def _value(self, node: ast.expr) -> ast.expr:
+        index = self._index(node)
+        return self._hook("value", node, self._inside(node), index=index)
 
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
+    def _inside(self, node: ast.expr) -> ast.expr:
+        """A copy of an expression whose parts have been rewritten."""
+        return cast(ast.expr, self.generic_visit(copy.copy(node)))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         if isinstance(node.op, ast.Mod):
             return self._hook("remainder", node, self.visit(node.left), self.visit(node.right))
         return self._value(node)
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         if _makes_text(node.func):
             node = copy.copy(node)
             node.args = [self._hook("text", one, self.visit(one)) for one in node.args]
             return node
         return self._value(node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
             return self._hook("not_", node, self.visit(node.operand))
         return self._value(node)
 
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        operators = ast.Constant(cast(Any, tuple(type(op).__name__ for op in node.ops)))
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        operators = _constant(tuple(type(op).__name__ for op in node.ops))
         return self._hook("compare", node, operators, *[self.visit(value) for value in [node.left, *node.comparators]])
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         is_and = ast.Constant(isinstance(node.op, ast.And))
         made = self.visit(node.values[0])
         for value in node.values[1:]:
-            goes_on = self._hook("goes_on", node, is_and, ast.Constant(_effect(value)), made)
-            index = goes_on.args[0]
-            joined, decided = self._hook("joined", node, is_and, self.visit(value)), self._hook("decided", node)
-            joined.args[0] = decided.args[0] = index
+            index = self._index(node)
+            goes_on = self._hook("goes_on", node, is_and, ast.Constant(_effect(value)), made, index=index)
+            joined = self._hook("joined", node, is_and, self.visit(value), index=index)
+            decided = self._hook("decided", node, index=index)
             made = ast.copy_location(ast.IfExp(goes_on, joined, decided), node)
         return made
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         effect = max(_effect(node.body), _effect(node.orelse), key=_EFFECTS.index)
-        takes = self._hook("takes", node, ast.Constant(effect), self.visit(node.test))
-        takes_other = self._hook("takes_other", node)
+        index = self._index(node)
+        takes = self._hook("takes", node, ast.Constant(effect), self.visit(node.test), index=index)
+        takes_other = self._hook("takes_other", node, index=index)
         then = ast.IfExp(takes, self.visit(node.body), ast.Constant(None))
         otherwise = ast.IfExp(takes_other, self.visit(node.orelse), ast.Constant(None))
-        chosen = self._hook("chosen", node, ast.copy_location(then, node), ast.copy_location(otherwise, node))
-        chosen.args[0] = takes_other.args[0] = takes.args[0]
-        return chosen
+        return self._hook(
+            "chosen", node, ast.copy_location(then, node), ast.copy_location(otherwise, node), index=index
+        )
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         bound = self._bound(node.target.id, self._unhooked(node.value), node)
         return self._hook("read", node, ast.copy_location(ast.NamedExpr(node.target, bound), node))
 
-    def visit_comprehension(self, node: ast.comprehension) -> Any:
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         node = cast(ast.comprehension, self.generic_visit(copy.copy(node)))
         node.ifs = [self._hook("passes", test, test) for test in node.ifs]
         return node
 
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.FormattedValue:
         node, value = copy.copy(node), self.visit(node.value)
         node.value = value if self.is_shown else self._hook("text", node.value, value)
         if node.format_spec is not None:
             node.format_spec = self.visit(node.format_spec)
         return node
 
-    def _subscript(self, node: Any) -> Any:
-        def part(item: Any) -> Any:
+    def _subscript(self, node: ast.expr) -> ast.expr:
+        def part(item: ast.expr) -> ast.expr:
             if not isinstance(item, ast.Slice):
                 return self.visit(item)
-            bounds: list[Any] = [
+            bounds: list[ast.expr] = [
                 self.visit(bound) if bound else ast.Constant(None) for bound in (item.lower, item.upper, item.step)
             ]
             return ast.copy_location(ast.Call(ast.Name("slice", ast.Load()), bounds, []), item)
@@ -187,18 +196,18 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Tuple([part(item) for item in node.elts], ast.Load()), node)
         return part(node)
 
-    def _base(self, node: Any) -> Any:
+    def _base(self, node: ast.expr) -> ast.expr:
         """What is indexed: a scalar variable by its name is itself, not its value."""
         if not isinstance(node, ast.Name):
             return self.visit(node)
         return self._hook("name", node, node) if node.id in self.scope.stored else node
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
         return self._hook("load", node, self._base(node.value), self._subscript(node.slice))
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         def asked(hook: str) -> ast.expr:
             function = ast.Attribute(ast.Name(HOOKS, ast.Load()), hook, ast.Load())
             call = ast.Call(function, [self._base(node.value), ast.Constant(node.attr)], [])
@@ -212,14 +221,14 @@ class _Rewriter(ast.NodeTransformer):
         made.value = asked("owner") if is_read and not is_global else self._base(node.value)
         return made
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self.scope.stored:
             return self._hook("read", node, node)
         return node
 
     # -- statements --------------------------------------------------------------------------------------------------
 
-    def visit_Expr(self, node: ast.Expr) -> Any:
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         if isinstance(node.value, ast.Constant | ast.Yield | ast.Await):
             return node
         call = node.value
@@ -228,11 +237,11 @@ class _Rewriter(ast.NodeTransformer):
         self.is_shown = False
         return ast.copy_location(ast.Expr(made), node)
 
-    def _unhooked(self, node: ast.expr) -> Any:
+    def _unhooked(self, node: ast.expr) -> ast.expr:
         """A value that is a whole statement's: a call needs no hook of its own."""
-        return self.generic_visit(copy.copy(node)) if isinstance(node, ast.Call) else self.visit(node)
+        return self._inside(node) if isinstance(node, ast.Call) else self.visit(node)
 
-    def _bound(self, name: str, value: Any, node: Any) -> Any:
+    def _bound(self, name: str, value: ast.expr, node: Located) -> ast.expr:
         """What a name stands for after it was given a value: a scalar variable gets the value instead."""
         may_be_variable = name in self.assigned
         self.assigned.add(name)
@@ -240,7 +249,7 @@ class _Rewriter(ast.NodeTransformer):
             return self._hook("rebind", node, ast.Constant(name), value, self._later(ast.Name(name, ast.Load())))
         return self._hook("bind", node, ast.Constant(name), value)
 
-    def _assign(self, target: Any, value: Any, node: Any) -> list[ast.stmt]:
+    def _assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
             return [ast.copy_location(ast.Assign([target], self._bound(target.id, value, node)), node)]
         if isinstance(target, ast.Attribute):
@@ -258,14 +267,14 @@ class _Rewriter(ast.NodeTransformer):
             for element, name in zip(target.elts, names, strict=True):
                 one = ast.Name(name, ast.Store())
                 parts.append(ast.Starred(one, ast.Store()) if isinstance(element, ast.Starred) else one)
-            made = [cast(ast.stmt, ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node))]
+            out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)]
             for element, name in zip(target.elts, names, strict=True):
                 inner = element.value if isinstance(element, ast.Starred) else element
-                made += self._assign(inner, ast.Name(name, ast.Load()), node)
-            return made
+                out += self._assign(inner, ast.Name(name, ast.Load()), node)
+            return out
         return [ast.copy_location(ast.Assign([target], value), node)]
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         first = node.targets[0]
         self.temporaries = 0
         self.owner = first.id if isinstance(first, ast.Name) else ""
@@ -282,7 +291,7 @@ class _Rewriter(ast.NodeTransformer):
             made += self._assign(target, ast.Name(kept, ast.Load()), node)
         return made
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         self.temporaries = 0
         target, made = node.target, list[ast.stmt]()
         if isinstance(target, ast.Subscript | ast.Attribute):
@@ -295,7 +304,7 @@ class _Rewriter(ast.NodeTransformer):
         value = self._hook("augmented", node, ast.Constant(type(node.op).__name__), old, self.visit(node.value))
         return [*made, *self._assign(target, value, node)]
 
-    def _once(self, node: Any, made: list[ast.stmt]) -> Any:
+    def _once(self, node: ast.expr, made: list[ast.stmt]) -> ast.expr:
         """The expression, or a name for its value where evaluating it does more."""
         if _effect(node) == "none":
             return node
@@ -303,7 +312,7 @@ class _Rewriter(ast.NodeTransformer):
         made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], self._subscript(node)), node))
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
         if node.value is not None:
             return self._assign(node.target, self._unhooked(node.value), node)
         if not isinstance(node.target, ast.Name):
@@ -316,10 +325,10 @@ class _Rewriter(ast.NodeTransformer):
         made = self._hook("tensor", node, ast.Constant(node.target.id), self._unhooked(annotation))
         return ast.copy_location(ast.Assign([node.target], made), node)
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
         target = self._target(node.target)
         # The span of a loop is its head: the statements of its body have spans of their own.
-        iterable: Any = node.iter
+        iterable = node.iter
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and iterable.func.id == "range":
             bounds = [iterable.func, *[self.visit(argument) for argument in iterable.args]]
             iterable = self._hook("range", iterable, *bounds)
@@ -327,10 +336,12 @@ class _Rewriter(ast.NodeTransformer):
             iterable = self._unhooked(iterable)
         own = self._own(stored_names(node.body, expressions=[node.target]))
         has_else = ast.Constant(bool(node.orelse))
+        index = self._index(node, node.iter)
         made = self._hook(
-            "loop", node, target, has_else, _constant(own), _constant(self.scope.captured), iterable, last=node.iter
-        )
-        self._find_places(made.args[0].value, node.body)
+            "loop", node, target, has_else, _constant(own), _constant(self.scope.captured), iterable,
+            last=node.iter, index=index,
+        )  # fmt: skip
+        self._find_places(index, node.body)
         for inner in ast.walk(node.target):
             if isinstance(inner, ast.Name):
                 self.assigned.discard(inner.id)
@@ -368,17 +379,18 @@ class _Rewriter(ast.NodeTransformer):
         """Those of the names that are the function's own."""
         return tuple(name for name in dict.fromkeys(names) if name not in self.scope.foreign)
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
         if _effect(node.test) == "walrus":
             return self._python_while(node)
         names = self._own(stored_names(node.body))
         tested = {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
         read = tuple(name for name in names if name in tested)
+        index = self._index(node, node.test)
         made = self._hook(
             "while_", node, ast.Constant(bool(node.orelse)), _constant(names), _constant(self.scope.captured),
-            _constant(read), self._later(self.visit(node.test)), last=node.test,
+            _constant(read), self._later(self.visit(node.test)), last=node.test, index=index,
         )  # fmt: skip
-        self._find_places(made.args[0].value, node.body)
+        self._find_places(index, node.body)
         return self._loop(node, ast.Name("__turn", ast.Store()), made, names, names)
 
     def _python_while(self, node: ast.While) -> ast.stmt:
@@ -388,7 +400,7 @@ class _Rewriter(ast.NodeTransformer):
         body = ast.copy_location(ast.With([ast.withitem(inside)], self._body(node.body)), node)
         return ast.copy_location(ast.While(test, [body], self._body(node.orelse)), node)
 
-    def visit_If(self, node: ast.If) -> Any:
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
         name = f"__branch{self.depth}"
         self.depth += 1
         names = self._own(stored_names([*node.body, *node.orelse]))
@@ -403,8 +415,9 @@ class _Rewriter(ast.NodeTransformer):
             made = self._settle(name, method, names, node, arguments=False)
             return ast.copy_location(ast.If(attribute("dynamic"), [made], []), node)
 
-        made = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test)
-        self._find_places(made.args[0].value, [*node.body, *node.orelse])
+        index = self._index(node, node.test)
+        made = self._hook("branch", node, _constant(names), self.visit(node.test), last=node.test, index=index)
+        self._find_places(index, [*node.body, *node.orelse])
         out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], made), node)]
         entered = ast.Call(attribute("then"), [ast.Constant(bool(node.orelse))], [])
         out.append(ast.copy_location(ast.If(attribute("run_then"), [block(entered, self._body(node.body))], []), node))
@@ -415,23 +428,23 @@ class _Rewriter(ast.NodeTransformer):
         self.depth -= 1
         return [*out, settle("merged")]
 
-    def visit_Match(self, node: ast.Match) -> Any:
+    def visit_Match(self, node: ast.Match) -> ast.stmt:
         node = copy.copy(node)
         node.subject = self._hook("subject", node.subject, self.visit(node.subject))
         node.cases = [self.visit(case) for case in node.cases]
         return node
 
-    def visit_Assert(self, node: ast.Assert) -> Any:
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         message = self.visit(node.msg) if node.msg else None
         return ast.copy_location(ast.Assert(self._hook("truth", node, self.visit(node.test)), message), node)
 
-    def visit_Break(self, node: ast.Break) -> Any:
+    def visit_Break(self, node: ast.Break) -> ast.stmt:
         return ast.copy_location(ast.If(self._hook("jump", node, ast.Constant("break")), [node], []), node)
 
-    def visit_Continue(self, node: ast.Continue) -> Any:
+    def visit_Continue(self, node: ast.Continue) -> ast.stmt:
         return ast.copy_location(ast.If(self._hook("jump", node, ast.Constant("continue")), [node], []), node)
 
-    def visit_With(self, node: ast.With) -> Any:
+    def visit_With(self, node: ast.With) -> ast.stmt:
         items: list[ast.withitem] = []
         for item in node.items:
             context, bound = item.context_expr, item.optional_vars
@@ -441,11 +454,11 @@ class _Rewriter(ast.NodeTransformer):
             items.append(ast.withitem(made, bound))
         return ast.copy_location(ast.With(items, self._body(node.body)), node)
 
-    def visit_Return(self, node: ast.Return) -> Any:
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
         value = self.visit(node.value) if node.value else ast.Constant(None)
         return ast.copy_location(ast.Return(self._hook("return_", node, value)), node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         """A function inside the kernel: rewritten too, unless a decorator (T.macro) does that itself."""
         if node.decorator_list:
             return node
@@ -459,10 +472,10 @@ class _Rewriter(ast.NodeTransformer):
         node.decorator_list = [ast.Attribute(ast.Name(HOOKS, ast.Load()), "function", ast.Load())]
         return node
 
-    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.pattern:
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         return node
 
     def kernel(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -480,11 +493,11 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
-def _as_load(expression: Any) -> Any:
+def _as_load(expression: ast.expr) -> ast.expr:
     expression = copy.deepcopy(expression)
     for node in ast.walk(expression):
-        if hasattr(node, "ctx"):
-            node.ctx = ast.Load()  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Starred | ast.Tuple | ast.List):
+            node.ctx = ast.Load()
     return expression
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -57,7 +56,7 @@ def stored_names(body: Iterable[ast.AST], expressions: Iterable[ast.AST] = ()) -
     return list(found)
 
 
-def _collect(node: Any, found: dict[str, None], *, in_comprehension: bool) -> None:
+def _collect(node: ast.AST, found: dict[str, None], *, in_comprehension: bool) -> None:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if not in_comprehension:
             found[name] = None

@@ -9,18 +9,21 @@ import re
 import sys
 import types
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from ttexplore.errors import KernelError
 from ttexplore.record import Line, Listing, Origin, Span, lines_of
 
+# The nodes of a syntax tree that know their place.
+Located = ast.expr | ast.stmt | ast.arg
 
-def display_file(function: types.FunctionType) -> str:
+
+def display_file(function: object) -> str:
     """How the file of a kernel is called: its path, or ``cell N`` in a notebook; never a temporary path.
 
     Raises KernelError for what Python does not run from a source, as its own functions.
     """
-    if not isinstance(cast(object, function), types.FunctionType):
+    if not isinstance(function, types.FunctionType):
         raise KernelError(
             "K008",
             f"a kernel is made of {function!r}, which is no function of Python's",
@@ -112,10 +115,10 @@ def source_listing(function: types.FunctionType, file: str) -> tuple[Listing, in
     return Listing("python", lines, function.__name__), first
 
 
-def node_span(file: str, node: Any, last: Any = None) -> Span:
+def node_span(file: str, node: Located, last: Located | None = None) -> Span:
     """The source range of a syntax tree node, or from it to the end of `last`."""
     end = node if last is None else last
-    return Span(file, node.lineno, node.col_offset + 1, end.end_lineno, end.end_col_offset + 1)
+    return Span(file, node.lineno, node.col_offset + 1, end.end_lineno or end.lineno, (end.end_col_offset or 0) + 1)
 
 
 def frame_span(frame: types.FrameType, instruction: int, file: str) -> Span:

@@ -6,7 +6,6 @@ import contextlib
 import types
 from collections.abc import Generator, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any
 
 from ttexplore.errors import KernelError
 
@@ -27,7 +26,7 @@ def making() -> Generator[None]:
 class _AnyAttribute(type):
     """A class whose attributes that do not exist are stand-ins: ``class F(torch.autograd.Function); F.apply``."""
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> StandIn:
         if name.startswith("__"):
             raise AttributeError(name)
         return StandIn(f"{cls.__name__}.{name}")
@@ -36,7 +35,7 @@ class _AnyAttribute(type):
 class StandInBase(metaclass=_AnyAttribute):
     """What a class gets as base where its own base is a stand-in."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return StandIn(f"{type(self).__name__}.{name}")
@@ -52,18 +51,18 @@ class StandIn:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return StandIn(f"{self._name}.{name}")
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: object) -> object:
         # A decorator gives back what it decorates.
         if len(args) == 1 and not options and isinstance(args[0], types.FunctionType | type):
             return args[0]
         return StandIn(f"{self._name}()")
 
-    def __mro_entries__(self, _bases: Any) -> tuple[type, ...]:
+    def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
         return (StandInBase,)
 
     def __repr__(self) -> str:
@@ -84,7 +83,7 @@ class StandIn:
         if _MAKING.get():
             raise self.refuse(what)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         self._asked("what is iterated over")
         return iter(())
 
@@ -105,7 +104,7 @@ class StandIn:
     def __index__(self) -> int:
         raise self.refuse("a number")
 
-    def __contains__(self, _item: Any) -> bool:
+    def __contains__(self, _item: object) -> bool:
         self._asked("what is searched")
         return False
 
@@ -117,19 +116,19 @@ class StandIn:
     def __hash__(self) -> int:
         return id(self)
 
-    def __setitem__(self, _key: Any, _value: Any) -> None:
+    def __setitem__(self, _key: object, _value: object) -> None:
         return None
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
 
-def _itself(self: StandIn, *_operands: Any) -> StandIn:
+def _itself(self: StandIn, *_operands: object) -> StandIn:
     return self
 
 
-def _compared(self: StandIn, _other: Any) -> StandIn:
-    self._asked("what is compared")  # pyright: ignore[reportPrivateUsage]
+def _compared(self: StandIn, _other: object) -> StandIn:
+    self._asked("what is compared")
     return self
 
 
@@ -175,7 +174,7 @@ for _name in ["lt", "le", "gt", "ge"]:
 class StandInModule(types.ModuleType):
     """A module that is not installed: every name in it is a stand-in, but those of which something is known."""
 
-    def __init__(self, name: str, known: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, known: Mapping[str, object] | None = None) -> None:
         super().__init__(name)
         self.__dict__.update(known or {})
         self.__path__ = []
@@ -183,7 +182,7 @@ class StandInModule(types.ModuleType):
         self.__file__ = f"<stand-in for {name}>"
         self.__version__ = "0"
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return StandIn(f"{self.__name__}.{name}")

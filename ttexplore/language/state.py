@@ -7,7 +7,6 @@ refused. Names that a turn binds before it reads them are its own and may change
 
 from __future__ import annotations
 
-import collections
 import contextvars
 import dis
 import functools
@@ -20,13 +19,15 @@ import types
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import NoReturn, TypeGuard, cast
 
 import numpy as np
 from tvm import ir
 
 from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import identity
 from ttexplore.language.clocks import may_ask, may_reach
+from ttexplore.language.containers import is_dict, is_exactly_tuple, is_ordered, is_sequence, is_set, is_tuple
 from ttexplore.record import Span
 
 # What has no state that a kernel changes: the standard library, the language, and the packages under it.
@@ -45,7 +46,7 @@ class Carried:
     """A value that a name had before the loop whose turn is traced, until the turn binds the name. `reads` are the
     places that read it."""
 
-    value: Any
+    value: object
     reads: list[Span] = field(default_factory=list[Span])
 
 
@@ -58,13 +59,13 @@ class Lost:
     def refuse(self) -> KernelError:
         return KernelError(self.error.code, self.error.message, hint=self.error.hint)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         raise self.refuse()
 
 
-def _refuse(self: Lost, *_operands: Any) -> Any:
+def _refuse(self: Lost, *_operands: object) -> NoReturn:
     raise self.refuse()
 
 
@@ -81,14 +82,14 @@ def unbound(name: str) -> Lost:
     return Lost(KernelError("K014", f"{name} is read before it has a value", hint="bind it first"))
 
 
-def held(value: Any) -> Any:
+def held(value: object) -> object:
     """The value behind what a name stands for."""
     while type(value) is Carried:
         value = value.value
     return value
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether a name stands for the same thing: one object, or equal numbers, texts and tuples of them."""
     one, other = held(one), held(other)
     if one is other:
@@ -98,15 +99,15 @@ def same(one: Any, other: Any) -> bool:
     return is_plain(one) and is_plain(other) and _key(one) == _key(other)
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Whether a value is a number or a text, or a tuple of such."""
-    return isinstance(value, _PLAIN) or (type(value) is tuple and all(map(is_plain, value)))
+    return isinstance(value, _PLAIN) or (is_exactly_tuple(value) and all(map(is_plain, value)))
 
 
-def _key(value: Any) -> Any:
+def _key(value: object) -> object:
     """What is equal for equal numbers, texts and tuples of such: floats by their text, as 0.0 is not -0.0 and NaN is
     NaN."""
-    if type(value) is tuple:
+    if is_exactly_tuple(value):
         return tuple(map(_key, value))
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
@@ -119,9 +120,9 @@ class Snapshot:
     """What the names of a function and of its module stand for, and the parts of each object behind them. `kept` keeps
     the objects, which are known by their address. `may_ask` is whether the code may ask for what no object holds."""
 
-    names: dict[str, Any]
-    parts: dict[int, tuple[Any, ...]]
-    kept: list[Any]
+    names: dict[str, object]
+    parts: dict[int, tuple[object, ...]]
+    kept: list[object]
     may_ask: bool
 
     def changed(self, later: Snapshot, besides: set[str]) -> str | None:
@@ -132,7 +133,7 @@ class Snapshot:
         different = {one for one, parts in self.parts.items() if later.parts.get(one, parts) != parts}
         return next((name for name, before in self.names.items() if self._reaches(before, different)), None)
 
-    def _reaches(self, start: Any, wanted: set[int]) -> bool:
+    def _reaches(self, start: object, wanted: set[int]) -> bool:
         todo, seen = [start], set[int]()
         while todo and wanted:
             one = todo.pop()
@@ -142,7 +143,7 @@ class Snapshot:
                 if one.address not in seen:
                     seen.add(one.address)
                     todo += self.parts.get(one.address, ())
-            elif isinstance(one, tuple | frozenset):
+            elif is_tuple(one) or is_set(one):
                 todo += one
         return False
 
@@ -172,19 +173,19 @@ class _Walk:
     `inner` begins the names of functions inside of the one that runs: its names, `own`, are no state of theirs.
     """
 
-    def __init__(self, inner: str, own: Mapping[str, Any]) -> None:
+    def __init__(self, inner: str, own: Mapping[str, object]) -> None:
         self.inner, self.own = inner, own
-        self.parts: dict[int, tuple[Any, ...]] = {}
-        self.kept: list[Any] = []
-        self.todo: list[Any] = []
+        self.parts: dict[int, tuple[object, ...]] = {}
+        self.kept: list[object] = []
+        self.todo: list[object] = []
         self.may_ask = False
 
-    def token(self, value: Any) -> Any:
+    def token(self, value: object) -> object:
         if isinstance(value, _PLAIN):
             return _key(value)
         if isinstance(value, ir.Expr):
-            return value.__chandle__()
-        if type(value) is tuple:
+            return identity(value)
+        if is_exactly_tuple(value):
             return tuple(map(self.token, value))
         if isinstance(value, types.MethodType):
             return (self.token(value.__self__), self.token(value.__func__))
@@ -195,15 +196,14 @@ class _Walk:
             self.todo.append(value)
         return _At(id(value))
 
-    def parts_of(self, value: Any) -> tuple[Any, ...]:
+    def parts_of(self, value: object) -> tuple[object, ...]:
+        if is_ordered(value):
+            return tuple(map(self.token, value))
+        if is_dict(value):
+            return tuple((self.token(key), self.token(one)) for key, one in value.items())
+        if is_set(value):
+            return (frozenset(map(self.token, value)),)
         match value:
-            case list() | collections.deque() | tuple():
-                return tuple(map(self.token, cast(list[Any], value)))
-            case dict():
-                items = cast(dict[Any, Any], value)
-                return tuple((self.token(key), self.token(one)) for key, one in items.items())
-            case set() | frozenset():
-                return (frozenset(map(self.token, cast(set[Any], value))),)
             case types.FunctionType():
                 return self._function(value)
             case functools.partial():
@@ -212,7 +212,7 @@ class _Walk:
                 return () if isinstance(value.__self__, types.ModuleType) else (self.token(value.__self__),)
             case property():
                 return tuple(map(self.token, (value.fget, value.fset)))
-            case staticmethod() | classmethod():
+            case _ if _is_wrapped(value):
                 return (self.token(value.__func__),)
             case types.GeneratorType():
                 frame = value.gi_frame
@@ -230,7 +230,7 @@ class _Walk:
             case _:
                 return self._object(value)
 
-    def _object(self, value: Any) -> tuple[Any, ...]:
+    def _object(self, value: object) -> tuple[object, ...]:
         kind = type(value)
         if is_own(kind.__module__) or isinstance(value, types.SimpleNamespace):
             slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
@@ -241,7 +241,7 @@ class _Walk:
             # A macro of the language, a function with a cache.
             return (self.token(wrapped),)
         if isinstance(value, contextvars.ContextVar):
-            return (self.token(cast(Any, value.get(None))),)
+            return (self.token(cast("contextvars.ContextVar[object]", value).get(None)),)
         if isinstance(value, threading.local):
             return self._attributes(vars(value))
         if _has_state(kind.__module__):
@@ -250,19 +250,18 @@ class _Walk:
                 warnings.simplefilter("ignore")
                 try:
                     copied = value.__reduce_ex__(2)
-                    return self._copied(copied[1:3]) if isinstance(copied, tuple) else ()
+                    return (self._copied(copied[1:3]),) if isinstance(copied, tuple) else ()
                 except Exception:  # whatever an object raises that cannot be copied
                     return ()
         return ()
 
-    def _copied(self, value: Any) -> Any:
+    def _copied(self, value: object) -> object:
         """A token of what was made for a copy, whose parts may be new each time."""
+        if is_sequence(value):
+            return tuple(map(self._copied, value))
+        if is_dict(value):
+            return tuple((self.token(key), self._copied(one)) for key, one in value.items())
         match value:
-            case list() | tuple():
-                return tuple(map(self._copied, cast(list[Any], value)))
-            case dict():
-                items = cast(dict[Any, Any], value)
-                return tuple((self.token(key), self._copied(one)) for key, one in items.items())
             case bytearray():
                 return bytes(value)
             case np.ndarray():
@@ -270,13 +269,16 @@ class _Walk:
             case _:
                 return self.token(value)
 
-    def _class(self, kind: type) -> tuple[Any, ...]:
+    def _class(self, kind: type) -> tuple[object, ...]:
         """Its attributes, its bases, and the functions that its instances call."""
-        called = (types.FunctionType, property, staticmethod, classmethod)
-        methods = tuple(self.token(value) for value in vars(kind).values() if isinstance(value, called))
+        methods = tuple(
+            self.token(value)
+            for value in vars(kind).values()
+            if isinstance(value, types.FunctionType | property) or _is_wrapped(value)
+        )
         return (*self._attributes(vars(kind)), *map(self.token, kind.__bases__), *methods)
 
-    def _attributes(self, names: Mapping[str, Any], kind: type = object) -> tuple[Any, ...]:
+    def _attributes(self, names: Mapping[str, object], kind: type = object) -> tuple[object, ...]:
         """Those that are state: no methods, and nothing that is computed once and kept."""
         return tuple(
             (name, self.token(value))
@@ -286,11 +288,11 @@ class _Walk:
             and not isinstance(getattr(kind, name, None), functools.cached_property)
         )
 
-    def _function(self, function: types.FunctionType) -> tuple[Any, ...]:
+    def _function(self, function: types.FunctionType) -> tuple[object, ...]:
         if not is_own(function.__module__):
             return ()
         is_inner = function.__qualname__.startswith(self.inner)
-        shared: Mapping[str, Any] = self.own if is_inner else {}
+        shared: Mapping[str, object] = self.own if is_inner else {}
         closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         used = names_of(function.__code__)
         cells = tuple(self._cell(cell, shared.get(name, _Walk), used) for name, cell in closure)
@@ -300,7 +302,7 @@ class _Walk:
         names |= self.globals_of(tuple(imported), imported, used)
         return (*cells, *defaults, *self._attributes(function.__dict__), *names.items())
 
-    def _cell(self, cell: Any, shared: Any, used: Sequence[str]) -> Any:
+    def _cell(self, cell: types.CellType, shared: object, used: Sequence[str]) -> object:
         """What a function shares with the one around it, unless that is the one that runs."""
         try:
             value = cell.cell_contents
@@ -309,13 +311,13 @@ class _Walk:
         return None if value is shared else self.named(held(value), used)
 
     def globals_of(
-        self, used: Sequence[str], names: Mapping[str, Any], parts: Sequence[str] | None = None
-    ) -> dict[str, Any]:
+        self, used: Sequence[str], names: Mapping[str, object], parts: Sequence[str] | None = None
+    ) -> dict[str, object]:
         """What used names of a module stand for; `parts` are those that code uses of modules, `used` by default."""
         self.may_ask = self.may_ask or may_reach(tuple(used))
         return {name: self.named(names[name], used if parts is None else parts) for name in used if name in names}
 
-    def named(self, value: Any, used: Sequence[str], around: Collection[str] = ()) -> Any:
+    def named(self, value: object, used: Sequence[str], around: Collection[str] = ()) -> object:
         """A token of what a name stands for: of a module the names in it that code uses. `around` are the modules by
         way of which it was found: they hold one another."""
         if not isinstance(value, types.ModuleType):
@@ -327,6 +329,11 @@ class _Walk:
         more = ("environ",) if value is os and "getenv" in used else ()
         inner = {*around, value.__name__}
         return tuple((one, self.named(own[one], used, inner)) for one in [*used, *more] if one in own)
+
+
+def _is_wrapped(value: object) -> TypeGuard[staticmethod[..., object]]:
+    """Whether a value is a static method or a class method: both hold a function."""
+    return isinstance(value, staticmethod | classmethod)
 
 
 def names_of(code: types.CodeType) -> tuple[str, ...]:
@@ -341,7 +348,7 @@ def _imported(code: types.CodeType) -> tuple[str, ...]:
     return tuple({one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"})
 
 
-def _position(file: io.IOBase) -> tuple[Any, ...]:
+def _position(file: io.IOBase) -> tuple[object, ...]:
     """Where a file is read next; what is only written has no say in what a kernel does."""
     try:
         return (file.tell(),) if file.readable() else ()
@@ -366,7 +373,7 @@ def is_own(module: str | None) -> bool:
 
 
 def _slots(kind: type) -> list[str]:
-    slots: Any = vars(kind).get("__slots__", ())
+    slots = vars(kind).get("__slots__", ())
     return [slots] if isinstance(slots, str) else list(slots)
 
 
@@ -396,7 +403,7 @@ class Turn:
             for name in names
             if name in self.before and name not in captured and not isinstance(held(self.before[name]), Lost)
         }
-        self.after: dict[str, Any] = {}
+        self.after: dict[str, object] = {}
 
     def read(self, names: tuple[str, ...], span: Span) -> None:
         """Note that these names were read where the turn begins."""
@@ -404,7 +411,7 @@ class Turn:
             if name in self.wrapped:
                 self.wrapped[name].reads.append(span)
 
-    def enter(self, names: tuple[str, ...]) -> tuple[Any, ...]:
+    def enter(self, names: tuple[str, ...]) -> tuple[object, ...]:
         """What the names stand for where the turn begins."""
         return tuple(self.wrapped.get(name, self.before.get(name, unbound(name))) for name in names)
 
@@ -432,7 +439,7 @@ class Turn:
         if name is not None:
             raise changed(name, place(name), "loop")
 
-    def leave(self, names: tuple[str, ...]) -> tuple[Any, ...]:
+    def leave(self, names: tuple[str, ...]) -> tuple[object, ...]:
         """What the names stand for after the loop."""
         return tuple(self.after[name] for name in names)
 
@@ -496,9 +503,9 @@ class Branches:
     def __init__(self, frame: types.FrameType, used: Sequence[str], names: tuple[str, ...]) -> None:
         self.names, self.used, self.state = names, used, snapshot(frame, used)
         self.before = self._now(frame)
-        self.sides: list[dict[str, Any]] = []
+        self.sides: list[dict[str, object]] = []
 
-    def _now(self, frame: types.FrameType) -> dict[str, Any]:
+    def _now(self, frame: types.FrameType) -> dict[str, object]:
         now = frame.f_locals
         return {name: now.get(name, unbound(name)) for name in self.names}
 
@@ -509,11 +516,11 @@ class Branches:
         if name is not None:
             raise changed(name, place(name), "branch")
 
-    def again(self) -> tuple[Any, ...]:
+    def again(self) -> tuple[object, ...]:
         """What the names stand for where the other side begins."""
         return tuple(self.before[name] for name in self.names)
 
-    def merged(self) -> tuple[Any, ...]:
+    def merged(self) -> tuple[object, ...]:
         """What the names stand for after the branch."""
         one, other = self.sides if len(self.sides) == 2 else (self.sides[0], self.before)
         return tuple(one[name] if same(one[name], other[name]) else after_branch(name) for name in self.names)

@@ -9,18 +9,22 @@ and the passes may still ask whether two expressions are one object.
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from tvm import ir, tirx
+from tvm.ir.expr import ExprWithOp
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.adapter import is_buffer, set_members
+from ttexplore.language.builder import Builder, traced_now
 from ttexplore.language.instead import decided_by
 from ttexplore.language.names import CURRENT, HOOKS
 from ttexplore.language.state import is_own
 from ttexplore.record import Span
 
+T = TypeVar("T")
 # Whose questions are about objects, not about values.
 _INTERNAL = ("tvm", "tvm_ffi", "ttexplore")
 # The modules of ours that do what the user's Python asks for.
@@ -40,7 +44,7 @@ def no_answer(span: Span | None = None, instead: str | None = None) -> KernelErr
     )
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> bool:
     """Whether a value is a number that is known only when the kernel runs; blocks and tensors are none."""
     return isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) or (
         isinstance(value, ir.Expr)
@@ -49,7 +53,7 @@ def is_symbolic(value: Any) -> bool:
     )
 
 
-def decided(left: Any, right: Any) -> bool | None:
+def decided(left: object, right: object) -> bool | None:
     """Whether two values are equal, where that is known now; None where it is not."""
     one, other = (_number(value) for value in (left, right))
     if not isinstance(one, ir.Expr) and not isinstance(other, ir.Expr):
@@ -63,17 +67,17 @@ def decided(left: Any, right: Any) -> bool | None:
     return None
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> object:
     return value.value if isinstance(value, tirx.IntImm | tirx.FloatImm) else value
 
 
-def _asked_by_user(frame: Any) -> bool:
+def _asked_by_user(frame: types.FrameType) -> bool:
     module = str(frame.f_globals.get("__name__", ""))
     return module.partition(".")[0] not in _INTERNAL or module.startswith(_ASKING_FOR_THE_USER)
 
 
-def _truth(equal: bool) -> Callable[[Any], bool]:
-    def truth(self: Any) -> bool:
+def _truth(equal: bool) -> Callable[[tirx.expr.EqualOp | tirx.expr.NotEqualOp], bool]:
+    def truth(self: tirx.expr.EqualOp | tirx.expr.NotEqualOp) -> bool:
         if not _asked_by_user(sys._getframe(1)):
             same = self.a.same_as(self.b)
             return same if equal else not same
@@ -85,7 +89,7 @@ def _truth(equal: bool) -> Callable[[Any], bool]:
     return truth
 
 
-def _hash(self: Any) -> int:
+def _hash(self: ExprWithOp) -> int:
     if CURRENT.get() is not None and _asked_by_user(sys._getframe(1)):
         if isinstance(self, tirx.IntImm | tirx.FloatImm):
             return hash(self.value)
@@ -99,11 +103,11 @@ def _hash(self: Any) -> int:
     return _address(self)
 
 
-_address = ir.expr.ExprWithOp.__hash__
+_address = ExprWithOp.__hash__
 
 
-def _texting(of: Callable[[Any], str]) -> Callable[[Any], str]:
-    def text(self: Any) -> str:
+def _texting(of: Callable[[T], str]) -> Callable[[T], str]:
+    def text(self: T) -> str:
         asking = sys._getframe(1)
         # In a kernel itself the rewritten code asks for what becomes a text; what it leaves is only shown.
         if (
@@ -143,37 +147,36 @@ def has_attribute(name: str) -> bool:
     return name in ("dtype", "astype") or name.startswith("__")
 
 
-def _name(self: Any) -> Any:
+def _name(self: ir.Var) -> str:
     if CURRENT.get() is not None and is_own(str(sys._getframe(1).f_globals.get("__name__", ""))) and is_symbolic(self):
         raise of_compiler("name")
-    return _name_of(self)
+    return _name_of.__get__(self)
 
 
-_name_of: Callable[[Any], Any] = ir.Var.name.__get__  # pyright: ignore
+_name_of = vars(ir.Var)["name"]
 
 
-def install(subscript: Callable[[Any, Any, Any], Any]) -> None:
+def install(subscript: Callable[[Builder, tirx.Buffer, object], object]) -> None:
     """Let symbolic values refuse, for the whole process: it is how Python meets them, in every thread.
 
     `subscript` gives the element or region of a kernel's buffer.
     """
-    tirx.expr.EqualOp.__bool__ = _truth(True)
-    tirx.expr.NotEqualOp.__bool__ = _truth(False)
-    ir.expr.ExprWithOp.__hash__ = tirx.IntImm.__hash__ = _hash
-    ir.Node.__repr__ = _texting(ir.Node.__repr__)
-    tirx.expr.EqualOp.__repr__ = _texting(tirx.expr.EqualOp.__repr__)
-    tirx.expr.NotEqualOp.__repr__ = _texting(tirx.expr.NotEqualOp.__repr__)
-    # Without these a block of no known end would be taken apart element by element.
-    ir.Var.__iter__ = ir.TensorLoad.__iter__ = None
 
-    def element(self: Any, indices: Any) -> Any:
-        builder = CURRENT.get()
+    def element(self: ir.Var, indices: object) -> object:
+        builder = traced_now()
         if builder is not None and is_buffer(self) and _asked_by_user(sys._getframe(1)):
             return subscript(builder, self, indices)
         return _element(self, indices)
 
-    ir.Var.__getitem__ = element
-    ir.Var.name = property(_name)
+    equal, unequal = tirx.expr.EqualOp, tirx.expr.NotEqualOp
+    set_members(equal, __bool__=_truth(True), __repr__=_texting(equal.__repr__))
+    set_members(unequal, __bool__=_truth(False), __repr__=_texting(unequal.__repr__))
+    set_members(ExprWithOp, __hash__=_hash)
+    set_members(tirx.IntImm, __hash__=_hash)
+    set_members(ir.Node, __repr__=_texting(ir.Node.__repr__))
+    # Without an iterator a block of no known end would be taken apart element by element.
+    set_members(ir.TensorLoad, __iter__=None)
+    set_members(ir.Var, __iter__=None, __getitem__=element, name=property(_name))
 
 
-_element = ir.Expr.__getitem__
+_element = vars(ir.Expr)["__getitem__"]

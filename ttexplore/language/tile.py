@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, cast
 
 from tvm import ir, sym, tirx
 
@@ -12,17 +11,20 @@ from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
+    Integer,
     condition,
     constant,
     current,
     described,
     element,
     index_of,
+    is_constant,
     is_dynamic,
     plain,
     unsupported,
     whole,
 )
+from ttexplore.language.containers import is_slice
 from ttexplore.language.spans import caller_span
 
 
@@ -34,7 +36,7 @@ class GemmWarpPolicy(enum.IntEnum):
     FullCol = 2
 
 
-def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
+def region(buffer: tirx.Buffer, parts: tuple[object, ...]) -> ir.TensorRegion:
     """``buffer[parts]`` as a region; dimensions without an index are taken whole.
 
     Raises KernelError for a region that is outside of the buffer, empty, or has a step.
@@ -46,10 +48,10 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
             f"{buffer.name} {tuple(shape)} is indexed with {len(parts)} indices",
             hint="give one index or slice for each dimension",
         )
-    ranges: list[Any] = []
+    ranges: list[ir.Range] = []
     for axis, extent in enumerate(shape):
         part = parts[axis] if axis < len(parts) else slice(None)
-        if not isinstance(part, slice):
+        if not is_slice(part):
             ranges.append(ir.Range.from_min_extent(whole(index_of(buffer.name, part)), _int32(1)))
             continue
         if part.step not in (None, 1):
@@ -72,7 +74,7 @@ def region(buffer: Any, parts: tuple[Any, ...]) -> Any:
     return tirx.BufferRegion(buffer, ranges)
 
 
-def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
+def block_region(start: object, access: str | int = "rw", *sizes: int) -> ir.TensorRegion:
     """``T.region(A[i, k], "r", 32, 32)``: the block of these sizes that starts at an element.
 
     `access` is ``r``, ``w`` or ``rw``; what a statement does with the block says it anyway. Raises KernelError for what
@@ -91,14 +93,14 @@ def block_region(start: Any, access: str = "rw", *sizes: int) -> Any:
         )
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
     parts = [ir.Range.from_min_extent(whole(low), _int32(size)) for low, size in zip(indices, lengths, strict=True)]
-    return tirx.BufferRegion(cast(Any, start.source), parts)
+    return tirx.BufferRegion(start.source, parts)
 
 
-def _int32(value: int) -> Any:
+def _int32(value: int) -> tirx.IntImm:
     return tirx.const(value, "int32")
 
 
-def _difference(high: Any, low: Any, name: str) -> Any:
+def _difference(high: object, low: object, name: str) -> Integer:
     """``high - low``, as an int where it is one."""
     if isinstance(high, int) and isinstance(low, int):
         return high - low
@@ -110,7 +112,7 @@ def _difference(high: Any, low: Any, name: str) -> Any:
     return simple
 
 
-def extents(value: Any) -> list[int]:
+def extents(value: ir.TensorRegion) -> list[int]:
     """The extents of a region. Raises Unsupported where one is not constant."""
     found: list[int] = []
     for part in value.region:
@@ -130,11 +132,11 @@ def _same_block(one: list[int], other: list[int]) -> bool:
     return [extent for extent in one if extent != 1] == [extent for extent in other if extent != 1]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: ir.TensorRegion) -> str:
     return f"{value.source.name} {tuple(extents(value))}"
 
 
-def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
+def _as_region(value: object, what: str, like: list[int] | None = None) -> ir.TensorRegion:
     """`value` as a region. An element index takes the extents of the other side, `like`."""
     if is_buffer(value):
         return region(value, ())
@@ -155,7 +157,7 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
             ir.Range.from_min_extent(whole(index), _int32(extent))
             for index, extent in zip(value.indices, block, strict=True)
         ]
-        return tirx.BufferRegion(cast(Any, value.source), ranges)
+        return tirx.BufferRegion(value.source, ranges)
     raise KernelError(
         "K008",
         f"{what} wants a tensor, a buffer or a region of one, not {described(value)}",
@@ -163,14 +165,14 @@ def _as_region(value: Any, what: str, like: list[int] | None = None) -> Any:
     )
 
 
-def _note_hints(what: str, hints: dict[str, Any]) -> None:
+def _note_hints(what: str, hints: dict[str, object]) -> None:
     builder = current(what)
     for name, value in hints.items():
         if value is not None and value is not False:
             builder.note(f"{what} {name}= is a GPU hint without meaning here")
 
 
-def copy(src: Any, dst: Any, **hints: Any) -> Any:
+def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
     """Copy a block. An element index stands for the block of the other side's shape that starts there.
 
     Raises KernelError where the two blocks differ in shape. Between ranks unit dimensions do not count:
@@ -197,28 +199,27 @@ def copy(src: Any, dst: Any, **hints: Any) -> Any:
     return call("tl.copy", [source, target])
 
 
-def fill(buffer: Any, value: Any) -> Any:
+def fill(buffer: object, value: object) -> ir.Call:
     """Set every element of a block to a scalar."""
     target = _as_region(buffer, "T.fill")
     dtype = target.source.ty.dtype
     value = plain(value)
     if isinstance(value, int | float):
-        value = constant(value, str(dtype.dtype))
-    else:
-        value = element(value, "T.fill")
-        if value.ty != dtype:
-            # A constant is converted at once, so that fills by one are easy to recognise.
-            is_constant = isinstance(value, tirx.IntImm | tirx.FloatImm)
-            value = constant(value.value, str(dtype.dtype)) if is_constant else tirx.Cast(dtype, value)
-    return call("tl.fill", [target, value])
+        return call("tl.fill", [target, constant(value, str(dtype.dtype))])
+    filled = element(value, "T.fill")
+    if filled.ty != dtype:
+        # A constant is converted at once, so that fills by one are easy to recognise.
+        is_number = is_constant(filled)
+        filled = constant(filled.value, str(dtype.dtype)) if is_number else tirx.Cast(dtype, filled)
+    return call("tl.fill", [target, filled])
 
 
-def clear(buffer: Any) -> Any:
+def clear(buffer: object) -> ir.Call:
     """Set every element of a block to zero."""
     return fill(buffer, 0)
 
 
-def _matrix(value: Any, what: str) -> tuple[Any, int, int]:
+def _matrix(value: object, what: str) -> tuple[ir.TensorRegion, int, int]:
     block = _as_region(value, what)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
@@ -227,15 +228,15 @@ def _matrix(value: Any, what: str) -> tuple[Any, int, int]:
 
 
 def gemm(
-    A: Any,
-    B: Any,
-    C: Any,
+    A: object,
+    B: object,
+    C: object,
     transpose_A: bool = False,
     transpose_B: bool = False,
-    policy: Any = None,
-    clear_accum: bool = False,
-    **hints: Any,
-) -> Any:
+    policy: object = None,
+    clear_accum: object = False,
+    **hints: object,
+) -> ir.Call:
     """``C += A @ B`` on blocks: A is (M, K), B is (K, N), C is (M, N); transposed operands are stored the other way.
     Where `clear_accum` holds C is cleared first.
 
@@ -265,7 +266,7 @@ def gemm(
     return call("tl.gemm", [a, b, c], {name: 1 for name, on in flags.items() if on})
 
 
-def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = True, **hints: Any) -> Any:
+def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: bool = True, **hints: object) -> ir.Call:
     """Reduce a block along one dimension: ``dst = reduce(src, dim)``, joined with dst's old value unless `clear`.
 
     Raises KernelError where `dim` is no dimension of `src` or the shapes do not fit together.
@@ -293,10 +294,10 @@ def reduce(src: Any, dst: Any, reduce_type: str, dim: int = -1, clear: bool = Tr
 REDUCTIONS = ("sum", "max", "min", "abssum", "absmax")
 
 
-def reduction(kind: str) -> Callable[..., Any]:
+def reduction(kind: str) -> Callable[..., ir.Call]:
     """``T.reduce_<kind>(src, dst, dim=-1, clear=True)``."""
 
-    def reduce_kind(src: Any, dst: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Any:
+    def reduce_kind(src: object, dst: object, dim: int = -1, clear: bool = True, **hints: object) -> ir.Call:
         return reduce(src, dst, kind, dim, clear, **hints)
 
     reduce_kind.__name__ = reduce_kind.__qualname__ = f"reduce_{kind}"

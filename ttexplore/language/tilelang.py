@@ -7,7 +7,7 @@ import importlib
 import operator
 import sys
 import types
-from typing import Any
+from typing import SupportsIndex
 
 import ttexplore.language as language
 from ttexplore.errors import KernelError, shown
@@ -23,13 +23,13 @@ _ELSEWHERE = {"tilelang.tenstorrent": "ttexplore.tenstorrent", "tilelang.tt": "t
 class _Root(StandInModule):
     """`tilelang` itself."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if f"{self.__name__}.{name}" in _ELSEWHERE:
             return importlib.import_module(_ELSEWHERE[f"{self.__name__}.{name}"])
         return super().__getattr__(name)
 
 
-def next_power_of_2(n: Any) -> int:
+def next_power_of_2(n: SupportsIndex) -> int:
     """The least power of 2 that is not below `n`. Raises KernelError for what is no integer known now."""
     try:
         return 1 << (operator.index(n) - 1).bit_length()
@@ -103,14 +103,14 @@ def put_in_place(module: types.ModuleType) -> None:
         sys.modules[module.__name__] = importlib.import_module(_ELSEWHERE[module.__name__])
 
 
-def _keep_inputs(*_args: Any, **_options: Any) -> contextlib.AbstractContextManager[None]:
+def _keep_inputs(*_args: object, **_options: object) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
 def stand_in(name: str) -> StandInModule:
     """The stand-in for a module that is not installed. Of torch the dtypes are known, and that there is no GPU; what
     it tells of the device's size is the chip's."""
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     if name == "torch":
         known = {
             **DTYPES,

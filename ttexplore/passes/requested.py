@@ -27,7 +27,7 @@ def with_annotations(
     told: list[KernelAnnotation] = []
     for one in annotations:
         taken = one.option not in options and one.option not in replaced
-        if one.option == "layouts":
+        if isinstance(one.value, LayoutRequest):
             taken = one.tensor not in given_layouts
             layouts[one.tensor] = layouts.get(one.tensor, LayoutRequest()).merged(one.value)
         elif taken and made.setdefault(one.option, one.value) != one.value:
