@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from tests.conftest import compare_golden
 from ttexplore.cli import main
-from ttexplore.glossary import SECTIONS, TERMS, term
+from ttexplore.glossary import SECTIONS, SPELLINGS, TERMS, term
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "glossary.md"
@@ -58,6 +59,31 @@ def test_links_into_the_glossary_lead_to_a_term() -> None:
     links = {(file.name, link) for file in files for link in re.findall(r"glossary\.md#([^)\s]*)\)", file.read_text())}
     assert links
     assert [link for link in sorted(links) if link[1] not in anchors] == []
+
+
+# Words that are terms and everyday words; which one is meant no test can tell.
+EVERYDAY = (
+    "accumulate", "barrier", "block", "compute", "init", "item", "kernel", "layout", "order", "page", "pass", "plan",
+    "policy", "pop", "program", "push", "reserve", "section", "step", "target", "wait",
+)  # fmt: skip
+LINK = re.compile(r"\[([^]]*)\]\([^)]*glossary\.md#([^)]*)\)")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_links_each_term_where_it_first_uses_it(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "markdown"]
+    prose = "".join(line for cell in cells for line in [*cell["source"], "\n"] if not line.startswith("#"))
+    linked: set[str] = set()
+    missing: list[str] = []
+    # Links, text that is none of ours to explain, and words.
+    for found in re.finditer(rf"{LINK.pattern}|`[^`]*`|\b(?P<term>{'|'.join(SPELLINGS)})s?\b", prose, re.IGNORECASE):
+        if anchor := found[2]:
+            linked.add(anchor)
+        elif spelling := found["term"]:
+            one = SPELLINGS[spelling.casefold()]
+            if one.anchor not in linked and not {one.name, spelling.casefold()} & {*EVERYDAY}:
+                missing.append(found[0])
+    assert missing == []
 
 
 def test_explain_prints_a_term(capsys: pytest.CaptureFixture[str]) -> None:
