@@ -1,5 +1,5 @@
 # pyright: basic
-"""BackendError. What a running program does wrong is planted: these examples are faults of tests/faults."""
+"""BackendError. The examples of faulty programs are those of tests/faults."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ INPUTS = [np.ones((32, 32), np.float32)]
 
 
 def b001(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """A run where neither a C++ compiler nor the package ziglang is installed."""
+    """A run without a C++ compiler and without the package ziglang."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
     return Emulator().run(COPY, INPUTS)
 
 
 def b002() -> Any:
-    """The writer's text with `Nok noc;` in it."""
+    """A writer that contains `Nok noc;`."""
     return Emulator().run(with_text(COPY, "writer", "    Noc noc;", "    Nok noc;"), INPUTS)
 
 
 def b003() -> Any:
-    """A reader with `for (volatile bool on = true; on;) {}` in it, and a time limit."""
+    """A run with a time limit, of a reader that contains `for (volatile bool on = true; on;) {}`."""
     endless = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
     return Emulator().run(endless, INPUTS, time_limit_seconds=0.5)
 
 
 def b004() -> Any:
-    """A writer with `*reinterpret_cast<volatile uint32_t*>(4) = 1;` in it."""
+    """A writer that contains `*reinterpret_cast<volatile uint32_t*>(4) = 1;`."""
     store = "    Noc noc;\n    *reinterpret_cast<volatile uint32_t*>(4) = 1;"
     return Emulator().run(with_text(COPY, "writer", "    Noc noc;", store), INPUTS)
 
 
 def b005() -> Any:
-    """A program with one input is run without any."""
+    """A run without inputs, of a program that has one."""
     return Emulator().run(COPY, [])
 
 
 def b006() -> Any:
-    """A run on the emulator, and another thread sets its `cancel`."""
+    """A run on the emulator while another thread sets its `cancel`."""
     cancel = threading.Event()
     threading.Timer(0.2, cancel.set).start()
     endless = with_text(COPY, "reader", "    Noc noc;", "    Noc noc;\n    for (volatile bool on = true; on;) {}")
@@ -64,18 +64,18 @@ def b006() -> Any:
 
 
 def b007(tmp_path: Path) -> Any:
-    """A run where a file has the name of the cache folder."""
+    """A run with a file in place of the cache folder."""
     (tmp_path / "cache").touch()
     return Emulator(cache_folder=tmp_path / "cache").run(COPY, INPUTS)
 
 
 def b015() -> Any:
-    """A writer that asks for its argument 7 and was given one."""
+    """A writer that reads argument 7 but has only one."""
     return Emulator().run(with_text(COPY, "writer", "get_arg_val<uint32_t>(0)", "get_arg_val<uint32_t>(7)"), INPUTS)
 
 
 def b019() -> Any:
-    """A writer that calls a function that nobody defines."""
+    """A writer that calls an undefined function."""
     text = with_text(COPY, "writer", "void kernel_main() {", "void nowhere();\nvoid kernel_main() {\n    nowhere();")
     return Emulator().run(text, INPUTS)
 
@@ -92,28 +92,28 @@ def b021(tmp_path: Path) -> Any:
 
 
 def b022() -> Any:
-    """A program for a Wormhole, and the device that was opened is a Blackhole."""
+    """A program for Wormhole on a Blackhole device."""
     return check_fit({"architecture": "blackhole", "grid": [13, 10]}, ttx.explore(difference()).plan)
 
 
 def b023(tmp_path: Path) -> Any:
-    """The device's process says that all is well and leaves no result."""
+    """The device's process reports success but writes no result."""
     return read_outputs(tmp_path, ttx.explore(difference()).plan)
 
 
 def b024() -> Any:
-    """A program hangs on a card, and neither a simulator's report nor the watcher says where."""
+    """A program hangs on a card, and neither a simulator's report nor the watcher shows where."""
     raise describe_hang(DeviceHang(60, "", ""), lambda: None)
 
 
 def b025() -> Any:
-    """Partial sums in L1 (`accumulate="l1"`) on the simulated chip of wolfpine."""
+    """Partial sums in L1 (`accumulate="l1"`) on wolfpine's simulated chip."""
     kernel = gemm(128, 128, 128, 128, 128, 32)
     return ttx.explore(kernel, options={"accumulate": "l1", "cores": (1, 1)}).run(backend="ttnn", device="wolfpine")
 
 
 def b026() -> Any:
-    """A Wormhole, and the kernels use 62 different functions of elements."""
+    """Kernels for Wormhole with 62 different element functions."""
     error = program_too_large(
         "Program size (95280) too large for kernel config buffer (70656) on TENSIX, 24624 B over:\n"
         "brisc 636 B\nncrisc 764 B\ntrisc0 8592 B\ntrisc1 62404 B\ntrisc2 22544 B"
@@ -123,13 +123,13 @@ def b026() -> Any:
 
 
 def b030(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`ttexplore lab` where JupyterLab is not installed."""
+    """`ttexplore lab` without JupyterLab."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     return cli.lab_command(None)
 
 
 def b031(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """`ttexplore setup device`, and the chip gives a sum that is wrong."""
+    """`ttexplore setup device` when the chip gives a wrong sum."""
 
     class Wrong:
         passed, message = False, "the largest error is 1"
@@ -147,7 +147,7 @@ def b031(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def b032(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`exploration.dot().save("dataflow.svg")` where Graphviz is not installed."""
+    """`exploration.dot().save("dataflow.svg")` without Graphviz."""
     exploration = ttx.explore(difference())
     monkeypatch.setattr("shutil.which", lambda name: None)
     return exploration.dot().save("dataflow.svg")

@@ -122,7 +122,7 @@ def k011() -> Any:
 
 
 def k012(tmp_path: Path) -> Any:
-    """A loop `for i in T.serial(flash_attn.size())`, with `import flash_attn` at the head of the file."""
+    """A loop `for i in T.serial(flash_attn.size())`, with `import flash_attn` at the top of the file."""
     (tmp_path / "kernels.py").write_text(
         "import flash_attn\n"
         "import tilelang.language as T\n"

@@ -116,7 +116,7 @@ def l010() -> Any:
 
 
 def l012() -> Any:
-    """An operation that the table of operations does not have, planted after the last step."""
+    """An operation that is not in the table of operations, planted after the last step."""
     program = inserted("compute", "tile_regs_commit", lambda _: op("nothing"))(sound(difference).steps["E1"].after)
     return emit(program.functions, program.plan)
 

@@ -64,7 +64,7 @@ def r006() -> Any:
 
 
 def r010(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A check where NumPy gets no memory for the tensors."""
+    """A check for whose tensors NumPy cannot allocate memory."""
 
     def exhausted(*_: Any, **__: Any) -> Any:
         raise MemoryError

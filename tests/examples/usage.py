@@ -64,7 +64,7 @@ def u011() -> Any:
 
 
 def u012(tmp_path: Path) -> Any:
-    """`exploration.export("out")`, where `out` is a file."""
+    """`exploration.export("out")` when `out` is a file."""
     (tmp_path / "out").touch()
     return ttx.explore(difference()).export(tmp_path / "out")
 

@@ -16,12 +16,12 @@ from ttexplore.passes.split_device_kernel import _check_complete
 
 
 def v045() -> Any:
-    """The interpreter runs a kernel from which a typecast was taken."""
+    """The interpreter runs a kernel from which a typecast was removed."""
     return run_changed(conversions(), "compute", dropped("typecast_fp32_to_int32_tile"))
 
 
 def v060(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A pass asks TVM for something that it does not do."""
+    """A pass calls TVM in a way that it does not support."""
 
     def bare(statement: Any, *_: Any) -> Any:
         raise ValueError("Check failed: (small.has_value()) is false")
@@ -31,7 +31,7 @@ def v060(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def v051() -> Any:
-    """A pass that divides the program and loses the writer."""
+    """A pass splits the program and loses the writer."""
     functions = sound(difference).steps["D1"].after.functions
     return _check_complete(
         sound(difference).steps["C3"].after.kernel, {role: functions[role] for role in ("reader", "compute")}

@@ -138,7 +138,7 @@ def text_row_of(index: int) -> str:
     error = found_in_text(fault)
     if error is not None:
         check_error(error)
-    return row(fault.name, f"C++ of the {fault.role}", "emulator", error)
+    return row(fault.name, f"{fault.role}.cpp", "emulator", error)
 
 
 @pytest.mark.parametrize("index", range(len(FAULTS)), ids=[fault.name for fault in FAULTS])

@@ -1,7 +1,7 @@
-"""The catalogue of diagnostics: every error that users can meet, with its code, its meaning and its remedy.
+"""The catalogue of diagnostics: every error that users can see, with its code, its meaning and its remedy.
 
-An error names its code where it is raised. A test finds every such place, and fails where the catalogue lacks the code
-or where the code is that of another kind of error.
+Each raise statement names its code. A test finds all of them, and fails if the catalogue lacks the code or if the code
+belongs to another kind of error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a diagnostic is."""
+"""The entries of the catalogue of diagnostics."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """An error that users can meet, under a code that stays.
+    """An error that users can see, with a permanent code.
 
-    `code` is the letter of the kind of error and a number. `meaning` says what is wrong and why it is refused, `remedy`
+    `code` is a letter for the kind of error and a number. `meaning` says what is wrong and why it is rejected, `remedy`
     what to do.
     """
 
@@ -24,7 +24,7 @@ class Diagnostic:
 
     @property
     def text(self) -> str:
-        """All that there is to say, for a terminal."""
+        """The entry as text for a terminal."""
         return f"{self.code} {self.title} ({self.kind})\n\n{self.meaning}\n\nWhat to do: {self.remedy}"
 
 

@@ -1,4 +1,4 @@
-"""An example of each diagnostic: what was done, and what was said. The tests run them and write ``examples.json``."""
+"""An example of each diagnostic: its cause and its message. The tests run them and write ``examples.json``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FILE = Path(__file__).with_name("examples.json")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`given` is source text or a sentence. The error said `message` and `hint`, at `line` of the kernel if that is
-    known. Where only `given` is filled, it says why there is no example."""
+    """An error with `message` and `hint`, at `line` of the kernel if that is known. `given` is its cause, as source
+    text or a sentence; without a message, it says why there is no example."""
 
     given: str
     is_source: bool = False
@@ -23,15 +23,15 @@ class Example:
 
     @property
     def text(self) -> str:
-        """For a terminal."""
+        """The example as text for a terminal."""
         lines = [*self.given.splitlines()]
         if self.message:
             where = f" at `{self.line}`" if self.line else ""
-            lines += ["", f"says: {self.message}{where}", f"hint: {self.hint}"]
+            lines += ["", f"message: {self.message}{where}", f"hint: {self.hint}"]
         return "\n".join(f"  {line}".rstrip() for line in lines)
 
 
 @functools.cache
 def examples() -> dict[str, Example]:
-    """By code."""
+    """The examples by code."""
     return {code: Example(**fields) for code, fields in json.loads(FILE.read_text(encoding="utf-8")).items()}
