@@ -136,7 +136,7 @@ def test_a_fault_on_the_emulator_names_the_kernel_line() -> None:
         dataclasses.replace(line, text="") if "async_read_barrier" in line.text else line for line in reader.lines
     )
     exploration.__dict__["files"] = {**exploration.files, "reader.cpp": dataclasses.replace(reader, lines=broken)}
-    with pytest.raises(KernelFault, match=r"spine\.py:\d+: .*NoC reads into it are under way") as caught:
+    with pytest.raises(KernelFault, match=r"spine\.py:\d+: .*NoC reads into it are in flight") as caught:
         exploration.run()
     span = caught.value.span
     assert span is not None

@@ -126,7 +126,7 @@ CASES: dict[str, Case] = {
     "wait for more tiles than fit": Case(
         in_compute("DataflowBuffer(0).wait_front(4)", "DataflowBuffer(0).wait_front(5)"),
         "wait_front of 5 tiles on circular buffer 0 (cb0), which holds 4",
-        "it would wait for ever",
+        "this would wait forever",
     ),
     "push without reserve": Case(
         in_reader("a_buffer.reserve_back(4);", ""),
@@ -175,7 +175,7 @@ CASES: dict[str, Case] = {
     "tiles left at the end": Case(
         in_compute("DataflowBuffer(0).pop_front(4)", "DataflowBuffer(0).pop_front(3)"),
         "core (0, 0) ends with 1 tiles left in circular buffer 0 (cb0)",
-        "must balance",
+        "balance pushes and pops",
         None,
     ),
     "two producers": Case(
@@ -191,25 +191,25 @@ CASES: dict[str, Case] = {
     # NoC
     "push before the read barrier": Case(
         in_reader("noc.async_read_barrier();", ""),
-        "push_back on circular buffer 0 (cb0) while 4 NoC reads into it are under way",
+        "push_back on circular buffer 0 (cb0) while 4 NoC reads into it are in flight",
         "async_read_barrier()",
         "reader",
     ),
     "pop before the writes are flushed": Case(
         in_writer("noc.async_writes_flushed();", ""),
-        "pop_front on circular buffer 16 (cb16) while 1 NoC writes from it are under way",
+        "pop_front on circular buffer 16 (cb16) while 1 NoC writes from it are in flight",
         "async_writes_flushed()",
         "writer",
     ),
     "no read barrier at the end": Case(
         in_reader("noc.async_read_barrier();\n    a_buffer.push_back(4);", ""),
-        "the kernel ends with 4 NoC reads under way",
+        "the kernel ends with 4 NoC reads in flight",
         "noc.async_read_barrier()",
         "reader",
     ),
     "no write barrier at the end": Case(
         in_writer("noc.async_write_barrier();", ""),
-        "the kernel ends with 4 NoC writes under way",
+        "the kernel ends with 4 NoC writes in flight",
         "async_write_barrier",
         "writer",
     ),
@@ -224,7 +224,7 @@ CASES: dict[str, Case] = {
     ),
     "an address where no tensor is": Case(
         in_reader("get_common_arg_val<uint32_t>(0)", "64"),
-        "address 0x40, where no tensor lies",
+        "address 0x40, which is not the address of a tensor",
         "argument order",
         "reader",
     ),
@@ -281,7 +281,7 @@ CASES: dict[str, Case] = {
         "tile_regs_wait()",
     ),
     "wait without commit": Case(
-        in_compute("tile_regs_commit();", ""), "tile_regs_wait() while DST is acquired", "packer would wait for ever"
+        in_compute("tile_regs_commit();", ""), "tile_regs_wait() while DST is acquired", "packer would wait forever"
     ),
     "release missing": Case(
         in_compute("tile_regs_release();", ""), "tile_regs_acquire() while DST is being packed", "tile_regs_release()"
@@ -500,7 +500,7 @@ CASES: dict[str, Case] = {
     "a buffer unpacked to DST in the FPU": Case(
         tile_program(ADD, [WIDE_A, Tensor("b", (64, 64), dtype=FLOAT32)], unpack_to_dest=True),
         "reads circular buffer 0 (cb0), which is unpacked to DST, through the FPU",
-        "only be copied to DST",
+        "copy it to DST instead",
     ),
     "unpack to a 16-bit DST": Case(
         tile_program(COPY, [WIDE_A], unpack_to_dest=True, compute=Compute(wide=False)),
@@ -548,7 +548,7 @@ CASES: dict[str, Case] = {
     ),
     "remote increment without a barrier": Case(
         after_barrier("Semaphore<>(0).up(noc, 0, 0, 1);"),
-        "the kernel ends with 1 remote semaphore increments under way",
+        "the kernel ends with 1 remote semaphore increments in flight",
         "async_atomic_barrier()",
         "reader",
     ),
@@ -578,7 +578,7 @@ def test_a_maximum_takes_no_scaler() -> None:
     with pytest.raises(KernelFault) as caught:
         Emulator().run(maximum, [halves, halves])
     assert "reduce_tile<PoolType::MAX> with a scaler of 0.5" in caught.value.message
-    assert caught.value.hint == "MAX needs a scaler of exactly 1"
+    assert caught.value.hint == "use a scaler of exactly 1 for MAX"
 
 
 def test_the_line_is_the_line_of_the_call() -> None:
@@ -590,13 +590,13 @@ def test_the_line_is_the_line_of_the_call() -> None:
 def test_deadlock_names_each_kernel_and_what_would_free_it() -> None:
     broken = with_text(copy_program(), "reader", "push_back(4)", "push_back(2)")
     fault = fault_of(broken)
-    assert fault.message.splitlines()[0] == "deadlock: no kernel can go on. On core (0, 0):"
+    assert fault.message.splitlines()[0] == "deadlock: no kernel can proceed. On core (0, 0):"
     assert "reader has finished" in fault.message
     assert "wait_front(4) on circular buffer 0 (cb0), which has 2 of 4 tiles" in fault.message
     assert "wait_front(1) on circular buffer 16 (cb16), which has 0 of 2 tiles" in fault.message
     assert "1 of 1 cores are blocked" in fault.message
     assert fault.hint.startswith(
-        "to go on: 2 more tiles pushed to circular buffer 0 (cb0) (its producer: reader, which has finished); or 1 more"
+        "to continue: 2 more tiles pushed to circular buffer 0 (cb0) (its producer: reader, which has finished); or "
     )
     assert isinstance(fault, Deadlock)
     texts = broken.texts

@@ -105,7 +105,7 @@ def test_the_text_tells_the_most_of_each_buffer_and_who_waits(recorded: Timeline
 
 def test_a_deadlock_ends_the_record_and_is_told(exploration: Exploration) -> None:
     stuck = exploration.timeline(code=without(exploration, "compute", "a_buffer.pop_front"))
-    assert stuck.deadlock.startswith("deadlock: no kernel can go on.")
+    assert stuck.deadlock.startswith("deadlock: no kernel can proceed.")
     assert str(stuck).endswith(stuck.deadlock)
     last = {wait.kernel: wait for wait in stuck.waits if wait.stuck}
     assert last["reader"].operation == "reserve_back"

@@ -114,17 +114,17 @@ void emulator_registers_acquire(uint32_t line) {
 }
 void emulator_registers_commit(uint32_t line) {
     change_section(started_state(line), ComputeState::Acquired, ComputeState::Committed, "tile_regs_commit()",
-                   "the order is acquire, math, commit, wait, pack, release");
+                   "use the order acquire, math, commit, wait, pack, release");
     record(Event_commit, 0, 0);
 }
 void emulator_registers_wait(uint32_t line) {
     change_section(started_state(line), ComputeState::Committed, ComputeState::Packing, "tile_regs_wait()",
-                   "the packer would wait for ever: call tile_regs_commit() after the math");
+                   "call tile_regs_commit() after the math: without it, the packer would wait forever");
     record(Event_wait_registers, 0, 0);
 }
 void emulator_registers_release(uint32_t line) {
     change_section(started_state(line), ComputeState::Packing, ComputeState::Free, "tile_regs_release()",
-                   "the order is acquire, math, commit, wait, pack, release");
+                   "use the order acquire, math, commit, wait, pack, release");
     record(Event_release, 0, 0);
 }
 
@@ -134,13 +134,13 @@ float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const 
     if (state.section != ComputeState::Acquired) {
         kernel_fault("B013",
                      format_text("%s while DST is %s", call, SECTION_NAMES[state.section]),
-                     "math belongs between tile_regs_acquire() and tile_regs_commit()");
+                     "move the math between tile_regs_acquire() and tile_regs_commit()");
     }
     if (slot >= machine.dst_tiles) {
         kernel_fault("B013",
                      format_text("%s uses DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call, slot,
                                  machine.dst_tiles, machine.wide_dst ? 32u : 16u),
-                     "use a smaller sub-block; the chip would silently use the other half of DST");
+                     "use a smaller sub-block: the chip would silently use the other half of DST");
     }
     float* tile = running->core->memory->dst + slot * TILE_ELEMENTS;
     const uint32_t mask = 1u << slot;
@@ -150,7 +150,7 @@ float* dst_for_math(ComputeState& state, uint32_t slot, bool overwritten, const 
         kernel_fault("B019",
                      format_text("%s takes DST tile %u for %s, but it holds %s", call, slot,
                                  integers ? "32-bit integers" : "numbers", integers ? "numbers" : "32-bit integers"),
-                     "call typecast_tile before");
+                     "call typecast_tile first");
     }
     if (!(state.dst_touched & mask)) {
         state.dst_touched |= mask;
@@ -213,7 +213,7 @@ static void check_rows_undone(const ComputeState& state, FpuOperation operation,
         const std::string last = operation_name(state.rows_pending, 0, false), undo = rows_uninit(state.rows_pending);
         kernel_fault("B014",
                      call + " after " + last + " without " + undo,
-                     "call " + undo + " after the last " + last + ": it sets the unpacker or the packer up its own way");
+                     "call " + undo + " after the last " + last + ": its set-up of the unpacker or packer is still in effect");
     }
 }
 
@@ -279,7 +279,7 @@ static void check_init(ComputeState& state, FpuOperation operation, uint32_t var
     kernel_fault("B014",
                  format_text("%s, but the last FPU init is %s (line %u)%s", call.c_str(), last.c_str(), state.fpu_line,
                              last == init ? " with other template arguments" : ""),
-                 "inits overwrite each other: call " + init + " again before it");
+                 "call " + init + " again before it: inits overwrite each other");
 }
 
 static void check_format(uint32_t current, uint32_t buffer, const char* source, const char* reconfigure,
@@ -310,7 +310,7 @@ static void check_fpu_operand(uint32_t buffer, const char* call) {
         kernel_fault("B014",
                      format_text("%s reads %s, which is unpacked to DST, through the FPU", call,
                                  buffer_name(buffer).c_str()),
-                     "such a buffer can only be copied to DST; the FPU would see it with bfloat16 precision");
+                     "copy it to DST instead: through the FPU it would have bfloat16 precision");
     }
 }
 
@@ -367,14 +367,14 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
         kernel_fault("B010",
                      format_text("%s reads tile %u of %s, but %u tiles were waited for", call, tile, buffer_name(id).c_str(),
                                  buffer.waited),
-                     format_text("call wait_front(%u) before", tile + 1));
+                     format_text("call wait_front(%u) first", tile + 1));
     }
     const uint32_t position = buffer.read + tile;
     if (position >= config.pages) {
         kernel_fault("B010",
                      format_text("%s reads tile %u of %s past its end (position %u of %u)", call, tile,
                                  buffer_name(id).c_str(), position, config.pages),
-                     "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+                     "make the capacity a multiple of every push and pop: the chip does not wrap around inside a block");
     }
     float* source = core->memory->sources + static_cast<uint64_t>(config.first_page + position) * TILE_ELEMENTS;
     uint8_t& tag = core->memory->source_tag[config.first_page + position];
@@ -403,7 +403,7 @@ static void check_width(uint32_t in, const char* call) {
     if (goes_to_dst(in) && !machine.wide_dst) {
         kernel_fault("B014",
                      format_text("%s of %s, which is unpacked to DST, into a 16-bit DST", call, buffer_name(in).c_str()),
-                     "32-bit formats in DST need fp32_dest_acc_en; the chip gives wrong values without any error");
+                     "use fp32_dest_acc_en for 32-bit formats in DST: otherwise the chip silently gives wrong values");
     }
 }
 
@@ -623,7 +623,7 @@ void emulator_matmul(uint32_t block, uint32_t in0, uint32_t in1, uint32_t tile0,
         kernel_fault("B013",
                      format_text("%s of %u x %u tiles from DST tile %u, but DST holds %u tiles in this mode (%u-bit)", call,
                                  rows, columns, dst, machine.dst_tiles, machine.wide_dst ? 32u : 16u),
-                     "use a smaller sub-block; the chip would silently use the other half of DST");
+                     "use a smaller sub-block: the chip would silently use the other half of DST");
     }
     Core* core = running->core;
     // The fast way takes operands that are cut to what the phases use of them together.
@@ -753,7 +753,7 @@ void emulator_reduce_tile(uint32_t variant, uint32_t in, uint32_t scaler, uint32
     if (maximum && factor != 1.0f) {
         kernel_fault("B014",
                      format_text("reduce_tile<PoolType::MAX> with a scaler of %g", static_cast<double>(factor)),
-                     "MAX needs a scaler of exactly 1");
+                     "use a scaler of exactly 1 for MAX");
     }
     const bool fresh = !(state.dst_touched >> dst & 1);
     if (maximum && dimension != ReduceDim::REDUCE_COL && !fresh) {
@@ -807,7 +807,7 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
         kernel_fault("B014",
                      format_text("pack_tile to %s (%s) while the packer is set to %s", buffer_name(out).c_str(),
                                  KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
-                     format_text("call pack_reconfig_data_format(%u) before", out));
+                     format_text("call pack_reconfig_data_format(%u) first", out));
     }
     check_rows_undone(state, Fpu_none, "pack_tile");
     if (state.reduce_mask && state.fpu != Fpu_reduce) {
@@ -820,14 +820,14 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
         kernel_fault("B010",
                      format_text("pack_tile writes tile %u of %s, but %u tiles are reserved", index, buffer_name(out).c_str(),
                                  buffer.reserved),
-                     format_text("call reserve_back(%u) before", index + 1));
+                     format_text("call reserve_back(%u) first", index + 1));
     }
     const uint32_t position = buffer.write + index;
     if (position >= config.pages) {
         kernel_fault("B010",
                      format_text("pack_tile writes tile %u of %s past its end (position %u of %u)", index,
                                  buffer_name(out).c_str(), position, config.pages),
-                     "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+                     "make the capacity a multiple of every push and pop: the chip does not wrap around inside a block");
     }
     uint8_t& written = core->memory->written[config.first_page + position];
     if (state.pack_accumulate && !written) {
@@ -845,7 +845,7 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
         kernel_fault("B023",
                      format_text("pack_tile of DST tile %u, which holds %s, to %s (%s)", dst,
                                  integers ? "numbers" : "32-bit integers", buffer_name(out).c_str(), KEY_NAMES[pack_key(out)]),
-                     "call typecast_tile before");
+                     "call typecast_tile first");
     }
     if (integers && (state.relu_mode || state.pack_accumulate)) {
         kernel_fault("B019", "pack_tile of integers with ReLU or L1 accumulation", "turn both off for integers");
@@ -918,7 +918,7 @@ void emulator_rows_uninit(uint32_t operation, uint32_t line) {
     ComputeState& state = started_state(line);
     if (state.rows_pending != static_cast<FpuOperation>(operation)) {
         kernel_fault("B019",
-                     format_text("%s, which undoes nothing", rows_uninit(static_cast<FpuOperation>(operation))),
+                     format_text("%s without an init to undo", rows_uninit(static_cast<FpuOperation>(operation))),
                      "call it once after the last block of rows");
     }
     state.rows_pending = Fpu_none;
@@ -941,7 +941,7 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
     if (state.section != ComputeState::Free) {
         kernel_fault("B013",
                      format_text("%s while DST is %s", call.c_str(), SECTION_NAMES[state.section]),
-                     "it acquires and releases DST itself: call it outside of all sections");
+                     "call it outside of all sections: it acquires and releases DST itself");
     }
     check_init(state, kind, tiles, 0xFFFFFFFFu, in, in);
     check_source_a(state, in, call.c_str());
@@ -955,7 +955,7 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
         kernel_fault("B019",
                      format_text("%s from %s to %s, which are not both Float16_b", call.c_str(), buffer_name(in).c_str(),
                                  buffer_name(out).c_str()),
-                     "the emulator has no model of it for other formats; tilize cuts Float32 to TF32");
+                     "use Float16_b: the emulator does not model other formats, and tilize truncates Float32 to TF32");
     }
     const uint32_t most = kind == Fpu_tilize ? ~0u : machine.wide_dst ? 4 : 8;
     if (tiles == 0 || tiles > most) {
@@ -968,13 +968,13 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
         kernel_fault("B019",
                      format_text("%s reads %u tiles of %s, but %u tiles were waited for", call.c_str(), tiles,
                                  buffer_name(in).c_str(), source.waited),
-                     format_text("call wait_front(%u) before", tiles));
+                     format_text("call wait_front(%u) first", tiles));
     }
     if (tiles > target.reserved) {
         kernel_fault("B019",
                      format_text("%s writes %u tiles of %s, but %u tiles are reserved", call.c_str(), tiles,
                                  buffer_name(out).c_str(), target.reserved),
-                     format_text("call reserve_back(%u) before", tiles));
+                     format_text("call reserve_back(%u) first", tiles));
     }
     for (uint32_t id : {in, out}) {
         const uint32_t position = id == in ? source.read : target.write;
@@ -982,7 +982,7 @@ void emulator_rows_block(uint32_t operation, uint32_t in, uint32_t out, uint32_t
             kernel_fault("B023",
                          format_text("%s of %u tiles of %s goes past its end (position %u of %u)", call.c_str(), tiles,
                                      buffer_name(id).c_str(), position, machine.buffers[id].pages),
-                         "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+                         "make the capacity a multiple of every push and pop: the chip does not wrap around inside a block");
         }
     }
     const uint16_t* from = reinterpret_cast<const uint16_t*>(page_memory(core, in, source.read));

@@ -41,7 +41,7 @@ static void check_role(int& role, uint32_t buffer, const char* action) {
         kernel_fault("B010",
                      format_text("%s is %s by the %s kernel and now also by the %s kernel", buffer_name(buffer).c_str(),
                                  action, KERNEL_NAMES[role], KERNEL_NAMES[running->role]),
-                     "each kernel keeps its own position: a circular buffer has one producer and one consumer");
+                     "use one producer and one consumer per circular buffer: each kernel keeps its own position");
     }
 }
 
@@ -50,7 +50,7 @@ static void check_amount(uint32_t buffer, uint32_t pages, const char* call) {
         kernel_fault("B010",
                      format_text("%s of %u tiles on %s, which holds %u", call, pages, buffer_name(buffer).c_str(),
                                  machine.buffers[buffer].pages),
-                     "it would wait for ever: enlarge the circular buffer or ask for fewer tiles at a time");
+                     "enlarge the circular buffer or ask for fewer tiles at a time: this would wait forever");
     }
 }
 
@@ -60,7 +60,7 @@ static void check_straddle(uint32_t buffer, uint32_t position, uint32_t pages, c
         kernel_fault("B010",
                      format_text("%s of %u tiles at position %u of %s straddles its end: it holds %u tiles", call, pages,
                                  position, buffer_name(buffer).c_str(), capacity),
-                     "the chip does not wrap inside a block: make the capacity a multiple of every push and pop");
+                     "make the capacity a multiple of every push and pop: the chip does not wrap around inside a block");
     }
 }
 
@@ -96,7 +96,7 @@ void emulator_push_back(uint32_t id, uint32_t pages, uint32_t line) {
     check_straddle(id, buffer.write, pages, "push_back");
     if (buffer.outstanding_reads) {
         kernel_fault("B010",
-                     format_text("push_back on %s while %u NoC reads into it are under way", buffer_name(id).c_str(),
+                     format_text("push_back on %s while %u NoC reads into it are in flight", buffer_name(id).c_str(),
                                  buffer.outstanding_reads),
                      "call noc.async_read_barrier() before push_back: the consumer would read stale memory");
     }
@@ -146,12 +146,12 @@ void emulator_pop_front(uint32_t id, uint32_t pages, uint32_t line) {
         kernel_fault("B010",
                      format_text("pop_front of %u tiles on %s, but %u were waited for (%u are there)", pages,
                                  buffer_name(id).c_str(), buffer.waited, buffer.available),
-                     format_text("call wait_front(%u) before", pages));
+                     format_text("call wait_front(%u) first", pages));
     }
     check_straddle(id, buffer.read, pages, "pop_front");
     if (buffer.unflushed_writes) {
         kernel_fault("B010",
-                     format_text("pop_front on %s while %u NoC writes from it are under way", buffer_name(id).c_str(),
+                     format_text("pop_front on %s while %u NoC writes from it are in flight", buffer_name(id).c_str(),
                                  buffer.unflushed_writes),
                      "call noc.async_writes_flushed() before pop_front: the producer would overwrite the tiles");
     }
@@ -210,7 +210,7 @@ static Tensor& tensor_at(uint32_t address) {
         }
     }
     kernel_fault("B012",
-                 format_text("a tensor accessor has address 0x%x, where no tensor lies", address),
+                 format_text("a tensor accessor has address 0x%x, which is not the address of a tensor", address),
                  "pass the tensor's address as the accessor's second argument (check the argument order)");
 }
 
@@ -220,7 +220,7 @@ static uint8_t* tensor_memory(const NocLocation& location, uint32_t bytes, Tenso
         kernel_fault("B012",
                      format_text("page %u of tensor %s, which has %u pages", location.page, tensor->name.c_str(),
                                  tensor->pages),
-                     "page ids count the tiles of the padded tensor row by row");
+                     "correct the page id: page ids count the tiles of the padded tensor row by row");
     }
     if (location.page_bytes != tensor->page_bytes || location.offset + bytes > tensor->page_bytes) {
         kernel_fault("B012",
@@ -300,7 +300,7 @@ static void check_alignment(uint32_t page_offset, const uint8_t* l1, uint32_t al
         kernel_fault("B012",
                      format_text("a transfer between byte %u of a page and byte %u of L1: they differ modulo %u", page_offset,
                                  l1_offset, alignment),
-                     "DRAM and L1 addresses of a transfer must agree modulo the alignment");
+                     "make the DRAM and L1 addresses of a transfer equal modulo the alignment");
     }
 }
 
@@ -309,7 +309,7 @@ static Core* remote_core(uint32_t x, uint32_t y) {
     if (!core) {
         kernel_fault("B012",
                      format_text("a transfer to core (%u, %u), where no kernel of this program runs", x, y),
-                     "the emulator's NoC coordinates are the logical core coordinates");
+                     "use logical core coordinates: they are the NoC coordinates of the emulator");
     }
     return core;
 }
@@ -390,9 +390,9 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
         if (owner && owner != core->index + 1 && bytes == tensor->page_bytes) {
             const Core& other = machine.cores[owner - 1];
             kernel_fault("B012",
-                         format_text("page %u of tensor %s is written, which core (%u, %u) has written already",
+                         format_text("page %u of tensor %s is written again: core (%u, %u) has written it already",
                                      target->page, tensor->name.c_str(), other.x, other.y),
-                         "let one core do all work that writes a page: which write comes last is not defined");
+                         "let one core do all work that writes a page: the order of the writes is undefined");
         }
         memcpy(to, from, bytes);
         owner = static_cast<uint16_t>(core->index + 1);

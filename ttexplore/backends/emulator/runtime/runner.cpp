@@ -241,17 +241,17 @@ void block_until(Wait wait, uint32_t object, uint32_t amount) {
 static void check_finished(const Kernel& kernel) {
     if (kernel.outstanding_reads) {
         kernel_fault("B012",
-                     format_text("the kernel ends with %u NoC reads under way", kernel.outstanding_reads),
+                     format_text("the kernel ends with %u NoC reads in flight", kernel.outstanding_reads),
                      "call noc.async_read_barrier() after the last read");
     }
     if (kernel.unlanded_writes) {
         kernel_fault("B012",
-                     format_text("the kernel ends with %u NoC writes under way", kernel.unlanded_writes),
+                     format_text("the kernel ends with %u NoC writes in flight", kernel.unlanded_writes),
                      "call noc.async_write_barrier() at the end of the kernel");
     }
     if (kernel.outstanding_atomics) {
         kernel_fault("B012",
-                     format_text("the kernel ends with %u remote semaphore increments under way", kernel.outstanding_atomics),
+                     format_text("the kernel ends with %u remote semaphore increments in flight", kernel.outstanding_atomics),
                      "call noc.async_atomic_barrier() or async_full_barrier() at the end of the kernel");
     }
     const ComputeState& compute = kernel.core->compute;
@@ -300,7 +300,7 @@ static void finish_core(Core& core) {
             fault("B010",
                   format_text("core (%u, %u) ends with %u tiles left in %s", core.x, core.y, core.buffers[id].available,
                               buffer_name(id).c_str()),
-                  "pushes and pops must balance on every core: pop what was waited for, push what is used");
+                  "balance pushes and pops on every core: pop what was waited for, push what is used");
         }
     }
     core.finished = true;
@@ -360,7 +360,7 @@ static void explain_deadlock() {
         if (++blocked > 1) {
             continue;
         }
-        message = format_text("deadlock: no kernel can go on. On core (%u, %u):", core.x, core.y);
+        message = format_text("deadlock: no kernel can proceed. On core (%u, %u):", core.x, core.y);
         core_index = format_text("%u", core.index);
         for (const Kernel& kernel : core.kernels) {
             const char* name = KERNEL_NAMES[kernel.role];
@@ -382,20 +382,20 @@ static void explain_deadlock() {
             if (kernel.wait == Wait::Front) {
                 message += format_text("\n  %s (%s): wait_front(%u) on %s, which has %u of %u tiles", name, where.c_str(), amount,
                                        buffer_name(id).c_str(), buffer.available, machine.buffers[id].pages);
-                hint += format_text("%s%u more tiles pushed to %s (its producer: %s)", hint.empty() ? "to go on: " : "; or ",
+                hint += format_text("%s%u more tiles pushed to %s (its producer: %s)", hint.empty() ? "to continue: " : "; or ",
                                     amount - buffer.available, buffer_name(id).c_str(),
                                     kernel_state(core, buffer.producer).c_str());
             } else if (kernel.wait == Wait::Reserve) {
                 const uint32_t free_pages = machine.buffers[id].pages - buffer.available;
                 message += format_text("\n  %s (%s): reserve_back(%u) on %s, which has %u of %u tiles free", name, where.c_str(),
                                        amount, buffer_name(id).c_str(), free_pages, machine.buffers[id].pages);
-                hint += format_text("%s%u more tiles popped from %s (its consumer: %s)", hint.empty() ? "to go on: " : "; or ",
+                hint += format_text("%s%u more tiles popped from %s (its consumer: %s)", hint.empty() ? "to continue: " : "; or ",
                                     amount - free_pages, buffer_name(id).c_str(),
                                     kernel_state(core, buffer.consumer).c_str());
             } else {
                 message += format_text("\n  %s (%s): semaphore %u waits for %u, it is %u", name, where.c_str(), id, amount,
                                        core.semaphores[id]);
-                hint += format_text("%ssemaphore %u raised to %u", hint.empty() ? "to go on: " : "; or ", id, amount);
+                hint += format_text("%ssemaphore %u raised to %u", hint.empty() ? "to continue: " : "; or ", id, amount);
             }
         }
     }
@@ -442,7 +442,7 @@ static void load_kernel(uint32_t role, const std::string& path) {
     if (!entry) {
         fault("B019",
               format_text("the %s kernel cannot be loaded: %s", KERNEL_NAMES[role], dlerror()),
-              "its text must define void kernel_main()");
+              "define void kernel_main() in its text");
     }
     machine.entries[role] = reinterpret_cast<void (*)()>(entry);
 }

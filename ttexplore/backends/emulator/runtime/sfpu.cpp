@@ -229,7 +229,7 @@ static void rounding_operation(float* tile, uint32_t faces, uint32_t kind, int32
         case RoundingNearest:
             if (decimals != 0) {
                 kernel_fault("B019",
-                             format_text("round_tile to %d decimals", decimals), "the emulator rounds to whole numbers");
+                             format_text("round_tile to %d decimals", decimals), "use 0 decimals: the emulator rounds only to whole numbers");
             }
             return apply(tile, faces, [](float x) { return rintf(x); });
         default: kernel_fault("B019", "an unknown rounding", "use floor, ceil, trunc or round_tile");
@@ -247,8 +247,8 @@ static void typecast(float* tile, uint32_t faces, uint32_t from, uint32_t to) {
     constexpr uint32_t BFLOAT16 = static_cast<uint32_t>(DataFormat::Float16_b);
     if (!machine.wide_dst) {
         kernel_fault("B014",
-                     "typecast_tile into a 16-bit DST: the chip gives wrong values without any error",
-                     "typecast needs fp32_dest_acc_en");
+                     "typecast_tile into a 16-bit DST: the chip silently gives wrong values",
+                     "use fp32_dest_acc_en for typecasts");
     }
     if (from == INT32 && to != INT32) {
         apply(tile, faces, [](float x) { return static_cast<float>(static_cast<int32_t>(bits_of(x))); });
@@ -403,7 +403,7 @@ void emulator_sfpu_integer(uint32_t operation, uint32_t kind, uint32_t dst0, uin
     if (!machine.wide_dst) {
         kernel_fault("B019",
                      format_text("%s_tile on a 16-bit DST, which holds no 32-bit integers", NAMES[operation]),
-                     "integers need fp32_dest_acc_en");
+                     "use fp32_dest_acc_en for integers");
     }
     const float* a = dst_for_math(state, dst0, false, NAMES[operation], true);
     const float* b = dst_for_math(state, dst1, false, NAMES[operation], true);
@@ -423,9 +423,9 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
     check_init(state, operation, 0);
     if ((wide != 0) != machine.wide_dst) {
         kernel_fault("B014",
-                     format_text("%s_tile<DataFormat::%s> with a %u-bit DST: the chip gives wrong values without any error",
+                     format_text("%s_tile<DataFormat::%s> with a %u-bit DST: the chip silently gives wrong values",
                                  NAMES[operation], wide ? "Float32" : "Float16_b", machine.wide_dst ? 32u : 16u),
-                     "name the width of DST: Float32 with fp32_dest_acc_en, else Float16_b");
+                     "name the width of DST: Float32 with fp32_dest_acc_en, otherwise Float16_b");
     }
     // where_tile moves bits: of integers as well.
     const bool moves = operation == Sfpu_where, integers = moves && holds_integers(state, dst1);
