@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -156,8 +157,14 @@ def _position(name: str, plan: Plan, functions: dict[str, Any]) -> int:
     return [str(p.name) for p in next(iter(functions.values())).params].index(name)
 
 
-def _names(functions: dict[str, Any]) -> set[str]:
-    return {op_name(s) for function in functions.values() for s in walk(function.body)}
+def _names(functions: dict[str, Any]) -> frozenset[str]:
+    return frozenset[str]().union(*map(_names_in, functions.values()))
+
+
+# A check asks several times about the functions of each step.
+@functools.lru_cache(maxsize=16)
+def _names_in(function: Any) -> frozenset[str]:
+    return frozenset(op_name(s) for s in walk(function.body))
 
 
 def _is_tiled(functions: dict[str, Any]) -> bool:
@@ -165,9 +172,13 @@ def _is_tiled(functions: dict[str, Any]) -> bool:
 
 
 def _has_core_values(functions: dict[str, Any]) -> bool:
+    return any(map(_reads_core_values, functions.values()))
+
+
+@functools.lru_cache(maxsize=16)
+def _reads_core_values(function: Any) -> bool:
     return any(
         isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == "tt.core_value"
-        for function in functions.values()
         for s in walk(function.body)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ from ttexplore.ops.op import Form
 _FUNCTION = "f_"
 
 
+# A check runs what several steps share, and the kernel itself more than once.
+@functools.lru_cache(maxsize=16)
 def translate(role: str, function: Any, mode: Mode) -> Callable[[Core], Running]:
     """What starts a function on a core. Raises Unsupported for what the interpreter does not know."""
     sizes = size_variables(function)
