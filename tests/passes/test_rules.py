@@ -10,14 +10,12 @@ from collections import Counter
 import pytest
 
 import ttexplore as ttx
-from tests.corpus import CORPUS
+from tests.corpus.explored import NAMES, explored
 from tests.corpus.spine import gemm
 from ttexplore import passes
 from ttexplore.errors import UsageError
 from ttexplore.ir.rewrite import Rule
 from ttexplore.record import Line, StepRecord, from_json, to_json
-
-NAMES = {case.name: case for case in CORPUS}
 
 
 def _rules() -> list[tuple[str, Rule]]:
@@ -36,9 +34,7 @@ def _by_node(lines: tuple[Line, ...]) -> dict[int, Line]:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_new_line_has_a_rule_and_a_source(name: str) -> None:
     """A line that no rule made was there before; one that a rule made comes from the lines that it was made of."""
-    case = NAMES[name]
-    exploration = ttx.explore(case.make(), options=case.options)
-    for step in (one.record for one in exploration.steps):
+    for step in (one.record for one in explored(name).steps):
         before, after = _by_node(step.before.lines), _by_node(step.after.lines)
         made = {node for firing in step.firings for node in firing.after}
         old = {line.text.strip() for line in before.values()}
