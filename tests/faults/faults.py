@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tvm.tirx import Bind, Evaluate, For, IfThenElse
+
 from tests.faults.kernels import biased, causal, difference, listed, product, rows, stored_by_rows, uneven, upper
 from tests.faults.plant import (
     Edit,
@@ -39,7 +41,6 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
-from ttexplore.ir.nodes import Bind, Evaluate, For, IfThenElse
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 

@@ -10,6 +10,8 @@ import pytest
 from tvm import tirx
 from tvm.ir.expr import ExprWithOp
 
+from ttexplore.ir.index import SYMBOLS
+
 ROOT = Path(__file__).parents[2] / "typings"
 STUBS = sorted(ROOT.rglob("*.pyi"))
 # Classes that the stubs add: TVM says the same with one class for all variables, and spans of several places are no
@@ -85,3 +87,14 @@ def test_stub_says_what_tvm_has(where: str, kind: Any, stub: ast.stmt) -> None:
             # Not hasattr: `|` between classes is their metaclass's.
             owner = kind if any(member.name in vars(base) for base in kind.__mro__) else ExprWithOp
             _check_call(f"{where}.{member.name}", getattr(owner, member.name), member)
+
+
+def test_operations_on_two_operands_are_those_of_the_stubs() -> None:
+    """`is_binary` narrows both ways: what is not in the table is none of the stubs' operations on two operands."""
+    stub = ast.parse((ROOT / "tvm" / "tirx" / "__init__.pyi").read_text())
+    declared = {
+        node.name
+        for node in stub.body
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "BinaryOpExpr" for base in node.bases)
+    }
+    assert declared == {kind.__name__ for kind in SYMBOLS}

@@ -61,7 +61,8 @@ def test_what_may_jump_counts_as_far_as_it_jumps() -> None:
     np.testing.assert_array_equal(both.error, [False, True, True, False])
     # What is certain is an array as others are.
     assert isinstance(stored([1.0, 3.0]) > np.float32(2), np.ndarray)
-    assert stored([1.5, 1.9999]).astype(np.int32).error.tolist() == [0, 1]
+    whole: Any = stored([1.5, 1.9999]).astype(np.int32)
+    assert whole.error.tolist() == [0, 1]
 
 
 def test_infinities_and_subnormal_numbers_are_no_error_of_what_follows() -> None:
@@ -71,6 +72,8 @@ def test_infinities_and_subnormal_numbers_are_no_error_of_what_follows() -> None
     assert weights.value[1] == 0
     assert weights.error[1] < 1e-36
     assert 0 < weights.error[0] < 4 * UNIT
-    assert (lifted(np.exp)(stored([-90.0])).error > 1e-38).all()
+    small: Any = stored([-90.0])
+    assert (lifted(np.exp)(small).error > 1e-38).all()
     # The logarithm of what may be negative is anything.
-    assert lifted(FUNCTIONS["log"])(stored([0.0]) + np.float32(1e-40)).error[0] == np.inf
+    logarithm: Any = lifted(FUNCTIONS["log"])(stored([0.0]) + np.float32(1e-40))
+    assert logarithm.error[0] == np.inf

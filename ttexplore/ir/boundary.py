@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Generator
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -57,5 +56,5 @@ def _line(error: Exception) -> Span | None:
     return None
 
 
-def _span(value: Any) -> Span | None:
+def _span(value: object) -> Span | None:
     return span_of(value) if isinstance(value, ir.Expr | tirx.Stmt) else None

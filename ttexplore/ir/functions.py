@@ -6,31 +6,31 @@ The interpreter computes elements with them and the language constants, so that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ttexplore.ops import OPS
+from ttexplore.ops.storage import Array
 
 
-def _exp10(x: Any) -> Any:
+def _exp10(x: Array) -> Array:
     return np.power(np.float32(10), x)
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: Array, y: Array) -> Array:
     """C's pow. For a scalar exponent 0.5 NumPy computes the root, which differs at -0.0 and at minus infinity."""
     differs = np.equal(y, 0.5) & (np.equal(x, 0) | np.equal(x, -np.inf))
     return np.power(np.where(differs, np.abs(x), x), y)
 
 
-def _round_half_away(x: Any) -> Any:
+def _round_half_away(x: Array) -> Array:
     """To the nearest whole number, ties away from zero, as C's round and a GPU's do."""
     whole = np.trunc(x)
     return whole + np.trunc(np.float32(2) * (x - whole))
 
 
 # By the names that TIR has for them: those that are one operation of the chip, and those that are lowered to several.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Array]] = {
     **{op.function: op.of_elements for op in OPS.values() if op.of_elements is not None},
     "exp10": _exp10, "log10": np.log10, "log1p": np.log1p, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
     "hypot": np.hypot, "pow": _power, "fabs": np.abs, "round": _round_half_away,

@@ -6,14 +6,14 @@ the same object the value is known exactly.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 from tvm import ir, tirx
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class Select(NamedTuple):
 
 # What a kernel computes with; a float stands where an operation takes a scalar.
 Expression = int | float | Variable | CoreValue | CoreItem | Unknown | Unary | Binary | Select
-Range = tuple[Any, Any]
+# A number, or one for each work item.
+Values = int | NDArray[Any]
+Range = tuple[Values, Values]
 
 # The parts of a sum, each with its factor.
 _Terms = frozenset[tuple[Expression, int]]
@@ -97,6 +99,8 @@ class _Sum:
 
 # What ranges are known of: variables and the values of a core, sums, sums that are not 0, and whether there are sums.
 Key = Variable | CoreValue | CoreItem | _Sum | tuple[Literal["nonzero"], _Terms] | tuple[Literal["related"]]
+# The ranges that are known.
+Known = Mapping[Key, Range]
 
 SYMBOLS: dict[type[ir.Expr], BinarySymbol] = {
     tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Min: "min",
@@ -111,24 +115,40 @@ def is_binary(e: ir.Expr) -> TypeIs[tirx.BinaryOpExpr]:
     return type(e) in SYMBOLS
 
 
-def truncated_quotient(a: Any, b: Any) -> Any:
+def truncated_quotient(a: Values, b: Values) -> Values:
     """``a / b`` without what is behind the point, as in C++; ``//`` rounds down."""
     return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
 
 
-def truncated_rest(a: Any, b: Any) -> Any:
+def truncated_rest(a: Values, b: Values) -> Values:
     """What ``a / b`` leaves of a in C++: it has the sign of a."""
     return a - b * truncated_quotient(a, b)
 
 
-_EXACT: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "min": lambda a, b: _least(a, b), "max": lambda a, b: _most(a, b), "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "truncdiv": truncated_quotient,
-    "truncmod": truncated_rest, "&": operator.and_, "|": operator.or_,
-    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
-    "and": lambda a, b: (a != 0) & (b != 0), "or": lambda a, b: (a != 0) | (b != 0),
-}  # fmt: skip
+_EXACT: dict[str, Callable[[Values, Values], Values]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "min": lambda a, b: _least(a, b),
+    "max": lambda a, b: _most(a, b),
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "truncdiv": truncated_quotient,
+    "truncmod": truncated_rest,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
+    "and": lambda a, b: (a != 0) & (b != 0),
+    "or": lambda a, b: (a != 0) | (b != 0),
+}
 _CONDITIONS = frozenset({"and", "or", "&", "|"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
@@ -139,16 +159,14 @@ WORD_BITS = 32
 WHOLE = frozenset({"int32", "int64", "uint32", "uint64"})
 
 
-def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
+def convert(e: ir.Expr, number: Callable[[ir.Var], Variable]) -> Expression:
     """A TIR expression as a value. What has no place in an index becomes Unknown."""
-    kind = type(e)
-    if kind is tirx.IntImm:
+    if type(e) is tirx.IntImm:
         return int(e.value)
-    if kind is ir.Var:
+    if type(e) is ir.Var:
         return number(e)
-    symbol = SYMBOLS.get(kind)
-    if symbol is not None:
-        return Binary(symbol, convert(e.a, number), convert(e.b, number))
+    if is_binary(e):
+        return Binary(SYMBOLS[type(e)], convert(e.a, number), convert(e.b, number))
     match e:
         case tirx.Cast():
             made = _cast(convert(e.value, number), str(e.value.ty.dtype), str(e.ty.dtype))
@@ -163,13 +181,18 @@ def convert(e: Any, number: Callable[[Any], Variable]) -> Expression:
         case tirx.Select():
             return Select(*(convert(part, number) for part in (e.condition, e.true_value, e.false_value)))
         case ir.Call() if e.op.name == "tt.core_value":
-            return CoreValue(str(e.args[0].value))
+            return CoreValue(_text(e.args[0]))
         case ir.Call() if e.op.name == "tt.core_item":
-            return CoreItem(str(e.args[0].value), convert(e.args[1], number))
+            return CoreItem(_text(e.args[0]), convert(e.args[1], number))
         case ir.Call() if str(e.op.name).endswith(".if_then_else"):
             return Select(*(convert(part, number) for part in e.args))
         case _:
             return Unknown(str(e))
+
+
+def _text(e: ir.Expr) -> str:
+    assert isinstance(e, ir.StringImm), "the name of a value of a core"
+    return str(e.value)
 
 
 def _cast(value: Expression, source: str, target: str) -> Expression | None:
@@ -190,36 +213,36 @@ def _cast(value: Expression, source: str, target: str) -> Expression | None:
     return Binary("-", Binary("&", Binary("+", value, half), lowest), half)
 
 
-def _of_many(values: Sequence[Any]) -> bool:
-    """Whether one of some values is an array."""
+def _are_numbers(values: Sequence[Values]) -> TypeGuard[Sequence[int]]:
+    """Whether none of some values is an array."""
     for one in values:  # noqa: SIM110
         if isinstance(one, np.ndarray):
-            return True
-    return False
+            return False
+    return True
 
 
-def _all(values: Any) -> bool:
+def _all(values: Values) -> bool:
     """Whether a condition holds, for all entries where it has several. NumPy takes long for one."""
     return bool(values.all() if isinstance(values, np.ndarray) else values)
 
 
-def _any(values: Any) -> bool:
+def _any(values: Values) -> bool:
     return bool(values.any() if isinstance(values, np.ndarray) else values)
 
 
-def _least(*values: Any) -> Any:
-    return reduce(np.minimum, values) if _of_many(values) else min(values)
+def _least(*values: Values) -> Values:
+    return min(values) if _are_numbers(values) else reduce(np.minimum, values)
 
 
-def _most(*values: Any) -> Any:
-    return reduce(np.maximum, values) if _of_many(values) else max(values)
+def _most(*values: Values) -> Values:
+    return max(values) if _are_numbers(values) else reduce(np.maximum, values)
 
 
-def _where(test: Any, chosen: Any, other: Any) -> Any:
+def _where(test: Values, chosen: Values, other: Values) -> Values:
     """Of Python's integers a Python integer: those of NumPy have an end."""
-    if _of_many((test, chosen, other)):
-        return np.where(test, chosen, other)
-    return chosen if test else other
+    if _are_numbers((test, chosen, other)):
+        return chosen if test else other
+    return np.where(test, chosen, other)
 
 
 def parts_of(e: Expression) -> tuple[Expression, ...]:
@@ -256,7 +279,7 @@ def _add_variables(e: Expression, found: set[Variable]) -> None:
 ANY_ITEM = CoreItem("", 0)
 
 
-def value_range(e: Expression, known: Mapping[Any, Range], live: Any = True) -> Range | None:
+def value_range(e: Expression, known: Known, live: Values = True) -> Range | None:
     """The values that an expression takes while each variable and core value is in its range; None where one of
     them has no range.
 
@@ -281,7 +304,7 @@ def value_range(e: Expression, known: Mapping[Any, Range], live: Any = True) -> 
             assert_never(e)
 
 
-def _of_several(e: Binary | Select, known: Mapping[Any, Range], live: Any) -> Range | None:
+def _of_several(e: Binary | Select, known: Known, live: Values) -> Range | None:
     test, *others = parts_of(e)
     first = value_range(test, known, live)
     if first is None:
@@ -314,9 +337,7 @@ def taken_where(e: Expression) -> tuple[bool | None, ...]:
             return (None,) * (len(parts_of(e)) - 1)
 
 
-def _under(
-    test: Expression, found: Range, known: Mapping[Any, Range], live: Any, holds: bool
-) -> tuple[Mapping[Any, Range], Any]:
+def _under(test: Expression, found: Range, known: Known, live: Values, holds: bool) -> tuple[Known, Values]:
     """What is known where a condition holds, or does not, and for which entries that can be."""
     surely, possibly = _truth(found)
     live = live & ((possibly != 0) if holds else (surely == 0))
@@ -329,14 +350,14 @@ def _under(
     return there, live
 
 
-def reached(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> Mapping[Any, Range] | None:
+def reached(test: Expression, known: Known, *, holds: bool) -> Known | None:
     """What is known where a condition holds, or does not; None where that is nowhere."""
     found = value_range(test, known)
     there, live = _under(test, found or (0, 1), known, True, holds)
     return there if _any(live) else None
 
 
-def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range], live: Any = True) -> Range | None:
+def operation_range(e: Expression, parts: list[Range], known: Known, live: Values = True) -> Range | None:
     """The values of an operation whose operands have these ranges, with what is known of sums and of divisors; None
     where it has none, as of a division by 0."""
     symbol = e.symbol if isinstance(e, Binary | Unary) else "select"
@@ -372,12 +393,12 @@ def operation_range(e: Expression, parts: list[Range], known: Mapping[Any, Range
 
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
 
-_RELATED = ("related",)
+_RELATED: tuple[Literal["related"]] = ("related",)
 _MOST_TERMS = 8
 _FAR = 1 << 40
 
 
-def learn_loop(known: dict[Any, Range], variable: Variable, start: Expression, count: Expression) -> None:
+def learn_loop(known: dict[Key, Range], variable: Variable, start: Expression, count: Expression) -> None:
     """A variable counts up from a start: its range, where those of start and count are known, and what it is less
     than, and not less than."""
     low, turns = value_range(start, known), value_range(count, known)
@@ -396,7 +417,7 @@ def _limits(symbol: str, e: Expression) -> list[Expression]:
 
 
 def _learn_sum(
-    known: dict[Any, Range], terms: Mapping[Expression, int], low: int, high: int, owner: Variable | None = None
+    known: dict[Key, Range], terms: Mapping[Expression, int], low: int, high: int, owner: Variable | None = None
 ) -> None:
     """A sum of several parts, or a part that is no variable, is at least `low` and at most `high`."""
     parts = {part: factor for part, factor in terms.items() if factor and part != 1}
@@ -408,18 +429,18 @@ def _learn_sum(
     before = known.get(key, (-_FAR, _FAR))
     low = -_FAR if low == -_FAR else -((offset - low) // share)
     high = _FAR if high == _FAR else (high - offset) // share
-    known[key] = (max(before[0], low), min(before[1], high))
+    known[key] = (_most(before[0], low), _least(before[1], high))
     known[_RELATED] = (1, 1)
 
 
 def _lowest(
-    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Mapping[Any, Range],
+    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Known,
     seen: frozenset[Variable] = frozenset(), steps: int = 3,
-) -> Any | None:  # fmt: skip
+) -> Values | None:  # fmt: skip
     """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left."""
     parts = {part: factor for part, factor in terms.items() if factor}
     seen = seen.union(*(variables(part) for part in parts))
-    best: Any = 0
+    best: Values | None = 0
     for part, factor in parts.items():
         one = value_range(part, known)
         best = None if one is None or best is None else best + factor * one[0 if factor > 0 else 1]
@@ -441,12 +462,12 @@ def _lowest(
     return best
 
 
-def is_nonzero(e: Expression, known: Mapping[Any, Range]) -> bool:
+def is_nonzero(e: Expression, known: Known) -> bool:
     """Whether a condition around says that it is not 0."""
     return _nonzero(_terms(e)) in known
 
 
-def _nonzero(terms: Mapping[Expression, int]) -> Any:
+def _nonzero(terms: Mapping[Expression, int]) -> tuple[Literal["nonzero"], _Terms]:
     return "nonzero", min(
         (frozenset((part, sign * factor) for part, factor in terms.items() if factor) for sign in (1, -1)),
         key=lambda one: sorted(map(str, one)),
@@ -464,7 +485,7 @@ def range_of(symbol: str, parts: list[Range]) -> Range | None:
     return _combined(symbol, parts[0], parts[1])
 
 
-def _exactly(value: Any) -> Range:
+def _exactly(value: Values) -> Range:
     return value, value
 
 
@@ -573,7 +594,7 @@ def _select(test: Range, chosen: Range, other: Range) -> Range:
     return low, high
 
 
-def decided(e: Expression, known: Mapping[Any, Range]) -> bool | None:
+def decided(e: Expression, known: Known) -> bool | None:
     """Whether a condition is true, false, or not decided by what is known."""
     found = value_range(e, known)
     if found is None:
@@ -588,7 +609,7 @@ def decided(e: Expression, known: Mapping[Any, Range]) -> bool | None:
 _TRIED = 1 << 13
 
 
-def always(e: Expression, known: Mapping[Any, Range]) -> bool:
+def always(e: Expression, known: Known) -> bool:
     """Whether a condition holds for all values that its variables can have, each for itself; False where that is not
     known."""
     used = variables(e)
@@ -603,7 +624,7 @@ def always(e: Expression, known: Mapping[Any, Range]) -> bool:
     return bool(decided(e, {one: (values, values) for one, values in zip(ranges, axes, strict=True)}))
 
 
-def _always_by_sides(e: Expression, known: Mapping[Any, Range]) -> bool:
+def _always_by_sides(e: Expression, known: Known) -> bool:
     match e:
         case Binary(">=" | ">" as symbol, a, b) | Binary("<=" | "<" as symbol, b, a):
             found = close_range(Binary("-", a, b), known)
@@ -629,7 +650,9 @@ def placed(e: Expression, bound: Mapping[Variable, Expression]) -> Expression:
             assert_never(e)
 
 
-def compiled(expressions: Sequence[Expression], parameters: str, names: Mapping[Variable, str]) -> Any | None:
+def compiled(
+    expressions: Sequence[Expression], parameters: str, names: Mapping[Variable, str]
+) -> Callable[..., tuple[int, ...]] | None:
     """A function of these parameters that computes the expressions, as a tuple of ints; None where a variable has no
     name or a part is no arithmetic."""
     texts = [_python(e, names) for e in expressions]
@@ -707,7 +730,7 @@ def _terms(e: Expression) -> dict[Expression, int]:
             return {e: 1}
 
 
-def close_range(e: Expression, known: Mapping[Any, Range]) -> Range | None:
+def close_range(e: Expression, known: Known) -> Range | None:
     """As :func:`value_range`, closer for sums with a minimum, a maximum or a choice in them: each of its sides is
     looked at alone, so that what the sum takes away elsewhere cancels: n - max(n - 2, 0) is at least min(2, n)."""
     found = value_range(e, known)
@@ -740,7 +763,7 @@ def _sides(e: Expression) -> list[Expression]:
     return made if len(made) <= _MOST_SIDES else [e]
 
 
-def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> dict[Any, Range]:
+def narrowed(test: Expression, known: Known, *, holds: bool) -> dict[Key, Range]:
     """The ranges where a condition holds, or where it does not."""
     made = dict(known)
     if isinstance(test, Unary) and test.symbol == "not":
@@ -790,7 +813,7 @@ def narrowed(test: Expression, known: Mapping[Any, Range], *, holds: bool) -> di
     return made
 
 
-def _learn_difference(known: dict[Any, Range], symbol: str, terms: Mapping[Expression, int]) -> None:
+def _learn_difference(known: dict[Key, Range], symbol: str, terms: Mapping[Expression, int]) -> None:
     if symbol == "!=":
         known[_nonzero(terms)] = (1, 1)
     for sign, limit in _BOUNDS.get(symbol, ()):
@@ -798,7 +821,7 @@ def _learn_difference(known: dict[Any, Range], symbol: str, terms: Mapping[Expre
         _learn_sum(known, terms, low, high)
 
 
-def _named(e: Expression, known: dict[Any, Range]) -> Expression:
+def _named(e: Expression, known: dict[Key, Range]) -> Expression:
     """The expression with a variable for each part that is no sum and has exactly one value."""
     match e:
         case Binary("+" | "-" | "*" as symbol, left, right):
@@ -814,12 +837,12 @@ def _named(e: Expression, known: dict[Any, Range]) -> Expression:
     return name
 
 
-def _bound(known: dict[Any, Range], terms: dict[Variable | None, int], limit: int) -> None:
+def _bound(known: dict[Key, Range], terms: dict[Variable | None, int], limit: int) -> None:
     """Narrow the variables that have no one value, where a sum is at most `limit`."""
     for one, factor in terms.items():
         if one is None or not factor or one not in known or known[one][0] is known[one][1]:
             continue
-        least: Any = terms.get(None, 0)
+        least: Values = terms.get(None, 0)
         for other, scale in terms.items():
             if other is None or other is one:
                 continue

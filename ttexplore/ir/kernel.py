@@ -16,7 +16,7 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
 from ttexplore.ir.bounds import block_ranges
-from ttexplore.ir.build import arguments, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.index import (
     CoreItem,
     CoreValue,
@@ -332,7 +332,7 @@ class Reader:
             return self.call(statement, form)
         if self.role != "kernel":
             raise _no_text(name or str(statement), statement)
-        target = arguments(statement)[1] if name == "tl.copy" else None
+        target = regions(statement)[1] if name == "tl.copy" else None
         if target is None or scope_of(target.source) != "global":
             return None
         region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tvm import ir, tirx
 
-from tvm import tirx
-
-from ttexplore.ir.adapter import is_buffer, spans_of
-from ttexplore.ir.build import arguments, attribute, op_name, scope_of, shape_of, statements
+from ttexplore.ir.adapter import Node, is_buffer, spans_of
+from ttexplore.ir.build import arguments, attribute, op_name, operation, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
 from ttexplore.ops import FORMS
@@ -27,7 +25,7 @@ def program_listing(program: Program, name: str = "") -> Listing:
     return Listing("tir", tuple(printer.lines), name)
 
 
-def origins_of(statement: Any, around: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def origins_of(statement: Node, around: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """The origins of a statement: exact for the kernel's own, derived for a pass's, else those around it, inferred."""
     spans = spans_of(statement)
     if not spans:
@@ -35,7 +33,7 @@ def origins_of(statement: Any, around: tuple[Origin, ...]) -> tuple[Origin, ...]
     return tuple(Origin(span, "exact" if _is_own(statement) else "derived") for span in spans)
 
 
-def _is_own(statement: Any) -> bool:
+def _is_own(statement: Node) -> bool:
     """Whether the statement is the kernel's own: passes make tt operations and variables without spans."""
     if isinstance(statement, tirx.For):
         return statement.loop_var.span is not None
@@ -43,10 +41,10 @@ def _is_own(statement: Any) -> bool:
         return statement.var.span is not None
     if isinstance(statement, tirx.AllocBuffer):
         return not scope_of(statement.buffer).startswith("tt.")
-    return not op_name(statement).startswith("tt.")
+    return not (isinstance(statement, tirx.Stmt) and op_name(statement).startswith("tt."))
 
 
-def _parameter(parameter: Any) -> str:
+def _parameter(parameter: ir.Var) -> str:
     if not is_buffer(parameter):
         return f"{parameter.name}: T.{parameter.ty.dtype}"
     extents = [str(extent) for extent in parameter.ty.shape]
@@ -59,13 +57,13 @@ class _Printer:
         self.lines: list[Line] = []
         self.node = 0
 
-    def function(self, name: str, function: Any) -> None:
+    def function(self, name: str, function: tirx.PrimFunc) -> None:
         parameters = ", ".join(_parameter(p) for p in function.params)
         origins = tuple(Origin(span, "exact") for span in spans_of(function))
         self.lines.append(Line(f"def {name}({parameters}):", origins))
         self.body(function.body, 1, origins)
 
-    def body(self, body: Any, depth: int, around: tuple[Origin, ...]) -> None:
+    def body(self, body: tirx.Stmt, depth: int, around: tuple[Origin, ...]) -> None:
         parts = statements(body)
         if not parts:
             self.lines.append(Line(_INDENT * depth + "pass", tuple(Origin(o.span, "inferred") for o in around)))
@@ -76,7 +74,7 @@ class _Printer:
         self.lines.append(Line(_INDENT * depth + text, origins, self.node))
         self.node += 1
 
-    def statement(self, statement: Any, depth: int, around: tuple[Origin, ...]) -> None:
+    def statement(self, statement: tirx.Stmt, depth: int, around: tuple[Origin, ...]) -> None:
         origins = origins_of(statement, around)
         match statement:
             case tirx.For():
@@ -95,10 +93,10 @@ class _Printer:
                 self.emit(_simple(statement), depth, origins)
 
 
-def _iterator(statement: Any) -> str:
+def _iterator(statement: tirx.For) -> str:
     start, extent = format_expression(statement.min), format_expression(statement.extent)
     bounds = extent if start == "0" else f"{start}, {format_expression(statement.min + statement.extent)}"
-    if statement.kind == tirx.ForKind.THREAD_BINDING:
+    if statement.thread_binding is not None:
         return f'T.thread_binding({bounds}, "{statement.thread_binding.thread_tag}")'
     if statement.kind == tirx.ForKind.PARALLEL:
         return f"T.Parallel({bounds})"
@@ -106,7 +104,7 @@ def _iterator(statement: Any) -> str:
     return f"T.Pipelined({bounds}, num_stages={int(stages)})" if stages is not None else f"range({bounds})"
 
 
-def _simple(statement: Any) -> str:
+def _simple(statement: tirx.Stmt) -> str:
     if isinstance(statement, tirx.AllocBuffer):
         buffer = statement.buffer
         return f'{buffer.name} = T.alloc_buffer({shape_of(buffer)}, "{buffer.ty.dtype.dtype}", "{scope_of(buffer)}")'
@@ -128,10 +126,10 @@ def _simple(statement: Any) -> str:
         ]
         return f"T.{name[3:]}({', '.join(shown)})"
     if name:
-        return format_expression(statement.value)
+        return format_expression(operation(statement))
     return str(statement).strip()
 
 
-def _argument(given: Argument[Any]) -> str:
+def _argument(given: Argument[ir.Expr]) -> str:
     text = format_expression(given.value)
     return text if given.slot is None else f"{text}[{format_expression(given.slot)}]"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+from tvm import tirx
 
 from ttexplore.ir.adapter import identity
-from ttexplore.ir.nodes import For, IfThenElse
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.record import FiringRecord, Listing
@@ -26,11 +26,11 @@ def firing_records(before: Program, after: Program, listings: tuple[Listing, Lis
     return _Lines(before, after, listings).records()
 
 
-def _keys(statement: Any) -> tuple[_Key, ...]:
+def _keys(statement: tirx.Stmt) -> tuple[_Key, ...]:
     own = ("statement", identity(statement))
-    if isinstance(statement, For):
+    if isinstance(statement, tirx.For):
         return own, ("loop", identity(statement.loop_var))
-    if isinstance(statement, IfThenElse):
+    if isinstance(statement, tirx.IfThenElse):
         return own, ("branch", identity(statement.condition))
     return (own,)
 
@@ -47,9 +47,9 @@ class _Side:
             for key in _keys(statement):
                 self.nodes.setdefault(key, []).append(number)
 
-    def of(self, statement: Any) -> list[int]:
+    def of(self, statement: tirx.Stmt) -> list[int]:
         """The numbers of a statement, several where several kernels have it."""
-        return next((self.nodes[key] for key in _keys(statement) if key in self.nodes), [])
+        return next((self.nodes[key] for key in _keys(statement) if key in self.nodes), list[int]())
 
 
 class _Lines:
@@ -92,13 +92,13 @@ class _Lines:
                 found.setdefault((firing.rule.name, before), set()).update(new)
         return tuple(FiringRecord(rule, before, tuple(sorted(new))) for (rule, before), new in found.items())
 
-    def _maker(self, source: Any, makers: dict[_Key, int]) -> int | None:
+    def _maker(self, source: tirx.Stmt | None, makers: dict[_Key, int]) -> int | None:
         """The firing that made a statement, if an earlier one of this pass did."""
         if source is None or _keys(source)[0] in self.old.nodes:
             return None
         return next((makers[key] for key in _keys(source) if key in makers), None)
 
-    def _replaced(self, source: Any, statements: Sequence[Any], new: set[int]) -> tuple[int, ...]:
+    def _replaced(self, source: tirx.Stmt | None, statements: Sequence[tirx.Stmt], new: set[int]) -> tuple[int, ...]:
         """The first statement of `source`, and where `statements` take its place those that are gone. One that has been
         made anew with the same text, out of `new`, is kept."""
         if source is None:

@@ -159,10 +159,9 @@ def _stamp(statement: tirx.Stmt, span: ir.Span | None) -> None:
     for part in statements(statement):
         if part.span is None:
             set_span(part, span)
-        kind = type(part)
-        if kind is tirx.For:
+        if type(part) is tirx.For:
             _stamp(part.body, span)
-        elif kind is tirx.IfThenElse:
+        elif type(part) is tirx.IfThenElse:
             _stamp(part.then_case, span)
             if part.else_case is not None:
                 _stamp(part.else_case, span)

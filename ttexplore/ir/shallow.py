@@ -6,9 +6,8 @@ of a value that it uses twice, again and again, is a tree of two to the power of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -35,7 +34,7 @@ class _Extent:
     may_fail: bool = False
 
     @classmethod
-    def around(cls, one: Any, parts: list[_Extent]) -> _Extent:
+    def around(cls, one: ir.Expr, parts: list[_Extent]) -> _Extent:
         divides = isinstance(one, tirx.FloorDiv | tirx.FloorMod | tirx.Mod | tirx.Div) and constant(one.b) is None
         return cls(
             1 + max((part.depth for part in parts), default=-1), 1 + sum(part.size for part in parts),
@@ -43,12 +42,12 @@ class _Extent:
         )  # fmt: skip
 
 
-def shallow(value: Any, name: Callable[[Any], Any]) -> Any:
+def shallow(value: ir.Expr, name: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
     """`value` with variables in place of parts where it is too deep or too large; `name` makes the variable of a part.
 
     Raises Unsupported where parts cannot be computed before the whole.
     """
-    made: dict[int, Any] = {}
+    made: dict[int, ir.Expr] = {}
     extents: dict[int, _Extent] = {}
     for one in nodes_of(value):
         # The indices of a load say what it is.
@@ -67,14 +66,14 @@ def shallow(value: Any, name: Callable[[Any], Any]) -> Any:
     return made[identity(value)]
 
 
-def refuse_deep(values: list[Any]) -> None:
+def refuse_deep(values: Sequence[ir.Expr]) -> None:
     """Raise Unsupported for an expression that is too deep or too large, where its parts cannot get names."""
     for value in values:
         if any(map(parts_of, parts_of(value))):
             _refuse(folded(value, _Extent.around))
 
 
-def is_large(value: Any, depth: int = LARGEST_DEPTH) -> bool:
+def is_large(value: ir.Expr, depth: int = LARGEST_DEPTH) -> bool:
     """Whether an expression is larger, written out, than every walk can bear, or deeper than `depth`."""
     extent = folded(value, _Extent.around)
     return extent.depth > depth or extent.size > LARGEST_SIZE

@@ -6,16 +6,20 @@ its result moves when its operands do; where a comparison may fall either way, b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import product
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-Array = NDArray[Any]
+from ttexplore.ops.storage import Array
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 # Chips have no subnormal numbers, so that each operation may be wrong by 2^-126; several, as units of rounding are.
 _SMALLEST = np.float32(2**-124)
@@ -57,13 +61,16 @@ class Uncertain(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> Uncertain:
         return Uncertain(self.value.reshape(*shape), self.error.reshape(*shape), self.unit)
 
-    def astype(self, dtype: Any) -> Any:
-        return _applied(lambda values: values.astype(dtype), (self,))
+    def astype(self, dtype: DTypeLike) -> Elements:
+        def cast_to(values: Array) -> Array:
+            return values.astype(dtype)
+
+        return _applied(cast_to, (self,))
 
     def __getitem__(self, index: Any) -> Uncertain:
         return Uncertain(self.value[index], self.error[index], self.unit)
 
-    def __setitem__(self, index: Any, values: Any) -> None:
+    def __setitem__(self, index: Any, values: Operand) -> None:
         self.value[index], self.error[index] = value_of(values), _error_of(values)
 
     def __bool__(self) -> bool:
@@ -72,34 +79,42 @@ class Uncertain(NDArrayOperatorsMixin):
     def __index__(self) -> int:
         return int(self.value)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Operand, **options: object) -> Elements:
         return NotImplemented if method != "__call__" or options else _applied(ufunc, operands)
 
-    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: object, types: object, operands: Sequence[Operand], options: Mapping[str, object]
+    ) -> Elements:
         return NotImplemented if function is not np.where or options else _chosen(*operands)
 
 
-def value_of(operand: Any) -> Any:
+# What the interpreter computes with, and what it computes of that.
+Elements = Array | Uncertain
+Operand = Elements | float
+
+
+def value_of(operand: Uncertain | Other) -> Array | Other:
     """An operand without its error."""
     return operand.value if isinstance(operand, Uncertain) else operand
 
 
-def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that takes uncertain ones too."""
+def lifted(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A function of arrays that takes uncertain ones too, and gives one then."""
 
     @wraps(function)
-    def either(*operands: Any) -> Any:
-        uncertain = any(isinstance(one, Uncertain) for one in operands)
-        return _applied(function, operands) if uncertain else function(*operands)
+    def either(*operands: Parameters.args, **options: Parameters.kwargs) -> Result:
+        if any(isinstance(one, Uncertain) for one in operands):
+            return cast(Result, _applied(function, cast(Sequence[Operand], operands)))
+        return function(*operands, **options)
 
     return either
 
 
-def _error_of(operand: Any) -> Any:
+def _error_of(operand: Operand) -> Array | np.float32:
     return operand.error if isinstance(operand, Uncertain) else np.float32(0)
 
 
-def _applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+def _applied(function: Callable[..., object], operands: Sequence[Operand]) -> Elements:
     unit = next(one.unit for one in operands if isinstance(one, Uncertain))
     values, errors = [value_of(one) for one in operands], [_error_of(one) for one in operands]
     result = np.asarray(function(*values))
@@ -117,7 +132,7 @@ def _applied(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     return _made(result, error, unit)
 
 
-def _made(result: Array, error: Any, unit: float) -> Any:
+def _made(result: Array, error: Array, unit: float) -> Elements:
     if result.dtype.kind != "f":
         return Uncertain(result, np.broadcast_to(error, result.shape), unit) if np.any(error) else result
     rounding = np.where(np.isfinite(result), np.abs(result) * np.float32(unit), 0) + _SMALLEST
@@ -125,7 +140,7 @@ def _made(result: Array, error: Any, unit: float) -> Any:
     return Uncertain(result, np.asarray(np.broadcast_to(error, result.shape), np.float32), unit)
 
 
-def _moved_by(function: Callable[..., Any], operands: Sequence[Any], result: Array) -> Array:
+def _moved_by(function: Callable[..., object], operands: Sequence[Operand], result: Array) -> Array:
     """How far the result moves where each operand goes to either end of what it may be."""
     furthest = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
     ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
@@ -156,7 +171,7 @@ def _distance(moved: Array, result: Array) -> Array:
     return np.where(same, 0.0, np.abs(moved.astype(np.float64) - result))
 
 
-def _chosen(condition: Any, first: Any, second: Any) -> Any:
+def _chosen(condition: Operand, first: Operand, second: Operand) -> Uncertain:
     """One of two by a condition; where that may be otherwise the error is how far they lie apart."""
     unit = next(one.unit for one in (condition, first, second) if isinstance(one, Uncertain))
     result = np.where(value_of(condition), value_of(first), value_of(second))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.bounds import MAX_SIZE
@@ -23,6 +23,8 @@ from ttexplore.ir.index import (
     CoreItem,
     CoreValue,
     Expression,
+    Key,
+    Known,
     Range,
     Select,
     Unary,
@@ -47,20 +49,23 @@ Type = Literal["uint32", "int32", "bool", "constant"]
 
 INT32_LEAST, INT32_MOST = -(1 << 31), (1 << 31) - 1
 _MASK = (1 << 32) - 1
+# The least and the greatest number.
+_Numbers = tuple[int, int]
 # Counts, starts and numbers of work items, which the host gives to the cores.
-_FROM_HOST: Range = (0, INT32_MOST)
+_FROM_HOST: _Numbers = (0, INT32_MOST)
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """An operation on words: its symbol, the type of its result, its operands, and the range of the number that it
-    stands for. A constant has a number as operand, a variable a Variable; ``convert`` changes the type alone."""
+    stands for. ``convert`` changes the type alone; a constant has its number as range, and no operands."""
 
     symbol: str
     type: Type
-    parts: tuple[Any, ...]
+    parts: tuple[Word, ...]
     low: int
     high: int
+    variable: Variable | None = None
 
     @property
     def is_negative(self) -> bool:
@@ -69,7 +74,7 @@ class Word:
 
 
 def _constant(value: int, type: Type = "constant") -> Word:
-    return Word("constant", type, (value,), value, value)
+    return Word("constant", type, (), value, value)
 
 
 def _converted(word: Word, type: Type) -> Word:
@@ -103,13 +108,13 @@ class Words:
     """
 
     def __init__(self, sizes: Sequence[Variable] = (), blocks: Mapping[Variable, Expression] | None = None) -> None:
-        self.known: dict[Any, Range] = {}
+        self.known: dict[Key, Range] = {}
         self.types: dict[Variable, Type] = {}
         self.blocks = blocks or {}
         for size in sizes:
             self._declare(size, (1, MAX_SIZE - 1))
 
-    def _declare(self, variable: Variable, known: Range, *, signed: bool = False) -> Type:
+    def _declare(self, variable: Variable, known: _Numbers, *, signed: bool = False) -> Type:
         self.known[variable] = known
         self.types[variable] = "int32" if signed or known[0] < 0 else "uint32"
         return self.types[variable]
@@ -141,7 +146,7 @@ class Words:
                 return None, self._declare(bind.variable, (1, MAX_SIZE - 1) if is_size else _FROM_HOST)
             case value:
                 word = self.word(value, bind.place)
-        known: Range = (word.low, word.high)
+        known: _Numbers = (word.low, word.high)
         if bind.variable in self.blocks:
             known = self._block(self.blocks[bind.variable])
         if word.type == "bool":
@@ -150,7 +155,7 @@ class Words:
         type = self._declare(bind.variable, known)
         return _held(word, type), type
 
-    def _block(self, count: Expression) -> Range:
+    def _block(self, count: Expression) -> _Numbers:
         """The range of a block index. A kernel that names no size does not know how many blocks there are."""
         known = variables(count) <= self.types.keys()
         return (0, max(self.word(count).high - 1, 0)) if known else _FROM_HOST
@@ -174,14 +179,14 @@ class Words:
     def condition(self, expression: Expression, place: Place | None = None) -> Word:
         return _truth(self.word(expression, place))
 
-    def _word(self, e: Expression, whole: Expression, known: Mapping[Any, Range]) -> Word:
+    def _word(self, e: Expression, whole: Expression, known: Known) -> Word:
         """`known` is what holds where the expression is computed: C++ computes what a condition lets it, too."""
         match e:
             case int():
                 return _constant(e)
             case Variable() if e in self.types:
                 low, high = known[e]
-                return Word("variable", self.types[e], (e,), low, high)
+                return Word("variable", self.types[e], (), int(low), int(high), e)
             case Binary(symbol) | Unary(symbol):
                 pass
             case Select():
@@ -245,7 +250,7 @@ def _as_number(word: Word) -> Word:
     return _converted(word, "uint32") if word.type == "bool" else word
 
 
-def _operation(symbol: str, parts: list[Word], known: Range) -> Word:
+def _operation(symbol: str, parts: list[Word], known: _Numbers) -> Word:
     """The word of an operation on words."""
     low, high = known
     if all(part.symbol == "constant" for part in parts) and low == high:
@@ -317,12 +322,12 @@ def _comparable(left: Word, right: Word) -> tuple[Word, Word]:
     return as_unsigned(left), as_unsigned(right)
 
 
-def _shifted_right(left: Word, right: Word, known: Range) -> Word:
+def _shifted_right(left: Word, right: Word, known: _Numbers) -> Word:
     left = as_signed(left) if left.is_negative else _converted(left, "uint32")
     return Word(">>", "int32" if left.is_negative else "uint32", (left, right), *known)
 
 
-def _extreme(symbol: str, left: Word, right: Word, known: Range) -> Word:
+def _extreme(symbol: str, left: Word, right: Word, known: _Numbers) -> Word:
     simple = all(part.symbol in ("variable", "constant") for part in (left, right))
     if simple and "uint32" in (left.type, right.type) and not (left.is_negative or right.is_negative):
         return Word(symbol, "uint32", (as_unsigned(left), as_unsigned(right)), *known)
@@ -330,7 +335,7 @@ def _extreme(symbol: str, left: Word, right: Word, known: Range) -> Word:
     return Word(symbol, "int32", (as_signed(left), as_signed(right)), *known)
 
 
-def _divided(symbol: str, left: Word, right: Word, known: Range) -> Word:
+def _divided(symbol: str, left: Word, right: Word, known: _Numbers) -> Word:
     if not (left.is_negative or right.is_negative):
         plain = "/" if symbol in ("//", "truncdiv") else "%"
         return Word(plain, "uint32", (_converted(left, "uint32"), as_unsigned(right)), *known)
@@ -364,7 +369,7 @@ def functions_of(word: Word) -> Iterator[str]:
     if _calls(word):
         yield CALLED[word.symbol]
     for part in word.parts:
-        if isinstance(part, Word) and part.parts:
+        if part.parts:
             yield from functions_of(part)
 
 
@@ -376,9 +381,9 @@ def cpp(word: Word, name: Callable[[Variable], str], around: int = 0) -> str:
     """The C++ text of a word, with the parentheses that it needs between operators that bind as tightly as `around`."""
     symbol, parts = word.symbol, word.parts
     if symbol == "constant":
-        return _literal(parts[0], word.type)
-    if symbol == "variable":
-        return name(parts[0])
+        return _literal(word.low, word.type)
+    if word.variable is not None:
+        return name(word.variable)
     if symbol == "convert":
         return f"static_cast<{CPP_TYPES[word.type]}>({cpp(parts[0], name)})"
     if _calls(word):
@@ -426,9 +431,9 @@ def python(word: Word, name: Callable[[Variable], str]) -> str:
     """Python that computes the word as C++ does: an int for each word, which wraps around as its type does."""
     symbol, parts = word.symbol, word.parts
     if symbol == "constant":
-        return str(parts[0])
-    if symbol == "variable":
-        return name(parts[0])
+        return str(word.low)
+    if word.variable is not None:
+        return name(word.variable)
     texts = [python(part, name) for part in parts]
     match symbol:
         case "convert":
@@ -466,4 +471,6 @@ def int32_word(value: int) -> int:
 
 
 # What the text of `python` calls.
-PYTHON_FUNCTIONS: dict[str, Any] = {one.__name__: one for one in (int32_word, truncated_quotient, truncated_rest)}
+PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
+    one.__name__: one for one in (int32_word, truncated_quotient, truncated_rest)
+}

@@ -166,7 +166,7 @@ class _Values:
             if symbol in DIVISIONS and divisor[0] <= 0 <= divisor[1] and not nonzero:
                 raise no_divisor(format_expression(e), format_expression(e.b), span_of(self.statement))
             if symbol in SHIFTS and not (divisor[0] >= 0 and divisor[1] <= 31):
-                raise no_shift(format_expression(e), *divisor, span_of(self.statement))
+                raise no_shift(format_expression(e), int(divisor[0]), int(divisor[1]), span_of(self.statement))
         found = self.range(e, symbol, [part.range for part in parts], known, text)
         near = self.range(e, symbol, [part.near for part in parts], known, text)
         if isinstance(e, ir.Var) and near is not None:
@@ -235,7 +235,7 @@ def _in_dtype(e: Any, dtype: str, known: Range | None, statement: Any) -> None:
     if known is None or _is_held(known, dtype):
         return
     if constant(e) is not None:
-        raise not_held(dtype, known[0], span_of(statement))
+        raise not_held(dtype, int(known[0]), span_of(statement))
     hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
     if dtype in _NARROW:
         hint = f'T.cast(x, "int32") of what is {dtype}, then compute'

@@ -13,11 +13,9 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.uncertain import Uncertain, lifted
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.op import UNWRITTEN, TileKind
+from ttexplore.ops.storage import Array
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
-
-# float32, or int32 where a buffer holds that.
-Array = NDArray[Any]
 
 rounded = lifted(rounded_array)
 
@@ -31,7 +29,7 @@ def unwritten(shape: Sequence[int], dtype: str) -> Array:
     return np.full(shape, UNWRITTEN[held(dtype)], held(dtype))
 
 
-def storage(dtype: str) -> Any:
+def storage(dtype: str) -> np.dtype[Any]:
     """The NumPy dtype of what the chip holds of a kernel dtype. Raises Unsupported where no tile format does."""
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported("L009", f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")

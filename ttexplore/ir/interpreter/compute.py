@@ -11,10 +11,12 @@ from ttexplore.ir.interpreter.arrays import held
 from ttexplore.ir.interpreter.engines import Part
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ops.matmul import MATMUL_BLOCK
-from ttexplore.ops.op import Form, Op, Operand
+from ttexplore.ops.op import Form, Op, Operand, Tile
 
+# The arguments of an operation: names of buffers, and numbers.
+_Values = tuple[Any, ...]
 # What a step of an operation does with its arguments: it adds to what the meaning takes.
-_Step = Callable[[Core, tuple[Any, ...], list[Any]], None]
+_Step = Callable[[Core, _Values, list[object]], None]
 
 
 def computing(form: Form) -> Callable[..., None]:
@@ -30,7 +32,7 @@ def computing(form: Form) -> Callable[..., None]:
 
     def compute(core: Core, *values: Any) -> None:
         check(core, values)
-        taken: list[Any] = []
+        taken: list[object] = []
         for step in steps:
             step(core, values, taken)
         result = meaning(*taken)
@@ -43,19 +45,19 @@ def computing(form: Form) -> Callable[..., None]:
 
 
 def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | None:
-    def tile(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+    def tile(core: Core, values: _Values, taken: list[object]) -> None:
         cb = values[places[operand.of]]
         taken.append(core.dst.as_taken(op, core.tiles[cb].get(values[at]), cb))
 
-    def in_dst(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+    def in_dst(core: Core, values: _Values, taken: list[object]) -> None:
         core.dst.check_slot(op, values[at], values[at + 1])
         if operand.access != "write":
             taken.append(core.dst.read(op, values[at], values[at + 1]))
 
-    def number(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+    def number(core: Core, values: _Values, taken: list[object]) -> None:
         taken.append(int(values[at]))
 
-    def real(core: Core, values: tuple[Any, ...], taken: list[Any]) -> None:
+    def real(core: Core, values: _Values, taken: list[object]) -> None:
         taken.append(np.float32(values[at]))
 
     match operand.kind:
@@ -76,7 +78,7 @@ def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | 
             assert_never(operand.kind)
 
 
-def _pack(core: Core, op: Op, cb: str, index: int, result: Any) -> None:
+def _pack(core: Core, op: Op, cb: str, index: int, result: Tile) -> None:
     dtype = core.dtypes[cb]
     if str(result.dtype) != held(dtype):
         raise core.where.fault(
@@ -120,7 +122,7 @@ def converting(form: Form) -> Callable[..., None]:
 # The set-up of the engine
 
 
-def _checking(form: Form) -> Callable[[Core, tuple[Any, ...]], None]:
+def _checking(form: Form) -> Callable[[Core, _Values], None]:
     """What checks that the engine is set up for an operation, once it was started."""
     op = form.op
     places = {operand.name: (operand, at) for operand, at in form.places}
@@ -129,7 +131,7 @@ def _checking(form: Form) -> Callable[[Core, tuple[Any, ...]], None]:
     init = [places[name] for name in op.init_operands]
     numbers = [at + 1 if operand.kind == "dst" else at for operand, at in init if operand.kind != "cb"]
 
-    def check(core: Core, values: tuple[Any, ...]) -> None:
+    def check(core: Core, values: _Values) -> None:
         setup = core.setup
         if not setup.started:
             return
@@ -148,7 +150,7 @@ def initialising(form: Form) -> Callable[..., None]:
     """The init of an operation: its engine is set up for it, and for no other."""
     op = form.op
 
-    def initialise(core: Core, *values: Any) -> None:
+    def initialise(core: Core, *values: str | float) -> None:
         if op.engine == "sfpu":
             core.setup.sfpu = op.init
         else:
@@ -157,7 +159,7 @@ def initialising(form: Form) -> Callable[..., None]:
     return initialise
 
 
-def uninitialise(core: Core, *values: Any) -> None:
+def uninitialise(core: Core, *values: object) -> None:
     core.setup.fpu = None
 
 
@@ -187,7 +189,7 @@ def setting(part: Part) -> Callable[..., None]:
     return set_part
 
 
-def l1_accumulate(core: Core, enable: Any) -> None:
+def l1_accumulate(core: Core, enable: int) -> None:
     core.dst.adds = bool(enable)
 
 

@@ -6,9 +6,8 @@ import functools
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +17,7 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import dtype_of, op_name
 from ttexplore.ir.interpreter import scheduling
-from ttexplore.ir.interpreter.arrays import error_in_format, held, in_format, rounded, storage, unwritten
+from ttexplore.ir.interpreter.arrays import Array, error_in_format, held, in_format, rounded, storage, unwritten
 from ttexplore.ir.interpreter.machine import Core, Mode, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
@@ -26,7 +25,7 @@ from ttexplore.ir.interpreter.where import Limits
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape
-from ttexplore.ir.uncertain import Uncertain, value_of
+from ttexplore.ir.uncertain import Elements, Uncertain, value_of
 from ttexplore.ops.integers import as_uint8
 from ttexplore.ops.op import UNWRITTEN
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
@@ -37,13 +36,13 @@ class Interpretation:
     """What a run gave: the output tensors in parameter order, in storage dtype, and the seconds it took; and how wrong
     rounding may make each element, if that was asked for."""
 
-    outputs: tuple[NDArray[Any], ...]
+    outputs: tuple[Array, ...]
     seconds: float
     errors: tuple[NDArray[np.float32], ...] = ()
 
 
 def interpret(
-    functions: dict[str, Any], plan: Plan, inputs: Sequence[NDArray[Any]], roles: dict[str, str], *,
+    functions: Mapping[str, tirx.PrimFunc], plan: Plan, inputs: Sequence[Array], roles: dict[str, str], *,
     turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
     unit: float | None = None,
 ) -> Interpretation:  # fmt: skip
@@ -64,7 +63,8 @@ def interpret(
     given = dict(zip(sorted(read, key=lambda name: _position(name, plan, functions)), inputs, strict=True))
     tiled, mode = _is_tiled(functions), _mode(functions)
     assert unit is None or not tiled, "errors are those of a kernel before its lowering"
-    arrays: dict[str, Any] = {}
+    pages: dict[str, Array] = {}
+    arrays: dict[str, Elements] = {}
     for name in names:
         dtype, shape = tensors[name]
         array = _stored(name, given.get(name), dtype, shape, plan)
@@ -73,6 +73,7 @@ def interpret(
             padding = 0 if roles[name] == "input" else UNWRITTEN[held(dtype)]
             by_rows = plan.layout(name).page == "row"
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
+        pages[name] = array
         arrays[name] = array if unit is None else Uncertain.stored(array, unit)
     programs = {role: translate(role, function, mode) for role, function in functions.items()}
     partition = plan.partition
@@ -83,7 +84,7 @@ def interpret(
     dtypes = {name: dtype for name, (dtype, _) in tensors.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
-    one_run = Run(plan, arrays, dtypes, mode, managed, tiled, limits, unit)
+    one_run = Run(plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit)
 
     def cores() -> Iterator[tuple[Core, dict[str, scheduling.Kernel]]]:
         for work in works:
@@ -94,14 +95,18 @@ def interpret(
     with np.errstate(all="ignore"):
         scheduling.run(cores(), turn_limit)
     written = [name for name in names if roles[name] in ("output", "inout")]
-    errors = () if unit is None else tuple(error_in_format(arrays[one], _data_format(one, plan)) for one in written)
+    errors = tuple(
+        error_in_format(array, _data_format(name, plan))
+        for name in written
+        if isinstance(array := arrays[name], Uncertain)
+    )
     outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
     return Interpretation(outputs, time.perf_counter() - start, errors)
 
 
 def _stored(
-    name: str, values: NDArray[Any] | None, dtype: str, shape: tuple[int, ...], plan: Plan
-) -> NDArray[Any]:  # fmt: skip
+    name: str, values: Array | None, dtype: str, shape: tuple[int, ...], plan: Plan
+) -> Array:  # fmt: skip
     """What a tensor holds at first: what is given for it, as its format holds that."""
     if values is None:
         return unwritten(shape, dtype)
@@ -109,8 +114,8 @@ def _stored(
 
 
 def _output(
-    name: str, array: NDArray[Any], dtype: str, shape: tuple[int, ...], tiled: bool, plan: Plan
-) -> NDArray[Any]:  # fmt: skip
+    name: str, array: Array, dtype: str, shape: tuple[int, ...], tiled: bool, plan: Plan
+) -> Array:  # fmt: skip
     """What a tensor holds in the end, in storage dtype."""
     tiles = tiled and plan.layout(name).page == "tile"
     data_format = _data_format(name, plan)
@@ -132,7 +137,7 @@ def runs_alike(program: Program, other: Program) -> bool:
     return program.shares_functions(other) and next(facts) == next(facts)
 
 
-def _facts(functions: dict[str, Any], plan: Plan) -> tuple[Any, ...]:
+def _facts(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> tuple[object, ...]:
     positions = {name: _position(name, plan, functions) for name in _tensors(functions, plan)}
     core_values = plan.partition if _has_core_values(functions) else None
     # Before there are tiles and kernels nothing else is looked at.
@@ -141,7 +146,7 @@ def _facts(functions: dict[str, Any], plan: Plan) -> tuple[Any, ...]:
     return positions, plan.size_values, core_values, machine, formats
 
 
-def _tensors(functions: dict[str, Any], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
+def _tensors(functions: Mapping[str, tirx.PrimFunc], plan: Plan) -> dict[str, tuple[str, tuple[int, ...]]]:
     return {
         str(p.name): (dtype_of(p), bound_shape(p, plan.size_values))
         for function in functions.values()
@@ -150,40 +155,40 @@ def _tensors(functions: dict[str, Any], plan: Plan) -> dict[str, tuple[str, tupl
     }
 
 
-def _position(name: str, plan: Plan, functions: dict[str, Any]) -> int:
+def _position(name: str, plan: Plan, functions: Mapping[str, tirx.PrimFunc]) -> int:
     for layout in plan.layouts:
         if layout.name == name:
             return layout.position
     return [str(p.name) for p in next(iter(functions.values())).params].index(name)
 
 
-def _names(functions: dict[str, Any]) -> frozenset[str]:
+def _names(functions: Mapping[str, tirx.PrimFunc]) -> frozenset[str]:
     return frozenset[str]().union(*map(_names_in, functions.values()))
 
 
 # A check asks several times about the functions of each step.
 @functools.lru_cache(maxsize=16)
-def _names_in(function: Any) -> frozenset[str]:
+def _names_in(function: tirx.PrimFunc) -> frozenset[str]:
     return frozenset(op_name(s) for s in walk(function.body))
 
 
-def _is_tiled(functions: dict[str, Any]) -> bool:
+def _is_tiled(functions: Mapping[str, tirx.PrimFunc]) -> bool:
     return any(name.startswith("tt.") for name in _names(functions))
 
 
-def _has_core_values(functions: dict[str, Any]) -> bool:
+def _has_core_values(functions: Mapping[str, tirx.PrimFunc]) -> bool:
     return any(map(_reads_core_values, functions.values()))
 
 
 @functools.lru_cache(maxsize=16)
-def _reads_core_values(function: Any) -> bool:
+def _reads_core_values(function: tirx.PrimFunc) -> bool:
     return any(
         isinstance(s, tirx.Bind) and isinstance(s.value, ir.Call) and str(s.value.op.name) == "tt.core_value"
         for s in walk(function.body)
     )
 
 
-def _mode(functions: dict[str, Any]) -> Mode:
+def _mode(functions: Mapping[str, tirx.PrimFunc]) -> Mode:
     if len(functions) == 1:
         return "sequential"
     return "queues" if {"tt.cb_push_back", "tt.cb_pop_front"} & _names(functions) else "channels"

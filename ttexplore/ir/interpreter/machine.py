@@ -7,7 +7,7 @@ buffers of a core when it first names them, to the tensor when it has ended. Unt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from ttexplore.ir.interpreter.arrays import Array, rounded, unwritten
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
 from ttexplore.ir.interpreter.where import Limits, Where
-from ttexplore.ir.uncertain import Uncertain, value_of
+from ttexplore.ir.uncertain import Elements, Operand, Uncertain, value_of
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import CoreWork, Plan
 from ttexplore.record import Span
 
+# A number, or one for each element that is loaded or stored at once.
+Index = int | Elements
 # How far kernels of one core are apart: one function, or three that exchange whole blocks, or tiles by the protocol.
 Mode = Literal["sequential", "channels", "queues"]
 
@@ -29,12 +31,13 @@ Mode = Literal["sequential", "channels", "queues"]
 class Run:
     """What all cores of a run share.
 
-    `tensors` are the tensors, by name, of a program that is `tiled` as pages; `dtypes` are theirs. From D5 on the use
-    of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for.
+    `tensors` are the tensors, by name, `pages` those of a program that is `tiled`; `dtypes` are theirs. From D5 on the
+    use of DST is `managed` in sections. `unit` is the rounding error of an operation, where errors are asked for.
     """
 
     plan: Plan
-    tensors: dict[str, Any]
+    tensors: dict[str, Elements]
+    pages: dict[str, Array]
     dtypes: dict[str, str]
     mode: Mode
     managed: bool
@@ -50,14 +53,14 @@ class Core:
     def __init__(self, run: Run, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
         self.where = Where(work, run.mode != "sequential", run.limits)
-        self.arrays: dict[str, Any] = {}
+        self.arrays: dict[str, Elements] = {}
         self.dtypes = dict(run.dtypes)
         self.queues: dict[str, Queue] = {}
         self.channels: dict[str, Channel] = {}
         self.blocks: dict[str, Blocks] = {}
         self.tiles: dict[str, Tiles] = {}
         wide = self.plan.compute is None or self.plan.compute.fp32_dest_acc_en
-        self.dst = Dst(self.arrays, self.where, run.managed, wide)
+        self.dst = Dst({}, self.where, run.managed, wide)
         self.setup = Setup(self.plan, self.where)
         self.unwritten = False
 
@@ -124,6 +127,8 @@ class Core:
         in_dst = self.run.tiled and scope == "tt.dst"
         array = unwritten(shape, "float32" if in_dst else dtype)
         self.arrays[name] = self.stored(array)
+        if in_dst:
+            self.dst.arrays[name] = array
         if is_cb and self.run.tiled:
             formats = {buffer.name: buffer.data_format for buffer in self.plan.buffers}
             self.tiles[name] = self.blocks[name] = Block(dtype, formats.get(name), array)
@@ -148,28 +153,28 @@ class Core:
         pages = self.plan.layout(tensor).shard_pages((self.work.x, self.work.y))
         return [(slot, page) for slot, page in enumerate(pages) if page is not None]
 
-    def stored(self, array: Array) -> Any:
+    def stored(self, array: Array) -> Elements:
         """An array whose elements carry their errors, where these are asked for."""
         return array if self.run.unit is None else Uncertain.stored(array, self.run.unit)
 
     # Elements
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str) -> Elements:
         return self.arrays[name] if name in self.arrays else self.run.tensors[name]
 
-    def load(self, name: str, indices: tuple[Any, ...]) -> Any:
+    def load(self, name: str, indices: tuple[Index, ...]) -> Elements:
         """Elements of a buffer. Raises KernelError for those outside."""
-        array, indices = self.array(name), tuple(map(value_of, indices))
-        self._check_indices(name, array, indices)
-        return array[indices].astype(np.uint8) if self.dtypes[name] == "uint8" else array[indices]
+        array, at = self.array(name), tuple(map(value_of, indices))
+        self._check_indices(name, array, at)
+        return array[at].astype(np.uint8) if self.dtypes[name] == "uint8" else array[at]
 
-    def store(self, name: str, indices: tuple[Any, ...], value: Any) -> None:
+    def store(self, name: str, indices: tuple[Index, ...], value: Operand) -> None:
         """Raises KernelError for elements outside of a buffer."""
-        array, indices = self.array(name), tuple(map(value_of, indices))
-        self._check_indices(name, array, indices)
-        array[indices] = rounded(value, self.dtypes[name])
+        array, at = self.array(name), tuple(map(value_of, indices))
+        self._check_indices(name, array, at)
+        array[at] = rounded(value, self.dtypes[name])
 
-    def _check_indices(self, name: str, array: Any, indices: tuple[Any, ...]) -> None:
+    def _check_indices(self, name: str, array: Elements, indices: tuple[int | Array, ...]) -> None:
         for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
             low, high = int(np.min(index)), int(np.max(index))
             if low < 0 or high >= extent:
@@ -185,7 +190,7 @@ class Core:
 
     def page(self, tensor: str, page: int) -> Array:
         """A page of a tensor: a tile, or of a row-major tensor a row. Raises VerifyError where there is none."""
-        pages = self.run.tensors[tensor]
+        pages = self.run.pages[tensor]
         if not 0 <= page < len(pages):
             raise self.where.fault("V013", f"page {page} of {tensor}, which has {len(pages)}", "check the index")
         return pages[page]

@@ -7,7 +7,6 @@ cannot go on, and is called again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ttexplore.ir.interpreter import blocks, compute, transfers
 from ttexplore.ir.interpreter.machine import Core
@@ -83,7 +82,7 @@ def _pop(core: Core, cb: str, count: int) -> None:
     core.queues[cb].pop(count)
 
 
-_OPERATIONS: dict[Op, Callable[..., Any]] = {
+_OPERATIONS: dict[Op, Operation] = {
     CB_RESERVE_BACK: _reserve,
     CB_PUSH_BACK: _push,
     CB_WAIT_FRONT: _wait,
@@ -123,7 +122,7 @@ _OPERATIONS: dict[Op, Callable[..., Any]] = {
     UNTILIZE: blocks.untilize,
 }
 # All other operations compute tiles from tiles: their engine says how they are given these.
-_ENGINES: dict[str, Callable[[Form], Callable[..., Any]]] = {
+_ENGINES: dict[str, Callable[[Form], Operation]] = {
     "fpu": compute.computing,
     "sfpu": compute.computing,
     "pack": compute.computing,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.interpreter.arrays import rounded
 from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.uncertain import Elements, Operand
 
 # The name of a buffer, and start and length along each of its axes.
 Region = tuple[str, tuple[tuple[int, int], ...]]
@@ -45,7 +45,7 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
     array[inside] = values.reshape([extent for _, extent in target[1]])[part]
 
 
-def fill(core: Core, target: Region, value: Any, flags: Flags) -> None:
+def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
     _view(core, target)[...] = rounded(value, core.dtypes[target[0]])
 
 
@@ -60,7 +60,7 @@ def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
 STATEMENTS: dict[str, Callable[..., None]] = {"tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm}
 
 
-def _view(core: Core, region: Region, rank: int = 1) -> Any:
+def _view(core: Core, region: Region, rank: int = 1) -> Elements:
     """The elements of a region, without its first axes of extent 1 as far as `rank` are left."""
     name, parts = region
     array = core.array(name)
@@ -78,7 +78,7 @@ def _view(core: Core, region: Region, rank: int = 1) -> Any:
     return view
 
 
-def _inside(core: Core, region: Region) -> tuple[Any, tuple[slice, ...], tuple[slice, ...]]:
+def _inside(core: Core, region: Region) -> tuple[Elements, tuple[slice, ...], tuple[slice, ...]]:
     """The part of a region inside of its tensor, as slices of the tensor and of the region."""
     name, parts = region
     array = core.run.tensors[name]
@@ -91,7 +91,7 @@ def _inside(core: Core, region: Region) -> tuple[Any, tuple[slice, ...], tuple[s
     return array, tuple(inside), tuple(part)
 
 
-def _padded(core: Core, region: Region) -> Any:
+def _padded(core: Core, region: Region) -> Elements:
     array, inside, part = _inside(core, region)
     values = core.stored(np.zeros([extent for _, extent in region[1]], array.dtype))
     values[part] = array[inside]

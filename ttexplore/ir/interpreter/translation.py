@@ -6,17 +6,18 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
 import numpy as np
+from numpy.typing import ArrayLike
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import is_buffer, span_of
-from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements
+from ttexplore.ir.adapter import Node, is_buffer, span_of
+from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements, text_of
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.ir.index import WHOLE, CoreItem, CoreValue
+from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
 from ttexplore.ir.interpreter.arrays import Array, rounded
 from ttexplore.ir.interpreter.machine import Core, Mode
 from ttexplore.ir.interpreter.operations import operation
@@ -41,13 +42,14 @@ from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.op import Form
 
+Named = TypeVar("Named")
 # What a function is called in the text of a translated kernel: this and its name.
 _FUNCTION = "f_"
 
 
 # A check runs what several steps share, and the kernel itself more than once.
 @functools.lru_cache(maxsize=16)
-def translate(role: str, function: Any, mode: Mode) -> Callable[[Core], Running]:
+def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core], Running]:
     """What starts a function on a core. Raises Unsupported for what the interpreter does not know."""
     sizes = size_variables(function)
     for parameter in function.params:
@@ -78,18 +80,18 @@ def translate(role: str, function: Any, mode: Mode) -> Callable[[Core], Running]
 
 
 @dataclass
-class _Lines:
+class _Lines(Generic[Named]):
     """The text of a function as a Python generator: its lines, the names of variables, and what its constants are."""
 
     lines: list[str] = field(default_factory=list[str])
-    values: dict[Any, str] = field(default_factory=dict[Any, str])
-    constants: list[Any] = field(default_factory=list[Any])
+    values: dict[Named, str] = field(default_factory=dict[Named, str])
+    constants: list[object] = field(default_factory=list[object])
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: object) -> str:
         self.constants.append(value)
         return f"K{len(self.constants) - 1}"
 
-    def name(self, variable: Any) -> str:
+    def name(self, variable: Named) -> str:
         if variable not in self.values:
             self.values[variable] = f"v{len(self.values)}"
         return self.values[variable]
@@ -113,7 +115,7 @@ class _Lines:
 
 
 @dataclass
-class _KernelWriter(_Lines):
+class _KernelWriter(_Lines[Variable]):
     """Writes a kernel whose indices are words, as in the C++."""
 
     words: Words = field(default_factory=Words)
@@ -184,16 +186,23 @@ class _KernelWriter(_Lines):
         return shown
 
 
+_SYMBOLS: dict[type[ir.Expr], str] = {
+    tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
+    tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
+    tirx.Or: "|", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^",
+}  # fmt: skip
+
+
 @dataclass
-class _Writer(_Lines):
+class _Writer(_Lines[ir.Var]):
     """Writes a function of TIR, whose indices are Python's integers."""
 
-    shared: dict[Any, str] = field(default_factory=dict[Any, str])
+    shared: dict[ir.Expr, str] = field(default_factory=dict[ir.Expr, str])
 
-    def share(self, e: Any, depth: int) -> None:
+    def share(self, e: ir.Expr, depth: int) -> None:
         """Give names to the parts that an expression holds more than once."""
         self.shared.clear()
-        uses: dict[Any, int] = {}
+        uses: dict[ir.Expr, int] = {}
         nodes = nodes_of(e)
         for one in nodes:
             for part in parts_of(one):
@@ -204,18 +213,13 @@ class _Writer(_Lines):
                 self.shared[one] = f"s{len(self.shared)}"
                 self.emit(depth, f"{self.shared[one]} = {text}")
 
-    def expression(self, e: Any) -> str:
+    def expression(self, e: ir.Expr) -> str:
         if e in self.shared:
             return self.shared[e]
         if isinstance(e, tirx.Mod) or (isinstance(e, tirx.Div) and "float" not in str(e.ty.dtype)):
             word = "quotient" if isinstance(e, tirx.Div) else "rest"
             return f"truncated_{word}({self.expression(e.a)}, {self.divisor(e.b)})"
-        binary = {
-            tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%", tirx.Div: "/",
-            tirx.LT: "<", tirx.LE: "<=", tirx.GT: ">", tirx.GE: ">=", tirx.EQ: "==", tirx.NE: "!=", tirx.And: "&",
-            tirx.Or: "|", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^",
-        }.get(type(e))  # fmt: skip
-        if binary:
+        if is_binary(e) and (binary := _SYMBOLS.get(type(e))):
             right = self.divisor(e.b) if binary in ("//", "%") else self.expression(e.b)
             return f"({self.expression(e.a)} {binary} {right})"
         match e:
@@ -257,32 +261,32 @@ class _Writer(_Lines):
             case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
                 return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
             case ir.Call() if str(e.op.name) == "tt.core_value":
-                return f"core.core_value('{e.args[0].value}')"
+                return f"core.core_value('{text_of(e.args[0])}')"
             case ir.Call() if str(e.op.name) == "tt.core_item":
                 return f"core.core_item({self.expression(e.args[1])})"
             case _:
                 what = str(e.op.name) if isinstance(e, ir.Call) else type(e).__name__
                 raise _unknown(what, e)
 
-    def divisor(self, e: Any) -> str:
+    def divisor(self, e: ir.Expr) -> str:
         """Both sides of a choice are computed here: where it does not come to a division, anything will do for 0."""
         text = self.expression(e)
         return text if isinstance(e, tirx.IntImm) else f"np.where({text}, {text}, 1)"
 
-    def choice(self, e: Any, parts: Sequence[Any]) -> str:
+    def choice(self, e: ir.Expr, parts: Sequence[ir.Expr]) -> str:
         text = f"np.where({', '.join(self.expression(part) for part in parts)})"
         # Of two numbers of Python NumPy makes int64.
         dtype = str(e.ty.dtype)
         return f"converted({text}, '{dtype}')" if dtype == "int32" or dtype in SMALL_INTEGERS else text
 
-    def body(self, body: Any, depth: int) -> None:
+    def body(self, body: tirx.Stmt, depth: int) -> None:
         parts = statements(body)
         if not parts:
             self.emit(depth, "pass")
         for part in parts:
             self.statement(part, depth)
 
-    def statement(self, s: Any, depth: int) -> None:
+    def statement(self, s: tirx.Stmt, depth: int) -> None:
         match s:
             case tirx.AllocBuffer():
                 b = s.buffer
@@ -312,14 +316,14 @@ class _Writer(_Lines):
             case _:
                 raise _unknown(type(s).__name__, s)
 
-    def store(self, s: Any, depth: int) -> None:
+    def store(self, s: tirx.BufferStore, depth: int) -> None:
         indices = ", ".join(self.expression(index) for index in s.indices)
         self.reach(Place(s), depth)
         self.share(s.value, depth)
         self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
 
-    def parallel(self, s: Any, depth: int) -> None:
-        loops: list[Any] = []
+    def parallel(self, s: tirx.Stmt, depth: int) -> None:
+        loops: list[tirx.For] = []
         while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
             loops.append(s)
             s = s.body
@@ -332,11 +336,11 @@ class _Writer(_Lines):
             )
         self.body(s, depth)
 
-    def region(self, region: Any) -> str:
+    def region(self, region: ir.TensorRegion) -> str:
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
         return f"('{region.source.name}', ({parts},))"
 
-    def evaluate(self, s: Any, depth: int) -> None:
+    def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
         name, values = op_name(s), arguments(s)
         if name in FORMS:
             shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
@@ -351,11 +355,11 @@ class _Writer(_Lines):
 
 
 @lifted
-def _converted(values: Any, dtype: str) -> Array:
+def _converted(values: ArrayLike, dtype: str) -> Array:
     return np.asarray(values).astype(dtype)
 
 
-def _unknown(what: str, at: Any) -> Unsupported:
+def _unknown(what: str, at: Node | Place) -> Unsupported:
     return Unsupported(
         "L001",
         f"the interpreter does not know {what}",

@@ -89,7 +89,7 @@ class _Dst(Walk):
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         for first, last in self.turns(loop):
             self.known.pop(loop.variable, None)
-            if first is not None:
+            if first is not None and last is not None:
                 self.known[loop.variable] = (first, last)
             elif low is not None and extent is not None and extent[1] > 0:
                 self.known[loop.variable] = (int(low[0]), int(low[1] + extent[1] - 1))
