@@ -82,6 +82,10 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             see=("interleaved", "page"),
         ),
         Term(
+            "Ethernet",
+            "Cores with a link to another chip. The programs of ttexplore use one chip.",
+        ),
+        Term(
             "NoC",
             "Network on chip: two one-way meshes that connect cores and DRAM. Kernels read and write pages over it "
             "asynchronously and wait for the transfers with a barrier.",
@@ -228,6 +232,12 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "writer",
             "The kernel that writes pages of the outputs from circular buffers over the NoC.",
+        ),
+        Term(
+            "dataflow",
+            "Which kernel passes tiles to which, through which circular buffers. It is the same on every core.",
+            aliases=("tile dataflow",),
+            see=("circular buffer",),
         ),
         Term(
             "circular buffer",
@@ -462,6 +472,7 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         Term(
             "timeline",
             "A recorded run of one core: which kernel ran or waited when, and how full each buffer was.",
+            aliases=("time travel", "recorded run"),
         ),
     ),
 }

@@ -50,7 +50,7 @@ def test_every_term_in_a_label_is_explained(explorer: ExplorerPage) -> None:
         explained[tab] = set(words)
     assert explained["Steps"] >= {"linked", "cores", "L1", "math fidelity", "DST", "accumulation"}
     assert explained["Cores"] >= {"NoC", "work items", "harvested", "runtime arguments", "circular buffers"}
-    assert explained["Buffers"] >= {"CB", "data format", "pages", "stages", "FPU", "SFPU", "reader", "producer"}
+    assert explained["Buffers"] >= {"CB", "data format", "pages", "stages", "FPU", "SFPU", "producer", "dataflow"}
     assert explained["Code"] >= {"kernel", "reader", "compute", "writer"}
     assert explained["Run"] >= {"backend"}
     assert explained["What if"] >= {"policy", "stages", "subblock", "target"}

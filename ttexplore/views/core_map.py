@@ -99,7 +99,7 @@ def _heading(target: Target | None, partition: Partition) -> list[str]:
     grid = " × ".join(str(extent) for extent in partition.grid)
     name = f"{target.name}  ·  " if target else ""
     work = f"grid {grid} = {plural(partition.work_items, 'work item')}"
-    return [text(2, 16, f"{name}{work}", "b"), text(2, 33, summary(partition), "s")]
+    return [text(2, 16, f"{name}{work}", "b", "t"), text(2, 33, summary(partition), "s")]
 
 
 def _axes(nodes: tuple[FloorplanNode, ...], target: Target | None) -> list[str]:
