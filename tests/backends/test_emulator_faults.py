@@ -416,7 +416,7 @@ CASES: dict[str, Case] = {
     "reduction for the other DST width": Case(
         copy_program(COPY + MAXIMA.format("Float16_b", "ROW")),
         "sfpu_reduce in DataFormat::Float16_b with a 32-bit DST",
-        "name what DST holds",
+        "name the format in DST",
     ),
     "reduction of several tiles": Case(
         copy_program(COPY + MAXIMA.format("Float32", "ROW").replace("(0)", "(0, 2, 1)")),

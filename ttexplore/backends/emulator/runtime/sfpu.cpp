@@ -510,9 +510,9 @@ void emulator_sfpu_reduce(uint32_t pool_number, uint32_t dimension, uint32_t dat
     check_init(state, Sfpu_reduce, emulator_sfpu_reduce_variant(pool, format));
     if ((format != DataFormat::Float16_b) != machine.wide_dst) {
         kernel_fault("B014",
-                     format_text("sfpu_reduce in DataFormat::%s with a %u-bit DST: the chip gives wrong values without any error",
+                     format_text("sfpu_reduce in DataFormat::%s with a %u-bit DST: the chip silently gives wrong values",
                                  integers ? "Int32" : machine.wide_dst ? "Float16_b" : "Float32", machine.wide_dst ? 32u : 16u),
-                     "name what DST holds: Float32 or Int32 with fp32_dest_acc_en, else Float16_b");
+                     "name the format in DST: Float32 or Int32 with fp32_dest_acc_en, otherwise Float16_b");
     }
     const bool extreme = pool != PoolType::SUM;
     if (extreme && !rows && state.rows_of_extreme) {

@@ -6,16 +6,16 @@ ALWI void binary_bitwise_tile_init(EMULATOR_CALL_LINE) {
 }
 template <DataFormat data_format>
 ALWI void bitwise_and_binary_tile(uint32_t idst0, uint32_t idst1, uint32_t odst, EMULATOR_CALL_LINE) {
-    static_assert(data_format == DataFormat::Int32, "the emulator knows Int32");
+    static_assert(data_format == DataFormat::Int32, "the emulator supports only Int32");
     emulator_sfpu_integer(Sfpu_binary_bitwise, BitwiseAnd, idst0, idst1, odst, line.number);
 }
 template <DataFormat data_format>
 ALWI void bitwise_or_binary_tile(uint32_t idst0, uint32_t idst1, uint32_t odst, EMULATOR_CALL_LINE) {
-    static_assert(data_format == DataFormat::Int32, "the emulator knows Int32");
+    static_assert(data_format == DataFormat::Int32, "the emulator supports only Int32");
     emulator_sfpu_integer(Sfpu_binary_bitwise, BitwiseOr, idst0, idst1, odst, line.number);
 }
 template <DataFormat data_format>
 ALWI void bitwise_xor_binary_tile(uint32_t idst0, uint32_t idst1, uint32_t odst, EMULATOR_CALL_LINE) {
-    static_assert(data_format == DataFormat::Int32, "the emulator knows Int32");
+    static_assert(data_format == DataFormat::Int32, "the emulator supports only Int32");
     emulator_sfpu_integer(Sfpu_binary_bitwise, BitwiseXor, idst0, idst1, odst, line.number);
 }

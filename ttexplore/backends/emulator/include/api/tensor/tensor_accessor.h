@@ -6,7 +6,7 @@
 template <size_t CTA_OFFSET>
 struct TensorAccessorArgs {
     static constexpr uint32_t flags = get_compile_time_arg_val(CTA_OFFSET);
-    static_assert((flags & ~2u) == 0, "the emulator knows interleaved tensors only: flags 2 (DRAM) or 0 (L1)");
+    static_assert((flags & ~2u) == 0, "the emulator supports only interleaved tensors: flags 2 (DRAM) or 0 (L1)");
     static constexpr bool is_dram = (flags & 2u) != 0;
     static constexpr uint32_t AlignedPageSize = get_compile_time_arg_val(CTA_OFFSET + 1);
     static constexpr uint32_t next_compile_time_args_offset() { return CTA_OFFSET + 2; }

@@ -14,6 +14,6 @@ ALWI void fill_tile_bitcast(uint32_t idst, uint32_t param0, EMULATOR_CALL_LINE) 
 }
 template <DataFormat data_format>
 ALWI void fill_tile_int(uint32_t idst, uint32_t param0, EMULATOR_CALL_LINE) {
-    static_assert(data_format == DataFormat::Int32, "the emulator knows Int32");
+    static_assert(data_format == DataFormat::Int32, "the emulator supports only Int32");
     emulator_sfpu_unary(Sfpu_fill, 0, idst, param0, 1, static_cast<uint32_t>(VectorMode::RC), line.number);
 }

@@ -7,6 +7,6 @@ ALWI void logical_not_tile_init(EMULATOR_CALL_LINE) {
 template <DataFormat DATA_FORMAT>
 ALWI void logical_not_tile(uint32_t idst, EMULATOR_CALL_LINE) {
     static_assert(DATA_FORMAT == DataFormat::Float32 || DATA_FORMAT == DataFormat::Float16_b,
-                  "the emulator knows Float32 and Float16_b");
+                  "the emulator supports only Float32 and Float16_b");
     emulator_sfpu_unary(Sfpu_logical_not, 0, idst, 0, 0, static_cast<uint32_t>(VectorMode::RC), line.number);
 }

@@ -7,6 +7,6 @@ ALWI void where_tile_init(EMULATOR_CALL_LINE) {
 template <DataFormat data_format>
 ALWI void where_tile(uint32_t idst0, uint32_t idst1, uint32_t idst2, uint32_t odst, EMULATOR_CALL_LINE) {
     static_assert(data_format == DataFormat::Float32 || data_format == DataFormat::Float16_b,
-                  "the emulator knows Float32 and Float16_b");
+                  "the emulator supports only Float32 and Float16_b");
     emulator_sfpu_ternary(Sfpu_where, data_format == DataFormat::Float32, idst0, idst1, idst2, odst, line.number);
 }
