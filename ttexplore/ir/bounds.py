@@ -25,8 +25,8 @@ _PROVED_DEPTH = 16
 
 def block_ranges(function: tirx.PrimFunc) -> dict[ir.Var, ir.Expr]:
     """How far each block index of a kernel goes whose launch grid is a loop over work items; empty for others."""
-    attrs = function.attrs
-    return dict(attrs[BLOCK_RANGES]) if BLOCK_RANGES in attrs else {}
+    ranges = function.attrs.get(BLOCK_RANGES)
+    return {} if ranges is None else dict(ranges.items())
 
 
 class Bounds:

@@ -83,7 +83,8 @@ def allocation(
     name: str, shape: Sequence[int], dtype: str, scope: str, span: ir.Span | None = None
 ) -> tirx.AllocBuffer:
     """The statement that allocates a new buffer; the buffer is its `.buffer`."""
-    made = tirx.AllocBuffer(tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span), {})
+    buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span, layout=None)
+    made = tirx.AllocBuffer(buffer, {})
     if span is not None:
         # The constructor takes no span of several places, as in a macro.
         set_span(made, span)

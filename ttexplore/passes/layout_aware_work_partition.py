@@ -120,7 +120,9 @@ def layout_aware_work_partition(
     columns, rows = (1 + max(one.last[axis] for one in allowed) for axis in (0, 1))
     given = (cores, core_ranges, work_lists, rectangle, stride, tuple(core_offset) != (0, 0), policy != "contiguous")
     values = {size.core_value: size.value for size in sizes}
-    work = tuple(dataclasses.replace(core, values=core.values | values) for core in made.cores)
+    work = made.cores
+    if values:
+        work = tuple(dataclasses.replace(core, values=core.values | values) for core in work)
     partition = Partition(
         grid, cast(Any, policy), cast(Any, mode), (columns, rows), work, (*made.arguments, *values),
         program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), cast(Any, order), edge, made.form,
