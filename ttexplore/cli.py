@@ -19,13 +19,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, DEVICE_NAMES, DEVICES, taker
 from ttexplore.errors import BackendError, TTExploreError, UsageError, shown
 from ttexplore.given import named
 from ttexplore.options import OPTIONS, Option, option_text, parse_options
-from ttexplore.record import to_json
+from ttexplore.record import JsonObject, to_json
 
 if TYPE_CHECKING:
     from ttexplore.backends.ttnn.environment import DeviceEnvironment
@@ -72,7 +72,7 @@ class Answer:
     """The result of a command: `text` for people, `data` for --json, whether it is `ok`, and the `error` if any."""
 
     text: str
-    data: dict[str, Any]
+    data: JsonObject
     ok: bool = True
     error: TTExploreError | None = None
 
@@ -152,19 +152,19 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _print_json(data: dict[str, Any]) -> None:
+def _print_json(data: JsonObject) -> None:
     _say(json.dumps(_finite(data), allow_nan=False))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """`value` with null for NaN and infinities, which JSON cannot represent."""
     match value:
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {key: _finite(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            return {key: _finite(item) for key, item in cast(JsonObject, value).items()}
         case list():
-            return [_finite(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_finite(item) for item in cast(list[object], value)]
         case _:
             return value
 
@@ -172,7 +172,7 @@ def _finite(value: Any) -> Any:
 # Arguments
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str) -> object:
     """Parse a value from the command line: int, float, bool, a Python tuple, list or dictionary; text with commas is a
     tuple, any other text a string."""
     if text[:1] in ("(", "[", "{"):
@@ -192,7 +192,7 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def parse_pairs(pairs: Iterable[str], what: str) -> dict[str, Any]:
+def parse_pairs(pairs: Iterable[str], what: str) -> JsonObject:
     """Parse ``name=value`` words to a dictionary of values. Raises as :func:`parse_words` does."""
     return {name: parse_value(text) for name, text in parse_words(pairs, what).items()}
 
@@ -220,7 +220,7 @@ def parse_grid(text: str) -> tuple[int, int]:
     return int(size[1]), int(size[2])
 
 
-def parse_kernel_arguments(pairs: Iterable[str]) -> dict[str, Any]:
+def parse_kernel_arguments(pairs: Iterable[str]) -> JsonObject:
     """Parse the arguments of a kernel. Raises UsageError for other words, and for names that are options instead."""
     arguments = parse_pairs(pairs, "argument")
     if clash := {"target", "options"} & arguments.keys():
@@ -411,7 +411,7 @@ def _explore(arguments: argparse.Namespace) -> Exploration:
     return explore(arguments.kernel, target=target, options=options, **kernel_arguments)
 
 
-def _identity(exploration: Explored) -> dict[str, Any]:
+def _identity(exploration: Explored) -> JsonObject:
     return {"kernel": exploration.kernel.name, "target": exploration.target.name}
 
 
@@ -435,7 +435,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         }
         for step in exploration.steps
     ]  # fmt: skip
-    data: dict[str, Any] = {**identity, "steps": steps, "plan": to_json(exploration.plan)}
+    data: JsonObject = {**identity, "steps": steps, "plan": to_json(exploration.plan)}
     if error is not None:
         data["error"] = to_json(error.record())
     return Answer(str(exploration), data, error=error)

@@ -31,7 +31,7 @@ from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.pass_names import pass_name
 from ttexplore.plan import KERNEL_ROLES, Plan
-from ttexplore.record import Line, Listing, OptionForm, Span, StepRecord, Trace, lines_of
+from ttexplore.record import JsonObject, Line, Listing, OptionForm, Span, StepRecord, Trace, lines_of
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Code, Drawing, Graph, LoweringComparison, Run, Static, StepDiff
 from ttexplore.target import Target
@@ -332,7 +332,7 @@ class Explored(ABC):
         With `run`, the page includes the result of a run on the emulator and the timeline of one core, if there is a
         C++ compiler and the lowering succeeded. Raises UsageError if the file cannot be written, and what a run raises.
         """
-        state: dict[str, Any] = {}
+        state: JsonObject = {}
         recorded = None
         if run and self.error is None and recorder().missing() is None:
             done = self.run(backend=recorder().name)
@@ -551,12 +551,12 @@ class Explored(ABC):
         return Static(self._repr_html_(), repr(self))
 
     @functools.cached_property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> JsonObject:
         """The data that the explorer shows, in JSON form."""
         return explorer_data(self.trace, self.plan, self.target, self.option_forms)
 
     @property
-    def backends(self) -> list[dict[str, Any]]:
+    def backends(self) -> list[JsonObject]:
         """For each backend its name, what it lacks to run (empty if nothing), and whether it offers a choice of
         arithmetic."""
         # Backends of every installation come first, the fastest before the others.
@@ -628,8 +628,7 @@ def compare_explorations(first: Explored, second: Explored) -> LoweringCompariso
 
     Raises UsageError if an argument is not an exploration.
     """
-    sides: tuple[Any, ...] = (first, second)
-    for one in sides:
+    for one in cast(tuple[object, ...], (first, second)):
         if not isinstance(one, Explored):
             raise wrong("one side of the comparison", one, "an exploration, as ttx.explore returns it")
     rows: list[tuple[str, str, str]] = [("target", first.target.name, second.target.name)]

@@ -11,9 +11,11 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ttexplore.errors import UsageError, shown, unknown
+
+Name = TypeVar("Name", bound=str)
 
 # The limit for counts: sizes, depths, cores. Kernels take 32-bit numbers.
 LARGEST = 2**31 - 1
@@ -33,10 +35,11 @@ def plain(value: Any, depth: int = 0) -> Any:
         case str():
             return str(value)
         case list() | tuple():
-            items = [plain(one, depth + 1) for one in cast(Sequence[Any], value)]
+            items = [plain(one, depth + 1) for one in cast(Sequence[object], value)]
             return tuple(items) if isinstance(value, tuple) else items
         case Mapping():
-            return {plain(key, depth + 1): plain(one, depth + 1) for key, one in cast(Mapping[Any, Any], value).items()}
+            pairs = cast(Mapping[object, object], value).items()
+            return {plain(key, depth + 1): plain(one, depth + 1) for key, one in pairs}
         case _:
             return value
 
@@ -108,14 +111,14 @@ def flag(what: str, given: object) -> bool:
     return given
 
 
-def named(what: str, given: object, accepted: Iterable[str]) -> Any:
+def named(what: str, given: object, accepted: Iterable[Name]) -> Name:
     """`given`, if it is one of the names. Raises UsageError."""
     given, names = plain(given), tuple(accepted)
     if not isinstance(given, str):
         raise wrong(what, given, f"one of {', '.join(names)}")
     if given not in names:
         raise unknown(what, given, names)
-    return given
+    return names[names.index(given)]
 
 
 def dictionary(what: str, given: object, keys: str, example: str) -> dict[str, Any]:

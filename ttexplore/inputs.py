@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import ml_dtypes
 import numpy as np
@@ -103,7 +103,7 @@ INPUT_KINDS: dict[str, InputKind] = {
 }
 
 
-def own_dtype(dtype: str) -> Any:
+def own_dtype(dtype: str) -> np.dtype[Any]:
     """The NumPy dtype of a kernel's dtype."""
     return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
 
@@ -115,13 +115,13 @@ def make_inputs(kind: str, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Ar
     return tuple(INPUT_KINDS[kind].make(random, shape, dtype).astype(own_dtype(dtype)) for _, shape, dtype in tensors)
 
 
-def checked_seed(seed: Any) -> int:
+def checked_seed(seed: object) -> int:
     """`seed` as a 64-bit number. Raises UsageError."""
     return whole("seed", seed, 0, 2**64 - 1)
 
 
 # Accepted inputs: arrays in parameter order, arrays by the names of the tensors, a kind, or nothing.
-Inputs = Sequence[Any] | Mapping[str, Any] | str | None
+Inputs = Sequence[object] | Mapping[str, object] | str | None
 
 
 def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | None:
@@ -142,7 +142,7 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
                 raise UsageError("U005", f"input {name} is missing", hint=hint)
         inputs = [inputs[name] for name in names]
     # Sets have no order, and iterators can be read only once.
-    given: Any = inputs
+    given = cast(object, inputs)
     is_array = isinstance(given, np.ndarray) and given.ndim > 0
     if not (is_array or isinstance(given, Sequence)) or isinstance(given, bytes | bytearray | range):
         raise wrong("inputs", inputs, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
@@ -152,7 +152,7 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor]) -> list[Array] | Non
     return [_array(place, one, tensor) for place, (one, tensor) in enumerate(zip(inputs, tensors, strict=True))]
 
 
-def _array(place: int, given: Any, tensor: Tensor) -> Array:
+def _array(place: int, given: object, tensor: Tensor) -> Array:
     try:
         array = np.asarray(given)
     except Exception as error:  # A user's __array__ may raise anything.
@@ -189,13 +189,13 @@ def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tupl
     return tuple(arrays)
 
 
-def named_inputs(names: str, variables: Mapping[str, Any]) -> Inputs:
+def named_inputs(names: str, variables: Mapping[str, object]) -> Inputs:
     """The values of variables, given by comma-separated names; a single one may be a list or dictionary of arrays.
     Names are looked up, never evaluated.
 
     Raises UsageError for text that is not a name, and for undefined variables.
     """
-    found: list[Any] = []
+    found: list[object] = []
     for name in (part.strip() for part in names.split(",") if part.strip()):
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(
@@ -208,11 +208,11 @@ def named_inputs(names: str, variables: Mapping[str, Any]) -> Inputs:
         found.append(variables[name])
     if not found:
         raise UsageError("U005", "no variable is named for the inputs", hint="enter names of arrays, for example a, b")
-    only: Inputs = found[0]
-    return only if len(found) == 1 and isinstance(only, list | tuple | Mapping) else found
+    alone = len(found) == 1 and isinstance(found[0], list | tuple | Mapping)
+    return cast(Inputs, found[0]) if alone else found
 
 
-def _arrays_among(variables: Mapping[str, Any]) -> list[str]:
+def _arrays_among(variables: Mapping[str, object]) -> list[str]:
     """The names of variables that may hold inputs, without those that the shell itself defines."""
     return sorted(
         name

@@ -17,7 +17,7 @@ from ttexplore.errors import UsageError, shown, unknown
 from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
 from ttexplore.layout_request import layout_request
 from ttexplore.plan import Mode, Policy
-from ttexplore.record import OptionForm, to_json
+from ttexplore.record import JsonObject, OptionForm, to_json
 
 Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
 Accumulate = Literal["reload", "l1"]
@@ -39,7 +39,7 @@ _LISTED_ITEMS = 16
 class Options:
     """The options of a lowering. None leaves the choice to the pass."""
 
-    layouts: Mapping[str, Any] | None = None
+    layouts: Mapping[str, object] | None = None
     stages: int | None = None
     cb_depth: Mapping[str, int] | None = None
     chunk_k_tiles: int | None = None
@@ -53,7 +53,7 @@ class Options:
     cores: tuple[int, int] | None = None
     core_offset: tuple[int, int] = (0, 0)
     core_ranges: Sequence[tuple[Core, Core]] | None = None
-    work_lists: Mapping[Core, Sequence[Any]] | None = None
+    work_lists: Mapping[Core, Sequence[object]] | None = None
     rectangle: tuple[int, int] | None = None
     stride: int | None = None
     match: str | None = None
@@ -67,7 +67,7 @@ class Options:
         return dict(vars(self))
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """The options as the plan records them; values without a JSON form become text."""
         return {name: _plain(value) for name, value in self.by_name.items()}
 
@@ -75,7 +75,7 @@ class Options:
 DEFAULTS = Options()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     try:
         return to_json(value)
     except TypeError:
@@ -88,14 +88,14 @@ class Option:
 
     name: str
     meaning: str
-    read: Callable[[str, object], Any]
+    read: Callable[[str, object], object]
     example: str = ""
-    choices: tuple[Any, ...] = ()
+    choices: tuple[object, ...] = ()
     policy: str = ""
     # Its values are strings, so strings are not parsed as numbers or lists.
     of_text: bool = False
 
-    def parse(self, given: object) -> Any:
+    def parse(self, given: object) -> object:
         """Convert a given value; None leaves the choice to the pass. Raises UsageError."""
         given = plain(given)
         if isinstance(given, str):
@@ -179,18 +179,18 @@ def _core(given: object) -> Core:
     given = read_text(given) if isinstance(given, str) else given
     if not isinstance(given, list | tuple):
         raise wrong("a core", given, "(x, y)")
-    return cast(tuple[int, int], wholes("a core", cast(Any, given), 2, least=0))
+    return cast(tuple[int, int], wholes("a core", cast(object, given), 2, least=0))
 
 
 def _core_ranges(name: str, given: object) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
     if not isinstance(given, list | tuple):
         raise wrong(name, given, f"rectangles of cores, for example {OPTIONS[name].example}")
-    return tuple(_core_range(one) for one in cast(Sequence[Any], given))
+    return tuple(_core_range(one) for one in cast(Sequence[object], given))
 
 
-def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+def _core_range(given: object) -> tuple[tuple[int, int], tuple[int, int]]:
     try:
-        first, last = given
+        first, last = cast(Sequence[object], given)
         return _core(first), _core(last)
     except (TypeError, ValueError, UsageError):
         raise UsageError(
@@ -200,18 +200,18 @@ def _core_range(given: Any) -> tuple[tuple[int, int], tuple[int, int]]:
         ) from None
 
 
-def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[Any]]:
+def _work_lists(name: str, given: object) -> dict[tuple[int, int], list[object]]:
     if not isinstance(given, Mapping | list | tuple):
         raise wrong(name, given, "{(x, y): [item, ...]} or [((x, y), [item, ...]), ...]")
-    pairs = cast(Any, given.items() if isinstance(given, Mapping) else given)
-    work: dict[tuple[int, int], list[Any]] = {}
+    pairs = cast(Sequence[object], given.items() if isinstance(given, Mapping) else given)
+    work: dict[tuple[int, int], list[object]] = {}
     for entry in pairs:
         try:
-            at, items = entry
+            at, items = cast(tuple[object, object], entry)
             core = _core(at)
-            if not isinstance(items, list | tuple | range) or len(cast(Sequence[Any], items)) > _MOST_ITEMS:
+            if not isinstance(items, list | tuple | range) or len(cast(Sequence[object], items)) > _MOST_ITEMS:
                 raise ValueError
-            listed = list(cast(Sequence[Any], items))
+            listed = list(cast(Sequence[object], items))
         except (TypeError, ValueError, OverflowError, UsageError):
             raise UsageError(
                 "U008",
@@ -229,7 +229,7 @@ def _depths(name: str, given: object) -> dict[str, int]:
     return {buffer: whole(f"the depth of {buffer}", depth) for buffer, depth in depths.items()}
 
 
-def _layouts(name: str, given: object) -> dict[str, Any]:
+def _layouts(name: str, given: object) -> dict[str, object]:
     layouts = dictionary(name, given, "the names of tensors", OPTIONS[name].example)
     for tensor, asked in layouts.items():
         layout_request(tensor, asked)
@@ -288,7 +288,7 @@ def parse_options(given: object) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         raise wrong("options", given, "a dictionary keyed by names, for example {'policy': 'strided'}")
-    for name in (asked := dict(cast(Mapping[Any, Any], given))):
+    for name in (asked := dict(cast(Mapping[str, object], given))):
         if name not in OPTIONS:
             raise UsageError(
                 "U001", f"there is no option {shown(name)}", hint=unknown("option", name, sorted(OPTIONS)).hint
@@ -297,7 +297,7 @@ def parse_options(given: object) -> dict[str, Any]:
     return {name: value for name, value in parsed.items() if value is not None}
 
 
-def option_text(value: Any) -> str:
+def option_text(value: object) -> str:
     """Format a recorded value as option text: strings unchanged, others as JSON, except that core keys are tuples."""
     if value is None or isinstance(value, str):
         return value or ""

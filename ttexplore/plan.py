@@ -10,9 +10,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from ttexplore.record import Span
+from ttexplore.record import JsonObject, Span
 
 TILE_ROWS = 32
 TILE_COLUMNS = 32
@@ -425,7 +425,7 @@ class Plan:
 
     kernel: str
     target: str
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: JsonObject = field(default_factory=JsonObject)
     layouts: tuple[TensorLayout, ...] = ()
     buffers: tuple[CircularBuffer, ...] = ()
     accessors: tuple[Accessor, ...] = ()

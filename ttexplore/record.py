@@ -17,6 +17,9 @@ from typing import Any, Literal, TypeVar, cast
 
 OriginKind = Literal["exact", "derived", "inferred"]
 Recorded = TypeVar("Recorded")
+# An object of JSON: its values are plain data, whose shape the reader knows.
+JsonObject = dict[str, Any]
+_Convert = Callable[[object], object]
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -95,7 +98,7 @@ class OptionForm:
     """The form of a pass option: the values that it accepts, if they are few, otherwise an example as text; the policy
     that it requires, if any; and its meaning."""
 
-    choices: tuple[Any, ...] = ()
+    choices: tuple[object, ...] = ()
     example: str = ""
     policy: str = ""
     meaning: str = ""
@@ -130,9 +133,9 @@ class StepRecord:
     seconds: float
     before: Listing
     after: Listing
-    plan_before: dict[str, Any]
-    plan_after: dict[str, Any]
-    options: dict[str, Any]
+    plan_before: JsonObject
+    plan_after: JsonObject
+    options: JsonObject
     error: ErrorRecord | None = None
     rules: dict[str, str] = field(default_factory=dict[str, str])
     firings: tuple[FiringRecord, ...] = ()
@@ -147,24 +150,24 @@ class Trace:
     source: Listing
     steps: tuple[StepRecord, ...]
     files: dict[str, Listing]
-    plan: dict[str, Any]
+    plan: JsonObject
     versions: dict[str, str]
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """The plain JSON form of a record or plan value: objects for dataclasses, lists for tuples."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in cast(dict[Any, Any], value).items()}
+        return {str(key): to_json(item) for key, item in cast(dict[object, object], value).items()}
     if isinstance(value, tuple | list):
-        return [to_json(item) for item in cast(list[Any], value)]
+        return [to_json(item) for item in cast(list[object], value)]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def from_json(kind: type[Recorded], data: Any) -> Recorded:
+def from_json(kind: type[Recorded], data: object) -> Recorded:
     """Rebuild a value of type `kind` from the result of :func:`to_json`.
 
     Raises TypeError if the data does not match the type.
@@ -173,10 +176,10 @@ def from_json(kind: type[Recorded], data: Any) -> Recorded:
 
 
 @functools.cache
-def _converter(kind: Any) -> Callable[[Any], Any]:
+def _converter(kind: object) -> _Convert:
     """The function that makes a value of a type. Each type is analysed once, for hundreds of thousands of values."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
+    if kind is Any or kind is object:
         return _as_it_is
     if origin is Literal:
         return functools.partial(_one_of, arguments)
@@ -189,49 +192,57 @@ def _converter(kind: Any) -> Callable[[Any], Any]:
         return functools.partial(_fixed_tuple, tuple(map(_converter, arguments)))
     if origin is dict:
         return functools.partial(_values, _converter(arguments[1]))
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if not isinstance(kind, type):
+        raise TypeError(f"{kind!r} is not a type of records")
+    if dataclasses.is_dataclass(kind):
         fields = {name: _converter(hint) for name, hint in typing.get_type_hints(kind).items()}
         return functools.partial(_made, kind, fields)
     return functools.partial(_checked, kind)
 
 
-def _as_it_is(data: Any) -> Any:
+def _as_it_is(data: object) -> object:
     return data
 
 
-def _one_of(accepted: tuple[Any, ...], data: Any) -> Any:
+def _one_of(accepted: tuple[object, ...], data: object) -> object:
     if data not in accepted:
         raise TypeError(f"{data!r} is not one of {', '.join(map(repr, accepted))}")
     return data
 
 
-def _optional(inner: Callable[[Any], Any], data: Any) -> Any:
+def _optional(inner: _Convert, data: object) -> object:
     return None if data is None else inner(data)
 
 
-def _items(data: Any) -> list[Any]:
+def _items(data: object) -> list[object]:
     if not isinstance(data, list | tuple):
         raise TypeError(f"{data!r} is not a list")
-    return cast(list[Any], data)
+    return cast(list[object], data)
 
 
-def _tuple_of(item: Callable[[Any], Any], data: Any) -> tuple[Any, ...]:
+def _fields(data: object) -> dict[str, object]:
+    if not isinstance(data, dict):
+        raise TypeError(f"{data!r} is not an object")
+    return cast(dict[str, object], data)
+
+
+def _tuple_of(item: _Convert, data: object) -> tuple[object, ...]:
     return tuple(map(item, _items(data)))
 
 
-def _fixed_tuple(items: tuple[Callable[[Any], Any], ...], data: Any) -> tuple[Any, ...]:
+def _fixed_tuple(items: tuple[_Convert, ...], data: object) -> tuple[object, ...]:
     return tuple(item(value) for item, value in zip(items, _items(data), strict=True))
 
 
-def _values(value: Callable[[Any], Any], data: dict[Any, Any]) -> dict[Any, Any]:
-    return {key: value(item) for key, item in data.items()}
+def _values(value: _Convert, data: object) -> dict[str, object]:
+    return {key: value(item) for key, item in _fields(data).items()}
 
 
-def _made(kind: Callable[..., Any], fields: dict[str, Callable[[Any], Any]], data: dict[str, Any]) -> Any:
-    return kind(**{name: fields[name](item) for name, item in data.items()})
+def _made(kind: Callable[..., object], fields: dict[str, _Convert], data: object) -> object:
+    return kind(**{name: fields[name](item) for name, item in _fields(data).items()})
 
 
-def _checked(kind: type, data: Any) -> Any:
+def _checked(kind: type, data: object) -> object:
     # True and False do not count as numbers here.
     fits = isinstance(data, kind) or (kind is float and isinstance(data, int))
     if not fits or (isinstance(data, bool) and kind is not bool):

@@ -18,10 +18,9 @@ import difflib
 import dis
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ttexplore.emit import emit
 from ttexplore.errors import UsageError
@@ -54,8 +53,8 @@ class Module:
     kernel: TracedKernel
     program: Program
     target: Target
-    options: Mapping[str, Any]
-    merged: Mapping[str, Any]
+    options: Mapping[str, object]
+    merged: Mapping[str, object]
     steps: int = 0
 
     @property
@@ -79,7 +78,7 @@ class Module:
 
 
 def apply_tt_defaults(
-    mod: Any, *, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None
+    mod: object, *, target: str | Target = "wormhole_n150", options: Mapping[str, object] | None = None
 ) -> Module:
     """Give the kernel the target's defaults: contiguous row-major work, tensors in DRAM, interleaved, 32x32 tiles.
 
@@ -89,7 +88,7 @@ def apply_tt_defaults(
     return _through(_module(mod, target, options), 1)
 
 
-def apply_layout_aware_metadata_passes(mod: Any) -> Module:
+def apply_layout_aware_metadata_passes(mod: object) -> Module:
     """Run the passes that decide facts before the code changes: layouts, circular buffers, accessors, partition.
 
     Raises what the passes raise, with the kernel's line.
@@ -97,7 +96,7 @@ def apply_layout_aware_metadata_passes(mod: Any) -> Module:
     return _up_to(mod, "layout_aware_work_partition")
 
 
-def apply_tt_metadata_passes(mod: Any) -> Module:
+def apply_tt_metadata_passes(mod: object) -> Module:
     """Lower the kernel to a loop over the work items of a core, with circular buffers: run
     :func:`apply_layout_aware_metadata_passes`, then the first two passes that change the code.
 
@@ -106,12 +105,12 @@ def apply_tt_metadata_passes(mod: Any) -> Module:
     return _up_to(mod, "lower_shared_to_cb")
 
 
-def run_pipeline(mod: Any) -> Module:
+def run_pipeline(mod: object) -> Module:
     """Run all passes; the result is reader, compute and writer. Raises what the passes raise, at the kernel's line."""
     return _through(_module(mod), len(PIPELINE))
 
 
-def verify_tt_ir(mod: Any) -> Module:
+def verify_tt_ir(mod: object) -> Module:
     """Check all laws that can be checked without running, after each step so far and after the remaining ones, because
     only the last shows whether the program fits the chip; return `mod` unchanged.
 
@@ -123,7 +122,7 @@ def verify_tt_ir(mod: Any) -> Module:
     return made
 
 
-def emit_tt_artifacts(mod: Any) -> dict[str, str]:
+def emit_tt_artifacts(mod: object) -> dict[str, str]:
     """Return the program's files by name: three kernels, host program, plan, runner. Raises what lowering raises."""
     made = run_pipeline(mod)
     return {name: listing.text for name, listing in emit(made.program.functions, made.plan).items()}
@@ -135,7 +134,7 @@ def write_artifacts_to_disk(artifacts: Mapping[str, str], folder: str | Path) ->
     return write_files(artifacts, folder)
 
 
-def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[str, Any] | None = None) -> Module:
+def _module(mod: object, target: str | Target = "wormhole_n150", options: Mapping[str, object] | None = None) -> Module:
     if isinstance(mod, Module):
         return mod
     if isinstance(mod, Program):
@@ -148,7 +147,7 @@ def _module(mod: Any, target: str | Target = "wormhole_n150", options: Mapping[s
     return Module(traced, Program({KERNEL: traced.function}, plan, traced.source), chip, asked, merged)
 
 
-def _up_to(mod: Any, name: str) -> Module:
+def _up_to(mod: object, name: str) -> Module:
     """Lower up to and including the pass of this name."""
     return _through(_module(mod), _PASSES.index(name) + 1)
 
@@ -163,7 +162,7 @@ def _through(module: Module, end: int) -> Module:
     return dataclasses.replace(module, program=program, steps=max(end, module.steps))
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[[object], Module]:
     """A pass by one of the documents' names. Raises AttributeError for other names, or ImportError if the name is
     imported."""
     if not name.startswith("_") and pass_name(name) in _PASSES:

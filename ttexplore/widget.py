@@ -24,7 +24,7 @@ from ttexplore.backends.registry import ARITHMETICS, BACKENDS
 from ttexplore.errors import TTExploreError, UsageError
 from ttexplore.given import named
 from ttexplore.inputs import INPUT_KINDS, Inputs, named_inputs
-from ttexplore.record import ErrorRecord, lines_of
+from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
@@ -33,7 +33,7 @@ from ttexplore.views.markup import visible
 if TYPE_CHECKING:
     from ttexplore.explored import Explored
 
-Answer = tuple[dict[str, Any], list[bytes]]
+Answer = tuple[JsonObject, list[bytes]]
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -69,7 +69,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"<explorer of {self._explorations['']!r}>"
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> JsonObject:
         """A view of this widget as a display bundle, by media type; empty without a notebook."""
         bundle: Any = self._repr_mimebundle_()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         kind = "application/vnd.jupyter.widget-view+json"
@@ -92,7 +92,7 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     # Questions
 
-    def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
+    def _asked(self, _: object, question: JsonObject, buffers: object) -> None:
         del buffers
         if question.get("do") == "cancel":
             for one in tuple(self._running):
@@ -102,7 +102,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         self._running.add(cancel)
         threading.Thread(target=self._answer, args=(question, cancel), daemon=True).start()
 
-    def _answer(self, question: dict[str, Any], cancel: threading.Event) -> None:
+    def _answer(self, question: JsonObject, cancel: threading.Event) -> None:
         identifier = question.get("id")
 
         def progress(text: str) -> None:
@@ -144,10 +144,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         finally:
             self._running.discard(cancel)
 
-    def _tell(self, message: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+    def _tell(self, message: JsonObject, buffers: list[bytes] | None = None) -> None:
         self.send(message, buffers)  # pyright: ignore[reportUnknownMemberType]
 
-    def _fork(self, exploration: Explored, question: dict[str, Any]) -> Answer:
+    def _fork(self, exploration: Explored, question: JsonObject) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
         other = exploration.fork(target=target, **question["options"])
         name = str(next(self._numbers))
@@ -160,17 +160,17 @@ def notebook_shell() -> Any:
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
-def _inputs(question: dict[str, Any]) -> Inputs:
+def _inputs(question: JsonObject) -> Inputs:
     """The chosen kind of inputs, or the values of the named variables."""
     if question["inputs"] in INPUT_KINDS:
         return question["inputs"]
     shell = notebook_shell()
-    variables: Mapping[str, Any] = shell.user_ns if shell is not None else {}
+    variables: Mapping[str, object] = shell.user_ns if shell is not None else {}
     return named_inputs(str(question["names"]), variables)
 
 
 def _run(
-    exploration: Explored, question: dict[str, Any], progress: Callable[[str], None], cancel: threading.Event
+    exploration: Explored, question: JsonObject, progress: Callable[[str], None], cancel: threading.Event
 ) -> Answer:
     backend = named("backend", str(question["backend"]), BACKENDS)
     progress(f"running on {backend} ...")
@@ -182,7 +182,7 @@ def _run(
     return {"html": run.card(), "passed": bool(run.passed)}, []
 
 
-def _record(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
+def _record(exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
     x, y = map(int, question["core"].split(","))
     record = exploration.timeline(
         (x, y), inputs=_inputs(question), seed=question["seed"], code=question.get("code") or None, cancel=cancel
@@ -190,7 +190,7 @@ def _record(exploration: Explored, question: dict[str, Any], cancel: threading.E
     return {}, [packed(record.data)]
 
 
-def _check(exploration: Explored, question: dict[str, Any], cancel: threading.Event) -> Answer:
+def _check(exploration: Explored, question: JsonObject, cancel: threading.Event) -> Answer:
     check = exploration.check(_inputs(question), question["seed"], cancel=cancel)
     results = [
         {
