@@ -228,7 +228,7 @@ def fits(form: str, message: str) -> bool:
 @pytest.mark.xdist_group("faults")
 def test_every_raise_of_the_verifier_is_provoked() -> None:
     """By a fault whose message docs/faults.md holds, or in tests/passes/test_verify.py."""
-    elsewhere = {"the condition {} cannot be decided", "{}: which pages of {} are touched is not known: {}"}
+    elsewhere = {"the condition {} cannot be decided", "{}: the pages of {} that are used are not known: {}"}
     messages = [error.message for _, error in errors_of_faults()]
     unread = [
         (path.name, one.line, one.message)

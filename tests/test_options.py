@@ -425,9 +425,9 @@ def test_stages_of_a_pipelined_loop() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"accumulate": "l1"}, "accumulate='l1' changes nothing: no accumulator leaves DST"),
-        ({"epilogue": "separate"}, "epilogue='separate' changes nothing: no loop has an operation on its result"),
-        ({"subblock": (1, 1)}, "subblock=(1, 1) is for products, and the kernel has none"),
+        ({"accumulate": "l1"}, "accumulate='l1' has no effect: no accumulator leaves DST"),
+        ({"epilogue": "separate"}, "epilogue='separate' has no effect: no loop has an operation on its result"),
+        ({"subblock": (1, 1)}, "subblock=(1, 1) has no effect: the kernel has no matrix product"),
         ({"stages": 3, "mode": "local_shard", "policy": "match_shard", "layouts": {"A": HEIGHT}, "cores": (1, 2)},
          "A_shared holds 1 blocks, the shard of A, and not what stages says"),
     ],

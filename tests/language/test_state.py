@@ -333,7 +333,7 @@ HINTS: list[tuple[str, str, str]] = [
     ("T.fill(c, [0] * bx)", "TypeError: ", "plain Python cannot work on what is known only when the kernel runs; "),
     ("T.fill(c, 1 / len([2][1:]))", "ZeroDivisionError: ", "the kernel's own Python raised this"),
     ("T.fill(c, int('x'))", "ValueError: ", "the kernel's own Python raised this"),
-    ("T.fill(c, -(bx == 0))", "T.fill with a value that is computed when the kernel runs", "write `for i, j in T.Parallel"),
+    ("T.fill(c, -(bx == 0))", "T.fill with a value that is computed at run time", "write `for i, j in T.Parallel"),
     ("T.fill(c, [1] * 10000)", "T.fill works on numbers, and this is [1, 1,", "give a number, an element as a[i, j]"),
     (f"{PARALLEL}a[i * 1.0, j]", "an index of a is float32", INDEX),
     ("T.copy(A[bx * 32.0, 0], a)", "an index of A is float32", INDEX),

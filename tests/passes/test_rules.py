@@ -72,7 +72,7 @@ def test_why() -> None:
     assert [text.strip() for _, text in made.before] == ["T.gemm(a, b, c)"]
     (at,) = (at for at, _ in made.before)
     assert step.record.before.lines[at - 1].text.strip() == "T.gemm(a, b, c)"
-    assert "product: A product adds up" in str(step.why(number))
+    assert "product: A product is a sum" in str(step.why(number))
     assert "T.gemm(a, b, c)" in step.why(number)._repr_html_()
     kept = next(at for at, text in enumerate(lines, 1) if text.startswith("for item in"))
     assert step.why(kept).made_by == ()

@@ -122,7 +122,7 @@ def test_a_loop_of_very_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handshake, "_balanced", lambda events: False)
     error = ttx.explore(kernel).error
     assert isinstance(error, ResourceError)
-    assert error.message == "following the 33,554,432 turns of a loop needs more memory than this machine has"
+    assert error.message == "following the 33,554,432 iterations of a loop needs more memory than this machine has"
     assert error.span is not None
     assert linecache.getline(error.span.file, error.span.line).strip() == "T.copy(A[k * 32, 0], a)"
 

@@ -22,7 +22,7 @@ from ttexplore.passes.verify.balance import _share
 def test_too_many_pages_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     exploration = sound(difference)
     monkeypatch.setattr(pages, "_MOST_ROWS", 1)
-    with pytest.raises(VerifyError, match=r"the writer: which pages of C are touched is not known: by \* 4") as caught:
+    with pytest.raises(VerifyError, match=r"the writer: the pages of C that are used are not known: by \* 4") as caught:
         verify(exploration.steps["E1"].after, exploration.target)
     assert caught.value.hint == "use smaller blocks, or simpler indices"
 
@@ -64,7 +64,7 @@ def test_sections_of_dst_under_a_condition() -> None:
     """Which section an operation is in would not be known: D5 refuses it at the operation's line."""
     exploration = sound(difference)
     program = edited("compute", "sub_tiles", sometimes)(exploration.steps["D4"].after)
-    with pytest.raises(Unsupported, match="operations on tiles under a condition that is only known") as caught:
+    with pytest.raises(Unsupported, match="operations on tiles under a condition that is known only") as caught:
         insert_dst_management(program, exploration.target, epilogue=DEFAULTS.epilogue, subblock=None)
-    assert caught.value.hint == "use T.if_then_else on elements, or decide it in Python"
+    assert caught.value.hint == "use T.if_then_else on elements, or decide the condition in Python"
     assert caught.value.span is not None

@@ -1,4 +1,4 @@
-"""A3: how the pages of each tensor are addressed."""
+"""A3: decide how kernels address the pages of each tensor."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ def attach_tensor_accessor(program: Program, target: Target) -> Program:
         C: (2, 1024, 512)
     ==> tile grid (2, 32, 16), page of tile (b, r, c) = b * 512 + r * 16 + c
 
-    Of a row-major tensor each row is a page.
+    In a row-major tensor each row is a page. Kernels compute page numbers with these strides, and the tensor accessor
+    turns a page number into an address.
     """
     return program.with_plan(accessors=tuple(accessor_of(layout) for layout in program.plan.layouts))

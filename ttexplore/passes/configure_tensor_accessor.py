@@ -1,4 +1,4 @@
-"""D2: accessors are bound to kernel arguments."""
+"""D2: bind accessors to kernel arguments."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def configure_tensor_accessor(program: Program, target: Target) -> Program:
 
         reader uses A  ==>  A: common runtime argument A_address, compile-time words of its TensorAccessorArgs
 
-    The address is the same on every core, so it is a common argument; the words come from the SDK when it runs. A
-    tensor whose shards are circular buffers needs none.
+    The address is the same on every core, so it is a common argument; the SDK supplies the words when the program runs.
+    A tensor whose shards are circular buffers needs no accessor.
     """
     in_place = {buffer.shard_of for buffer in program.plan.buffers}
     users = {role: {str(p.name) for p in program.functions[role].params} - in_place for role in KERNEL_ROLES}

@@ -1,7 +1,7 @@
-"""Where the compute engine has to be set up: what stands before each operation of the compute kernel, on all paths.
+"""Insert the calls that set the compute engine up before each operation of the compute kernel, on all paths.
 
-It follows from the operations alone, so whoever has written operations asks for it once: D4 for those of C2 and D3, D5
-for those in its sections. What sets the engine up already is not read, and so it is not in what is made.
+The placement depends only on the operations, so each pass that writes operations computes it once: D4 for those of C2
+and D3, D5 for those in its sections. Existing set-up calls are ignored and replaced.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import CONFIGURATION_OPS
 from ttexplore.plan import Plan
 
-_START = Rule("start of the engine", "The compute engine is started once, with the buffers of its first operation.")
-_FORMAT = Rule("data format", "The unpacker or the packer is set to the format of another circular buffer.")
-_INIT = Rule("init", "An operation is set up where another one of its engine ran last.")
-_UNINIT = Rule("uninit", "What the set-up of an operation leaves behind is undone after its loop.")
+_START = Rule("start of the engine", "The compute engine starts once, with the buffers of its first operation.")
+_FORMAT = Rule("data format", "The unpacker or the packer switches to the format of another circular buffer.")
+_INIT = Rule("init", "An operation gets its init where another operation of its engine ran last.")
+_UNINIT = Rule("uninit", "The uninit of an operation, after its loop, restores what its init changed.")
 
 _SETUP = frozenset(name for name, form in FORMS.items() if form.phase or form.op in CONFIGURATION_OPS)
 
 
 def set_up(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.PrimFunc:
-    """The compute kernel with the engine set up for its operations, and not more often than needed."""
+    """The compute kernel with the engine set up for its operations, no more often than needed."""
     body = operations(function.body)
     startup = _startup(body, firings)
     if startup is None:
@@ -58,7 +58,7 @@ def operations(body: tirx.Stmt) -> list[tirx.Stmt]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What one part of the engine is set to. `key` is compared."""
+    """The setting of one part of the engine. Settings with equal `key` are the same."""
 
     key: object
 
@@ -79,12 +79,12 @@ class Init(Setting):
 
 State = dict[str, Setting]
 
-# After the uninit of an operation, or where paths differ.
+# After the uninit of an operation, or where paths with different settings join.
 _NOTHING = Setting(None)
 
 
 def _startup(body: list[tirx.Stmt], firings: Firings) -> tuple[tirx.Stmt, tirx.Buffer, tirx.Buffer, tirx.Buffer] | None:
-    """The start-up statement and the buffers that SrcA, SrcB and the packer are set to by it; None without packs."""
+    """The start-up statement and the buffers to whose formats it sets SrcA, SrcB and the packer; None without packs."""
     found = [inner for inner in _unconditional(body) if op_name(inner) in OPS]
     packing = [inner for inner in found if OPS[op_name(inner)].packs]
     if not packing:
@@ -117,7 +117,7 @@ def _unconditional(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
 
 
 class _Placer:
-    """Places what sets the engine up; it reads each statement once, as loops around it ask one after another."""
+    """Places the set-up calls. It reads each statement once, because all loops around a statement ask for it."""
 
     def __init__(self, plan: Plan, firings: Firings) -> None:
         self.firings = firings
@@ -127,7 +127,7 @@ class _Placer:
         self.known: dict[int, State] = {}
         self.loops: dict[int, dict[str, tuple[Setting, Setting]]] = {}
 
-    # What operations need
+    # Settings that operations need
 
     def source(self, cb: tirx.Buffer) -> BufferFormat:
         return BufferFormat(self.formats[str(cb.name)], cb)
@@ -163,13 +163,13 @@ class _Placer:
         return wanted
 
     def body_needs(self, body: list[tirx.Stmt]) -> dict[str, tuple[Setting, Setting]]:
-        """The first and last setting of each part that a body needs. A branch puts back what it changes."""
+        """The first and the last setting of each part that a body needs. A branch restores what it changes."""
         found: dict[str, tuple[Setting, Setting]] = {}
         for statement in body:
             if type(statement) is tirx.For:
                 inner = self.loop_needs(statement)
                 if constant(statement.extent) is None:
-                    # Without a turn the last setting is that from before the loop.
+                    # With zero iterations, the last setting is the one before the loop.
                     inner = {part: (first, last if _same(last, found.get(part, (first, first))[1]) else _NOTHING)
                              for part, (first, last) in inner.items()}  # fmt: skip
             elif type(statement) is tirx.IfThenElse:
@@ -189,8 +189,8 @@ class _Placer:
         return self.loops[number]
 
     def tile_operation(self, statement: tirx.Stmt) -> tirx.Stmt:
-        """The one operation in a nest of loops, besides those on circular buffers, or the first thing that is no such
-        loop."""
+        """The one operation in a nest of loops, not counting those on circular buffers, or else the outermost statement
+        that is not such a nest."""
         if type(statement) is not tirx.For:
             return statement
         number = identity(statement)
@@ -206,7 +206,7 @@ class _Placer:
     # Placing
 
     def change(self, state: State, wanted: State, place: tirx.Stmt) -> list[tirx.Stmt]:
-        """The statements that bring the engine from `state` to `wanted`, at a statement; `state` is brought along."""
+        """The statements that bring the engine from `state` to `wanted`, at a statement; updates `state`."""
         made: list[tirx.Stmt] = []
         for part, name in (("a", "source_a"), ("b", "source_b"), ("pack", "pack")):
             setting = wanted.get(part)
@@ -214,8 +214,8 @@ class _Placer:
                 continue
             before = state.get(part)
             if before is None or before.key != setting.key:
-                # With the old buffer named, the SDK leaves out what does not change; where the old one is not
-                # known, in a loop that ends with another format than it starts with, it must be set regardless.
+                # Given the old buffer, the SDK omits what does not change. If the old one is not known, as in a loop
+                # that ends with another format than it starts with, the format is set unconditionally.
                 if isinstance(before, BufferFormat):
                     change = op(f"reconfig_{name}", before.cb, setting.cb)
                 else:
@@ -235,7 +235,7 @@ class _Placer:
         return made
 
     def body(self, body: list[tirx.Stmt], state: State, *, in_tile_loop: bool = False) -> list[tirx.Stmt]:
-        """A body with what sets the engine up; `state` is brought along."""
+        """A body with its set-up calls; updates `state`."""
         made: list[tirx.Stmt] = []
         for statement in body:
             if type(statement) is tirx.For:
@@ -259,7 +259,7 @@ class _Placer:
         else:
             needed = self.loop_needs(statement)
         ready = {part: first for part, (first, last) in needed.items() if first.key == last.key}
-        # A part that the body changes and does not put back is unknown when the next turn starts.
+        # A part that the body changes and does not restore is unknown when the next iteration starts.
         before = self.change(state, ready, statement)
         for part in needed:
             if part not in ready:
@@ -267,14 +267,14 @@ class _Placer:
         after = dict(state)
         made = self.body(self.inside(statement), after, in_tile_loop=in_tile_loop)
         if constant(statement.extent) is None:
-            # It may make no turn: what its turns change is then as it was before.
+            # With zero iterations, everything is as it was before the loop.
             after = {part: setting for part, setting in after.items() if _same(setting, state.get(part))}
         state.clear()
         state.update(after)
         return [*before, with_body(statement, made)]
 
     def branch(self, statement: tirx.IfThenElse, state: State) -> tirx.IfThenElse:
-        """Both arms put back what they change."""
+        """A branch whose arms restore what they change."""
         entry = dict(state)
         arms: list[list[tirx.Stmt]] = []
         for case in (statement.then_case, statement.else_case):

@@ -1,4 +1,4 @@
-"""E1: the arguments of each kernel, in order."""
+"""E1: decide the arguments of each kernel and their order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ def finalize_persistent_signature(program: Program, target: Target) -> Program:
 
         reader uses A, B, work_start, work_count
     ==> compile-time: accessor words of A, of B; common: A_address, B_address; per core: work_start, work_count
+
+    The host passes exactly these arguments. A list of work items, whose length differs from core to core, comes last.
     """
     return program.with_plan(signature=tuple(_signature(program, role, target) for role in KERNEL_ROLES))
 
 
 def core_arguments(function: tirx.PrimFunc) -> list[Argument]:
-    """The arguments of its core that a kernel reads, in order; a list comes last."""
+    """The per-core arguments that a kernel reads, in order; a list comes last."""
     values: list[Argument] = []
     lists: list[Argument] = []
     for statement in walk(function.body):
@@ -53,7 +55,7 @@ def _signature(program: Program, role: KernelRole, target: Target) -> KernelSign
         raise ResourceError(
             "R004",
             f"the {role} has {words} words of runtime arguments; {target.name} takes {target.max_kernel_arguments}",
-            hint=f"{listed} of them list work items: use more cores, or a policy whose items count up"
+            hint=f"use more cores, or a policy whose items count up: {listed} of these words list work items"
             if listed
             else "use fewer tensors",
         )

@@ -1,4 +1,4 @@
-"""D5: values get slots of DST; what DST cannot hold is worked off in sub-blocks and sections, and kept in between."""
+"""D5: assign DST slots to values; process blocks in sub-blocks and sections, and spill values between sections."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
 
 _DST = Rule("the tiles of DST", "All values share the tiles of DST.")
-_BETWEEN = Rule("buffer between turns", "What a loop leaves for its next turn, or for what follows, waits in a buffer.")
+_BETWEEN = Rule("buffer between iterations", "A value that a loop leaves for later waits in a buffer.")
 
-# What a product costs besides its multiplications: each tile that is unpacked for it, mostly hidden behind them.
+# The cost of unpacking one tile for a product; most of it is hidden behind the multiplications.
 _UNPACK_CYCLES = 4
 
 
@@ -53,7 +53,7 @@ def insert_dst_management(
     epilogue: Epilogue,
     subblock: tuple[int, int] | None,
 ) -> Program:
-    """Give each value slots of DST, in sections that acquire, compute, commit, pack and release.
+    """Assign DST slots to values, in sections that acquire, compute, commit, pack and release.
 
         for t in range(16):                          for s in range(4):
             tt.add_tiles(A, B, t, t, V[t])               tt.tile_regs_acquire()
@@ -64,15 +64,15 @@ def insert_dst_management(
                                                              tt.pack_tile(dst[t], C, s * 4 + t)
                                                          tt.tile_regs_release()
 
-    A block is worked off in sub-blocks that fit DST. An accumulator that fits stays in DST through its whole loop; a
-    larger one keeps its partial sums in a circular buffer between the turns. Where more values are alive than DST
-    holds, a section ends: what is still wanted goes to circular buffers and comes back right before its next use.
-    Values that are not alive together share a buffer; where L1 has no room for them all, sub-blocks are smaller.
-    What sets the engine up follows from operations: it stands where those of the sections need it.
+    A block is processed in sub-blocks that fit in DST. An accumulator that fits stays in DST for its whole loop; the
+    partial sums of a larger one are spilled to a circular buffer between iterations. Where more values are alive than
+    DST holds, the section ends: values that are needed later are spilled to circular buffers and reloaded right before
+    their next use. Values that are never alive together share a buffer; if L1 has no room for all buffers, sub-blocks
+    are smaller. The inits of the operations are placed anew, for those of the sections.
 
-    `epilogue` says where operations on the result of a loop run whose partial sums are kept in a buffer: ``fused``
-    takes the last turn out of the loop, so that they find the result in DST; ``separate`` loads it again. `subblock`
-    is the shape (rows, columns) in tiles in which matrix products are computed; left out, the cheapest one.
+    `epilogue` determines where operations on the result of a loop run if its partial sums are spilled: ``fused`` peels
+    off the last iteration of the loop, so that they find the result in DST; ``separate`` reloads the result. `subblock`
+    is the shape (rows, columns), in tiles, in which matrix products are computed; by default the cheapest one.
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
@@ -99,8 +99,8 @@ def _within_l1(
     body: list[tirx.Stmt], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue,
     subblock: tuple[int, int] | None,
 ) -> tuple[_Management, list[tirx.Stmt], tuple[CircularBuffer, ...]]:  # fmt: skip
-    """The management of DST, the statements that it makes and all circular buffers: with sub-blocks so small that the
-    buffers of what is kept between sections fit the core. Raises ResourceError where none are."""
+    """The management of DST, the statements that it makes and all circular buffers, with sub-blocks small enough that
+    the spill buffers fit in L1. Raises ResourceError if no sub-block is small enough."""
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
     allocations = {identity(one.buffer): one for one in body if isinstance(one, tirx.AllocBuffer)}
@@ -147,7 +147,7 @@ class _Management:
         self.dst = self.dst_allocation.buffer
         self.used_dst = False
         self.reasons: list[str] = []
-        # Accumulators that wait in buffers, and whether the packer adds to them there.
+        # Accumulators that are spilled, and whether the packer adds to them in L1.
         self.accumulated: dict[str, bool] = {}
         self.separated = False
         self.grids: dict[tirx.Buffer, Grid] = {}
@@ -165,25 +165,25 @@ class _Management:
         return made
 
     def _without_effect(self, steps: list[Step]) -> Iterator[str]:
-        """The options that change nothing, and why."""
+        """The options that have no effect, and why."""
         if self.compute.accumulate == "l1":
             if not self.accumulated:
-                yield "accumulate='l1' changes nothing: no accumulator leaves DST between the turns of a loop"
+                yield "accumulate='l1' has no effect: no accumulator leaves DST between the iterations of a loop"
             for value, in_l1 in self.accumulated.items():
                 if not in_l1:
-                    yield f"{value} is loaded again in spite of accumulate='l1': its loop touches it more than once"
+                    yield f"{value} is reloaded despite accumulate='l1': its loop uses it more than once"
         if self.epilogue == "separate" and not self.separated:
-            yield "epilogue='separate' changes nothing: no loop has an operation on its result that could be fused"
+            yield "epilogue='separate' has no effect: no loop has an operation on its result that could be fused"
         if self.subblock is not None and not any(step.is_matmul for step in steps):
-            yield f"subblock={self.subblock} is for products, and the kernel has none"
+            yield f"subblock={self.subblock} has no effect: the kernel has no matrix product"
 
     # Sequences
 
     def body(
         self, body: list[tirx.Stmt], spilled: dict[tirx.Buffer, Spill], live_after: frozenset[tirx.Buffer]
     ) -> list[tirx.Stmt]:
-        """The statements of one sequence with their DST sections. `spilled` are values that live in a circular
-        buffer here, `live_after` those of them that are still wanted after the sequence."""
+        """The statements of one sequence with their DST sections. `spilled` are the values that live in a circular
+        buffer in this sequence, `live_after` those of them that are needed after it."""
         body = without_single_turns(body, self.reader, self.firings)
         stretches: Sequence[SequencePart] = body
         if self.subblock is None:
@@ -210,13 +210,13 @@ class _Management:
         return made
 
     def touched(self, part: SequencePart | Group) -> Touches:
-        """How a part of a sequence touches its values; a finished section touches none that others do."""
+        """How a part of a sequence uses its values; a finished section shares none with other parts."""
         if isinstance(part, list):
             return {}
         return self.reader.touched(part.statements) if isinstance(part, Group) else self.reader.seen(part).touches
 
     def stays(self, statement: tirx.For) -> bool:
-        """Whether the values of a loop stay in DST through it."""
+        """Whether the values of a loop stay in DST for the whole loop."""
         return self.subblock is None and can_stay(statement, self.reader, self.capacity)
 
     def compound(
@@ -238,14 +238,14 @@ class _Management:
         again: list[tirx.Stmt] = []
         for value, touch in touches.items():
             if value in live and not touch.changes and not here[value].waited:
-                # All turns look at the same block.
+                # All iterations read the same block.
                 waits.append(op("cb_wait_front", here[value].cb, here[value].shape.block_tiles))
                 here[value] = dataclasses.replace(here[value], waited=True)
             if value in wanted and inside[value].first == "write":
-                # Each turn leaves a new block; that of the turn before is of no use.
+                # Each iteration produces a new block; the one of the previous iteration is discarded.
                 cb, tiles = spilled[value].cb, spilled[value].shape.block_tiles
                 again += [op("cb_wait_front", cb, tiles), op("cb_pop_front", cb, tiles)]
-        # Where there may be no turn, a block is there before the first one, too.
+        # If the loop may run zero iterations, there is a block before the first one, too.
         discarded: Sequence[tirx.Stmt] = again
         if again and not is_marked_empty(statement):
             discarded = [when(statement.loop_var > statement.min, again)]
@@ -255,15 +255,15 @@ class _Management:
             if spill.in_l1 and spill.fresh is not None and spill.fresh.same_as(statement.loop_var):
                 made = [op("cb_reserve_back", spill.cb, tiles), *made, op("cb_push_back", spill.cb, tiles)]
             if value in live and value not in wanted:
-                # The last turn leaves a block behind for a next one that does not come.
+                # The last iteration leaves a block for a next one that does not come.
                 made += [op("cb_wait_front", spill.cb, tiles), op("cb_pop_front", spill.cb, tiles)]
             spilled[value] = dataclasses.replace(spilled[value], fresh=None, in_l1=False)
         return self.firings.made(_BETWEEN, statement, made)
 
     def without_first_fills(self, body: Sequence[SequencePart]) -> tuple[list[SequencePart], dict[tirx.Buffer, ir.Var]]:
-        """`body` without fills with zero before a loop that adds products, and the loop variable of each such value:
-        in the first turn, which must come, there is nothing to load. A value that has been there before in `body`, as
-        where the turns of a loop lie apart, is filled."""
+        """`body` without zero fills before a loop that adds products, and the loop variable of each such value: the
+        first iteration, which must exist, loads nothing. A value that `body` used before, for instance in a peeled
+        iteration of a loop, is still filled."""
         fresh: dict[tirx.Buffer, ir.Var] = {}
         kept: list[SequencePart] = []
         places: dict[tirx.Buffer, list[int]] = {}
@@ -286,11 +286,11 @@ class _Management:
         return kept, fresh
 
     def with_epilogues(self, body: Sequence[SequencePart]) -> list[SequencePart]:
-        """`body` with the last turn of each loop apart whose result what follows can find in DST."""
+        """`body` with the last iteration peeled off each loop whose result later statements can find in DST."""
         made: list[SequencePart] = []
         grouping = Grouping(self.reader, self.grids)
         waiting: list[SequencePart] = []
-        # How each value is touched first by what is waiting: one entry for each statement, the next one last.
+        # How the waiting statements use each value first: one entry per statement, the next one last.
         upcoming: dict[tirx.Buffer, list[str]] = {}
 
         def put(part: SequencePart) -> None:
@@ -316,10 +316,10 @@ class _Management:
                         self.reasons.append(f"epilogue of {names} separate: other work comes before it")
                 elif self.epilogue == "separate":
                     self.separated = True
-                    self.reasons.append(f"epilogue of {names} separate: as asked for, the result is loaded again")
+                    self.reasons.append(f"epilogue of {names} separate, as requested: the result is reloaded")
                 else:
                     self.reasons.append(
-                        f"epilogue of {names} fused: the last turn of {nest.loop_var.name} leaves it in DST"
+                        f"epilogue of {names} fused: the last iteration of {nest.loop_var.name} leaves it in DST"
                     )
                     parts = apart
             made.append(parts[0])
@@ -328,18 +328,18 @@ class _Management:
                 put(part)
         return made
 
-    # Values that several groups or loops touch
+    # Values that several groups or loops use
 
     def spill_shared(
         self, parts: Sequence[SequencePart | Group], touches: list[Touches], spilled: dict[tirx.Buffer, Spill],
         fresh: dict[tirx.Buffer, ir.Var],
     ) -> list[tirx.Buffer]:  # fmt: skip
-        """Give a circular buffer to each value that a group or loop of this sequence wants from another one. The
-        buffers: nothing outside of the sequence knows them. A value that comes later may get that of one that is gone;
-        sequences inside of this one may not, as they may come before that one goes."""
+        """Give a circular buffer to each value that a group or loop of this sequence needs from another one. Returns
+        the buffers, which are local to the sequence. A later value may reuse the buffer of a value that is dead. Nested
+        sequences may not, because they may run before that value dies."""
         own: list[tirx.Buffer] = []
         handed_on: list[tirx.Buffer] = []
-        # The first and the last group or loop that touches each value; a finished section shares none.
+        # The first and the last group or loop that uses each value; a finished section shares none.
         lives: dict[tirx.Buffer, tuple[int, int]] = {}
         wanted: set[tirx.Buffer] = set()
         loops: dict[ir.Var, tirx.For] = {}
@@ -357,7 +357,7 @@ class _Management:
                 shape = self.shape(self.grids[value])
                 reason = f"{value.name} is {shape.block_tiles} tiles, DST holds {self.capacity}"
                 if shape.block_tiles <= self.capacity:
-                    reason = f"{value.name} waits while other work takes DST"
+                    reason = f"{value.name} is spilled while other work uses DST"
                 for other in [one for one in own if lives[one][1] < first]:
                     own.remove(other)
                     handed_on.append(spilled[other].cb)
@@ -371,7 +371,7 @@ class _Management:
         return [*(spilled[value].cb for value in own), *handed_on]
 
     def shape(self, grid: Grid) -> SubBlock:
-        """How blocks of these tiles are cut: one way for all values that are kept in buffers in parts."""
+        """How blocks of this grid are cut into sub-blocks: the same for all values that are spilled in parts."""
         if grid not in self.shapes:
             groups = [(group, times) for group, times in self.groups if group.grid == grid]
             holders = Counter(value for group, _ in groups for value in group.values)
@@ -383,10 +383,10 @@ class _Management:
         return self.shapes[grid]
 
     def cheapest(self, grid: Grid, lines: list[tuple[Line, int]]) -> SubBlock:
-        """The way to cut a block that takes the fewest cycles for all lines; of equals the largest and widest part."""
+        """The sub-block that takes the fewest cycles for all lines; among equals the largest, then the widest."""
         asked = self.subblock if any(step.is_matmul for line, _ in lines for step in line.steps) else None
         best: tuple[tuple[float, int, int], SubBlock] | None = None
-        # Parts of as many tiles go through DST alike, whatever their shape.
+        # The schedule depends on the number of tiles of a sub-block, not on its shape.
         schedules: dict[tuple[int, int], Schedule | None] = {}
         for shape in sub_blocks(grid, self.room):
             if asked is not None and (shape.rows, shape.columns) != asked:
@@ -414,7 +414,7 @@ class _Management:
             line = lines[0][0]
             raise ResourceError(
                 "R003",
-                f"{line.slots_needed} values of {asked[0]}x{asked[1]} tiles are needed at once; DST holds "
+                f"{line.slots_needed} values of {asked[0]}x{asked[1]} tiles are alive at once; DST holds "
                 f"{self.capacity} tiles"
                 if asked
                 else f"DST holds {self.capacity} tiles, too few for one operation",
@@ -443,12 +443,12 @@ class _Management:
         if found.spilled:
             names = ", ".join(dict.fromkeys(str(line.owner[value].name) for value in found.spilled))
             self.reasons.append(
-                f"{len(found.sections)} sections for each sub-block of {shape.rows}x{shape.columns} tiles: DST holds "
-                f"{self.capacity} tiles; {names} wait in circular buffers"
+                f"{len(found.sections)} sections per sub-block of {shape.rows}x{shape.columns} tiles: DST holds "
+                f"{self.capacity} tiles; {names} are spilled to circular buffers"
             )
         made = write_group(group, line, found, shape, spilled, self.dst, self.spills)
         for value in entries:
-            # What was loaded is there from now on.
+            # Once loaded, a value is in its buffer from now on.
             spilled[value] = dataclasses.replace(spilled[value], fresh=None)
         return [*group.before, *made, *group.after]
 
@@ -458,7 +458,7 @@ class _Management:
         return {value: "buffer" for value, touch in touches.items() if value in spilled and touch.first == "read"}
 
     def _check_subblock(self, steps: list[Step]) -> None:
-        """Raise UsageError or ResourceError where the sub-block asked for does not fit the matrix products."""
+        """Raise UsageError or ResourceError if the requested sub-block does not fit the matrix products."""
         if self.subblock is None:
             return
         rows, columns = self.subblock
@@ -487,7 +487,7 @@ def _number(one: tuple[tirx.Buffer, Spill]) -> int:
 
 
 def _wanted_later(touches: list[Touches], live_after: frozenset[tirx.Buffer]) -> list[frozenset[tirx.Buffer]]:
-    """For each part of a sequence: which of its values are read behind it before they are written."""
+    """For each part of a sequence: which of its values are read after it before they are written."""
     found: list[frozenset[tirx.Buffer]] = []
     next_touch: dict[tirx.Buffer, Touch] = {}
     for touch in reversed(touches):

@@ -1,4 +1,4 @@
-"""D3: blocks are handed over by the circular-buffer protocol, and moved by the NoC."""
+"""D3: insert the circular-buffer protocol and the NoC transfers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ttexplore.target import Target
 
 
 def lower_cb_intrinsics(program: Program, target: Target) -> Program:
-    """Reserve, move and push in the producer; wait, use and pop in the consumer.
+    """Insert the circular-buffer protocol and the NoC transfers.
 
         tt.read_block(A, A_shared, p, 4, 1, ...)  ==>  tt.cb_reserve_back(A_shared, 4)
                                                        for r in range(4):
@@ -41,22 +41,25 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
                                                        tt.noc_read_barrier()
                                                        tt.cb_push_back(A_shared, 4)
 
-    A tile that the tensor does not have is set to zero, and not stored. Strips of faces are read into tiles of zeros.
-    Rows of row-major tensors are moved in runs of 16 elements, from their page to their face of a tile and back, or
-    whole, to where the compute kernel makes tiles of them:
+    The producer of a block reserves room, moves the block and pushes it; the consumer waits for it, uses it and pops
+    it.
+
+    A tile outside the tensor is filled with zeros instead of read, and is not stored. Parts of tiles are read into
+    tiles that have been filled with zeros. Rows of a row-major tensor move either in runs of 16 elements, between their
+    page and their face of a tile, or as whole rows that the compute kernel converts to tiles:
 
         tt.tilize(A_rows, A_shared)  ==>  for n in range(4):
                                               tt.cb_wait_front(A_rows, 2); tt.cb_reserve_back(A_shared, 2)
                                               tt.tilize_block(A_rows, A_shared, 2)
                                               tt.cb_push_back(A_shared, 2); tt.cb_pop_front(A_rows, 2)
 
-    Where a circular buffer is the shard of a tensor, its blocks lie there already: nothing moves.
-    Neighbouring loads share one barrier, so that all their transfers are under way together. A block is popped after
-    its last use in the sequence that it arrived in.
+    If a circular buffer is the shard of a tensor, its blocks are in place and nothing moves. Adjacent loads share one
+    barrier, so that their transfers overlap. A block is popped after its last use in the sequence of statements in
+    which it arrived.
     """
     reader, writer = program.functions["reader"], program.functions["writer"]
     firings = Firings()
-    # What a block in its place leaves unused goes.
+    # A block that is in place leaves bindings unused.
     functions = {
         "reader": with_function_body(reader, pruned(_reader(_Movement(reader, firings, program.plan)), set())),
         "compute": _compute(program.functions["compute"], program.plan, firings),
@@ -66,14 +69,14 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
 
 
 _RESERVE = Rule("reserve", "The producer waits until a circular buffer has room for a block.")
-_PUSH = Rule("push", "The producer hands a block over that is complete.")
-_WAIT = Rule("wait", "The consumer waits until a block is there.")
-_POP = Rule("pop", "The consumer gives the room of a block back, after its last use in the sequence.")
+_PUSH = Rule("push", "The producer hands over a complete block.")
+_WAIT = Rule("wait", "The consumer waits until a block has arrived.")
+_POP = Rule("pop", "The consumer frees the room of a block after its last use in the sequence.")
 _TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in parts of tiles.")
-_ZEROS = Rule("zeros", "Zeros fill what a block has beyond its elements, or beyond the tensor.")
-_BARRIER = Rule("barrier", "A kernel waits until what it moved has arrived; neighbouring blocks share the wait.")
+_ZEROS = Rule("zeros", "Zeros fill the part of a block that has no elements, or lies outside the tensor.")
+_BARRIER = Rule("barrier", "A kernel waits until its transfers have completed; adjacent blocks share the wait.")
 _NUMBERS = Rule("tile of constants", "The reader writes a tile of row or column numbers itself.")
-_CONVERSION = Rule("tiles of rows", "Rows become tiles, or tiles rows: a row of tiles at a time.")
+_CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
 
 # Blocks
@@ -89,7 +92,8 @@ class _Movement(Context):
 
 @dataclass(frozen=True)
 class _Transfers:
-    """The transfers of one block: loops of them, and whether some of its tiles get zeros first, or instead."""
+    """The transfers of one block: loops of transfers, statements that first fill its tiles with zeros, and whether
+    some tiles are filled with zeros instead of read."""
 
     loops: Sequence[tirx.Stmt]
     clears: Sequence[tirx.Stmt]
@@ -115,7 +119,7 @@ class _Block:
             self.row, self.column = given["row"], given["column"]
         self.page, self.row_stride = given["page"], given["row_stride"]
         self.rows, self.columns = number_of(given["rows"]), number_of(given["columns"])
-        # What is stored in tiles lies in rows of them.
+        # Tiles lie in rows of tiles.
         self.row_slots = number_of(given["row_slots"]) if "row_slots" in given else self.columns
         self.column_slots = number_of(given["column_slots"]) if "column_slots" in given else 1
         self.row_guard, self.column_guard = (
@@ -123,13 +127,13 @@ class _Block:
             for guard in (("row_low", "row_end"), ("column_low", "column_end"))
         )
         self.condition = given.get("condition")
-        # Elements of a row of a row-major tensor: a number, or the end of the columns where it is a T.dynamic size.
+        # Elements per row of a row-major tensor: a number, or the end of the columns if it is a T.dynamic size.
         self.row_length: ir.Expr | int = extents_of(self.tensor)[-1]
         if self.layout.page == "row" and not isinstance(self.row_length, int):
             self.row_length = self.column_guard[1]
 
     def transfers(self) -> _Transfers:
-        """None for a block that lies in its place: in the shard that the circular buffer is."""
+        """The transfers; none for a block that is in place because the circular buffer is the shard."""
         if self.in_place:
             return _Transfers([], [], False)
         if self.row_tiles:
@@ -157,14 +161,14 @@ class _Block:
 
     def _strips(self) -> _Transfers:
         unit, element, by_rows = self.unit, self.layout.element_bytes, self.layout.page == "row"
-        # A row ends where it ends; tiles are whole.
+        # A row can end inside a run of elements; tiles cannot.
         length = self.row_length
         ends = by_rows and not (isinstance(length, int) and length % FACE == 0)
         rows, columns = -(-self.rows // unit), -(-self.columns // FACE)
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             known = _known((r, rows), (c, columns))
-            # Where each row of the block is one of another matrix, it is the same row of all of them.
+            # If the rows of the block come from several matrices, each is the same row of its matrix.
             row = self.row if self.matrix_stride else self.row + r * unit
             column = self.column + c * FACE
             page, offset = self.page + r * self.matrix_stride, column * element
@@ -175,7 +179,7 @@ class _Block:
                 page = page + row_tile * self.row_stride + column_tile
                 offset = _byte_in_tile(row, column, element)
             column = known.simplify(column)
-            # In unsigned numbers: nothing is subtracted but from what is larger.
+            # The numbers are unsigned: never subtract the larger one.
             whole = column + FACE <= length if ends else None
             tail = length % FACE if isinstance(length, int) else length - column
             row, column = r * unit, c * FACE
@@ -204,7 +208,7 @@ class _Block:
         return _Transfers(_loops(rows, columns, move), clears, False)
 
     def _rows(self) -> _Transfers:
-        """Whole rows, or as much of them as `row_tiles` tiles take, to 32 rows of memory and back."""
+        """Transfers of whole rows, or of `row_tiles` tiles' worth of each row, to or from 32 rows of memory."""
         element, step = self.layout.element_bytes, self.row_tiles * TILE_COLUMNS
         known, ranges = self.bounds.proofs, self.bounds.ranges
         ends: list[bool] = []
@@ -218,7 +222,7 @@ class _Block:
                         for one in (known, ranges):
                             one.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
                 c = at + first
-                # Where each row of the block is one of another matrix, it is the same row of all of them.
+                # If the rows of the block come from several matrices, each is the same row of its matrix.
                 row = self.row if self.matrix_stride else self.row + r
                 page = self.page + r * self.matrix_stride + row * self.row_stride
                 column = self.column + c * step
@@ -263,7 +267,7 @@ class _Block:
         return _Transfers(made, clears, False)
 
     def _zeros(self) -> list[tirx.Stmt]:
-        """Zeros in all tiles of the block."""
+        """Statements that fill all tiles of the block with zeros."""
 
         def zeros(t: ir.Expr, _: ir.Expr) -> list[tirx.Stmt]:
             return [op("noc_write_zeros", self.cb, t)]
@@ -271,7 +275,7 @@ class _Block:
         return [*_loops(self.count, 1, zeros), op("noc_zeros_barrier")]
 
     def _test(self, r: ir.Expr, row_step: int, rows: int, c: ir.Expr, column_step: int, columns: int) -> ir.Expr | None:
-        """Whether a tile or strip exists in the tensor; None where that is known."""
+        """The condition under which a tile or strip exists in the tensor; None if it always does."""
         known = _known((r, rows), (c, columns))
         tests = [] if self.condition is None else [self.condition]
         for guard, index, step in ((self.row_guard, r, row_step), (self.column_guard, c, column_step)):
@@ -283,7 +287,7 @@ class _Block:
 
 
 def _known(*loops: tuple[ir.Expr, int]) -> sym.Analyzer:
-    """What is known inside of loops over a block: index and extent of each."""
+    """An analyzer that knows the loops over a block, given as index and extent of each."""
     known = sym.Analyzer()
     for index, extent in loops:
         if isinstance(index, ir.Var):
@@ -296,14 +300,14 @@ def _int(value: int) -> tirx.IntImm:
 
 
 def _byte_in_tile(row: ir.Expr, column: ir.Expr, element_bytes: int) -> ir.Expr:
-    """Where an element lies in a tile of four faces."""
+    """The byte offset of an element in a tile of four faces."""
     row, column = tirx.floormod(row, TILE_ROWS), tirx.floormod(column, TILE_COLUMNS)
     face = tirx.floordiv(row, FACE) * 2 + tirx.floordiv(column, FACE)
     return ((face * FACE + tirx.floormod(row, FACE)) * FACE + tirx.floormod(column, FACE)) * element_bytes
 
 
 def _loops(rows: int, columns: int, make: Callable[[ir.Expr, ir.Expr], list[tirx.Stmt]]) -> list[tirx.Stmt]:
-    """Loops over the rows and columns of a block; a loop of one turn is left out."""
+    """Loops over the rows and columns of a block; a loop of one iteration is left out."""
     r, c = variable("r"), variable("c")
     inner: list[tirx.Stmt] = make(r if rows > 1 else _int(0), c if columns > 1 else _int(0))
     if columns > 1:
@@ -377,7 +381,7 @@ def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
 
 
 def _writer(context: _Movement) -> list[tirx.Stmt]:
-    """The writer, which leaves only when everything it sent has arrived."""
+    """The statements of the writer, which ends only when all its writes have completed."""
     stores = [
         s for s in walk(context.function.body)
         if op_name(s) in _STORES and not _Block(s, context.plan, context.bounds).in_place
@@ -412,12 +416,12 @@ def _compute(function: tirx.PrimFunc, plan: Plan, firings: Firings) -> tirx.Prim
     return with_function_body(function, _Compute(plan, converted, firings).body(statements(function.body)))
 
 
-# What becomes of a block of rows, or of tiles.
+# The operation that converts a block of rows, or of tiles.
 _CONVERSIONS = {"tt.tilize": "tilize_block", "tt.untilize": "pack_untilize_block"}
 
 
 def _reads(statement: tirx.Stmt) -> list[str]:
-    """The circular buffers that an operation reads tiles of."""
+    """The circular buffers from which an operation reads tiles."""
     form = FORMS.get(op_name(statement))
     if form is None or form.phase or form.op.engine in ("sync", "whole block"):
         return []
@@ -432,7 +436,7 @@ def _reads_inside(statement: tirx.Stmt) -> list[str]:
 
 
 class _Compute:
-    """`converted` are the circular buffers whose blocks become tiles or rows."""
+    """`converted` are the circular buffers whose blocks are converted to tiles or to rows."""
 
     def __init__(self, plan: Plan, converted: set[str], firings: Firings) -> None:
         self.plan, self.converted, self.firings = plan, converted, firings
@@ -465,7 +469,7 @@ class _Compute:
         return made
 
     def _convert(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
-        """Rows to tiles, or tiles to rows: as many at once as make one row of tiles in the buffer of rows."""
+        """Convert rows to tiles, or tiles to rows: one row of tiles of the buffer of rows at a time."""
         source, target = map(buffer_of, arguments(statement))
         by_rows = [one for one in (source, target) if self.plan.buffer(one.name).row_tiles]
         buffer = self.plan.buffer(by_rows[0].name)
@@ -483,8 +487,8 @@ class _Compute:
         return self.firings.made(rule, source, made)
 
     def _arrives(self, statement: tirx.Stmt) -> tirx.Buffer | None:
-        """The circular buffer whose block is complete after this statement and is the compute kernel's to use; not what
-        is converted as a whole, which waits for it and pops it."""
+        """The circular buffer whose block is complete after this statement and is used by the compute kernel. A block
+        that is converted as a whole is excluded: the conversion waits for it and pops it."""
         arrived = packed_by(statement)
         if op_name(statement) == "tt.receive_block":
             arrived = buffer_of(operands(statement)["cb"])

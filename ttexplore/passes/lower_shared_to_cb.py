@@ -1,4 +1,4 @@
-"""C1: on-chip buffers become circular buffers or DST storage."""
+"""C1: give on-chip buffers their storage, in circular buffers or in DST."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
                                                                           T.copy(C_local, C_local_out)
                                                                           T.copy(C_local_out, C[...])
 
-    A buffer that is written anew for other readers becomes several. What a buffer is for follows from its uses; A2
-    has decided it. Loops count from 0, and those that may make no turn are marked: what is in
-    DST must survive them.
+    A2 decided the storage from how each value is used; this pass carries the decision out. A buffer that holds several
+    unrelated values, one after another, becomes several buffers. Loops are rewritten to count from 0. Loops that may
+    run zero iterations are marked, because values in DST must survive them.
     """
     kernel, staging = program.kernel, program.staging
     assert staging is not None, "A2 decides it"
@@ -62,7 +62,7 @@ def lower_shared_to_cb(program: Program, target: Target) -> Program:
 
 @dataclass
 class _Names:
-    """What the buffers that one statement reads, as each role, and writes are called from now on."""
+    """The new names of the buffers that one statement reads, by role, and writes."""
 
     reads: dict[tuple[tirx.Buffer, str], str] = field(default_factory=dict[tuple[tirx.Buffer, str], str])
     writes: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
@@ -78,7 +78,7 @@ def _names(staging: Staging) -> dict[tirx.Stmt, _Names]:
 
 
 def _originals(staging: Staging) -> dict[str, tirx.Buffer]:
-    """The kernel's own buffer of which each buffer holds values."""
+    """For each new buffer, by name, the buffer of the kernel whose values it holds."""
     found = {name: buffer for (_, buffer, _), name in staging.reads.items()}
     found |= {name: buffer for (_, buffer), name in staging.writes.items()}
     copies = [one for around in (staging.before, staging.after) for some in around.values() for one in some]
@@ -88,7 +88,7 @@ def _originals(staging: Staging) -> dict[str, tirx.Buffer]:
 
 
 class _Storage(Context):
-    """What the statements of a kernel are to use instead of their `buffers`. `allocations` are the kernel's own."""
+    """The storage of a kernel's values: the new `buffers` by name. `allocations` are those of the kernel itself."""
 
     def __init__(self, function: tirx.PrimFunc, staging: Staging, buffers: dict[str, tirx.Buffer]) -> None:
         super().__init__(function, Firings())
@@ -118,8 +118,8 @@ class _Storage(Context):
         return self.made(_STAGED, statement, found) if found else []
 
     def loop(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        """Loops that count from 0, so that what a first turn does can be told from the variable, and a mark on those
-        that may make no turn, which :func:`is_marked_empty` finds.
+        """Make a loop count from 0, so that its variable identifies the first iteration, and mark a loop that may run
+        zero iterations; :func:`is_marked_empty` finds the mark.
 
             for k in range(first, last):  ==>  for k_turn in range(last - first):
                 body                               k = first + k_turn
@@ -176,7 +176,8 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
 
 
 def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer]) -> tirx.For:
-    """The nest with each load and store renamed; a load of what the nest itself writes sees the new buffer."""
+    """The nest with new buffers in its loads and stores; a load of a value that the nest itself writes reads the
+    buffer that the nest writes."""
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
 
@@ -210,11 +211,11 @@ def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer
 
 
 _BUFFER = StatementRule(
-    "storage", "Each value gets a circular buffer, or DST where the compute kernel alone needs it.", _Storage.allocation
+    "storage", "Each value gets a circular buffer, or DST if only the compute kernel uses it.", _Storage.allocation
 )
-_STAGED = Rule("way through a buffer", "A block goes through another circular buffer on its way.")
+_STAGED = Rule("copy through a buffer", "A block is copied through another circular buffer.")
 _RULES = (
     _BUFFER,
     StatementRule("names of the storage", "A statement uses the storage of its values.", _Storage.block),
-    StatementRule("count from 0", "A loop counts its turns from 0.", _Storage.loop),
+    StatementRule("count from 0", "A loop counts its iterations from 0.", _Storage.loop),
 )

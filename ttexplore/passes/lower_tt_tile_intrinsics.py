@@ -1,4 +1,4 @@
-"""C2: block operations become operations on 32x32 tiles."""
+"""C2: lower block operations to operations on tiles of 32 x 32."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ttexplore.target import Target
 
 
 def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engine) -> Program:
-    """Replace copies, products, fills and element-wise blocks by tile operations.
+    """Lower copies, products, fills and element-wise blocks to tile operations.
 
         T.gemm(A_shared, B_shared, C_local)  ==>  for k in range(1):
                                                       tt.matmul_block(A_shared, B_shared, k, k * 4, C_local[0], ...)
@@ -46,10 +46,13 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
                                                       tt.pack_tile(C_local[t], C_out, t)
         T.copy(A_shared_rows, A_shared)      ==>  tt.tilize(A_shared_rows, A_shared)
 
-    Buffers become blocks of tiles. A value that occurs twice in a T.Parallel block is computed once. `eltwise` chooses
-    its engine: with ``auto`` sums, differences and products run on the FPU where both operands are bfloat16 blocks in
-    circular buffers and nothing jumps with their last bit, else on the SFPU, which keeps float32 whole; ``fpu`` and
-    ``sfpu`` prefer one. The reasons are in the plan.
+    The engines compute on tiles, so buffers become arrays of tiles and each block operation a loop over tiles. A value
+    that occurs twice in a T.Parallel block is computed once.
+
+    `eltwise` chooses the engine of element-wise operations. With ``auto``, sums, differences and products run on the
+    FPU if both operands are bfloat16 blocks in circular buffers and the result is neither compared nor rounded, which
+    could turn an error in the last bit into a large one. Otherwise they run on the SFPU, which computes in full
+    float32. ``fpu`` and ``sfpu`` prefer one engine. The plan records the reasons.
     """
     lowering = _Lowering(program, target, eltwise)
     body = rewrite_body(statements(program.kernel.body), _RULES, lowering)
@@ -112,7 +115,7 @@ class _Lowering(Context):
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
     def region(self, region: ir.TensorRegion, buffer: tirx.Buffer, *, write: bool) -> BlockRegion:
-        """How a region of a tensor is moved to or from an on-chip buffer."""
+        """How a region of a tensor moves to or from an on-chip buffer."""
         name = str(region.source.name)
         return block_region(
             region, shape_of(buffer), self.plan.layout(name), self.plan.accessor(name), self.bounds,
@@ -128,7 +131,7 @@ class _Lowering(Context):
                 return [op(name, source, target)]
         if attribute(statement, "transpose"):
             if dtype_of(source) == "float32":
-                self.reasons.append(f"{source.name} is transposed: float32 is cut to 10 bits of fraction on the way")
+                self.reasons.append(f"{source.name} is transposed, which cuts float32 to 10 bits of fraction")
             value = storage.temporary(target, dtype_of(source), statement)
             rows, columns = tile_grid(shape_of(target_block))
             return [
@@ -138,7 +141,7 @@ class _Lowering(Context):
                 *storage.pack(value, target, target_block),
             ]  # fmt: skip
         kinds = (dtype_of(source), dtype_of(target))
-        # In DST bytes are float32, and bytes still.
+        # Bytes are float32 in DST, but their values are still those of bytes.
         if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(regions(statement)[0].source)):
             raise Unsupported("L009", f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
@@ -157,7 +160,7 @@ class _Lowering(Context):
         return made
 
     def to_dst(self, source: tirx.Buffer, target: tirx.Buffer) -> list[tirx.Stmt]:
-        """What a block holds, in DST."""
+        """Copy a block to DST."""
         if scope_of(source) == "tt.dst":
             return [self.storage.move(source, target, dtype_of(source))]
         return [self.storage.each(self.storage.count(target), lambda t: op("copy_tile", source, t, target, t))]
@@ -169,7 +172,7 @@ class _Lowering(Context):
         if not isinstance(value, tirx.FloatImm | tirx.IntImm):
             raise Unsupported(
                 "L001",
-                "T.fill with a value that is computed when the kernel runs",
+                "T.fill with a value that is computed at run time",
                 hint="write `for i, j in T.Parallel(M, N): c[i, j] = value`",
             )
         storage, target = self.storage, self.tiles[region.source]
@@ -194,7 +197,7 @@ class _Lowering(Context):
             raise Unsupported(
                 "L009",
                 f"T.gemm with {integers.name}, which is int32",
-                hint="the matrix unit multiplies numbers: cast to bfloat16",
+                hint="cast it to bfloat16: the matrix engine does not multiply integers",
             )
         made: list[tirx.Stmt] = []
         if attribute(statement, "clear_accum"):
@@ -216,7 +219,7 @@ class _Lowering(Context):
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
         return made
 
-    def refusal(self, statement: tirx.Stmt) -> None:
+    def rejection(self, statement: tirx.Stmt) -> None:
         if not isinstance(statement, tirx.Bind | tirx.For):
             raise Unsupported("L001", f"no rule lowers {op_name(statement) or type(statement).__name__}")
 
@@ -226,22 +229,22 @@ _RULES = (
     StatementRule("load", "The reader moves a block of a tensor as tiles, or as parts of them.", _Lowering.load),
     StatementRule("store", "The writer moves a block to a tensor as tiles, or as parts of them.", _Lowering.store),
     StatementRule(
-        "copy", "A copy on the chip goes through DST, tile by tile; rows become tiles by one operation.", _Lowering.copy
+        "copy", "An on-chip copy goes through DST, tile by tile; one operation converts rows to tiles.", _Lowering.copy
     ),
-    StatementRule("fill", "A fill writes its number to each tile, in DST.", _Lowering.fill),
+    StatementRule("fill", "A fill writes its number to each tile in DST.", _Lowering.fill),
     StatementRule(
-        "product", "A product adds up, in DST, products of a column of tiles and a row of tiles.", _Lowering.gemm
+        "product", "A product is a sum, in DST, of products of a column of tiles and a row of tiles.", _Lowering.gemm
     ),
     StatementRule(
-        "element-wise", "A T.Parallel block becomes a loop over the tiles for each operation.", _Lowering.parallel
+        "element-wise", "Each operation of a T.Parallel block becomes a loop over tiles.", _Lowering.parallel
     ),
-    StatementRule("refusal", "What no rule lowers is refused.", _Lowering.refusal),
+    StatementRule("rejection", "A statement that no rule lowers is rejected.", _Lowering.rejection),
 )
 
 
 def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:
-    """The bfloat16 blocks in DST that something else than a copy to a bfloat16 circular buffer reads: the packer does
-    not round for it."""
+    """The bfloat16 blocks in DST that are read by anything other than a copy to a bfloat16 circular buffer: for those
+    readers, the packer does not round."""
     found: set[tirx.Buffer] = set()
 
     def reads(buffer: tirx.Buffer) -> None:

@@ -1,7 +1,7 @@
 """The pipeline: read this first. `apply_defaults`, then 14 passes in five stages.
 
 Half of the passes decide facts and write them into the plan, half rewrite the IR. A pass is a function from program
-to program; its keyword arguments are the options that a user can change at that step, and :mod:`ttexplore.options` has
+to program; its keyword arguments are the options that a user can change at that step. :mod:`ttexplore.options` defines
 their meanings and defaults.
 """
 
@@ -41,7 +41,7 @@ from ttexplore.target import Target
 
 @dataclass(frozen=True)
 class Pass:
-    """A step of the pipeline: its letter, its stage, its function, and whether it decides anew for other sizes."""
+    """A step of the pipeline: its letter, its stage, its function, and whether it runs again for other sizes."""
 
     letter: str
     stage: str
@@ -88,7 +88,7 @@ PIPELINE: tuple[Pass, ...] = (
 
 @dataclass(frozen=True)
 class Applied:
-    """A pass as it ran: the program before and after, or the error that stopped it."""
+    """One run of a pass: the program before and after, or the error that stopped it."""
 
     step: Pass
     before: Program
@@ -101,9 +101,10 @@ class Applied:
 def lower(
     program: Program, target: Target, options: Mapping[str, Any], steps: Sequence[Pass] = PIPELINE
 ) -> Iterator[Applied]:
-    """Run the pipeline, or some of its steps, verifying after each. The first error ends it and is part of its step.
+    """Run the pipeline, or some of its steps, and verify the program after each. The first error ends the run and is
+    part of its step.
 
-    `options` are those that were asked for, by name; the others have their defaults.
+    `options` are the requested options by name; the others have their defaults.
     """
     used = Options(**options)
     program = dataclasses.replace(program.with_plan(options=used.plain), options=used)

@@ -1,4 +1,4 @@
-"""D1: one function becomes reader, compute and writer."""
+"""D1: split one function into reader, compute kernel and writer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from ttexplore.target import Target
 
 _MARKERS = ("tt.receive_block", "tt.send_block")
 
-_RECEIVE = Rule("receive a block", "The compute kernel gets the block that the reader moves here.")
-_SEND = Rule("send a block", "The compute kernel hands the block that it packed to the writer.")
+_RECEIVE = Rule("receive a block", "The compute kernel receives the block that the reader moves here.")
+_SEND = Rule("send a block", "The compute kernel sends the block that it packed to the writer.")
 
 
 def split_device_kernel(program: Program, target: Target) -> Program:
-    """Give each kernel its statements: the reader loads, the compute kernel computes, the writer stores.
+    """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores.
 
         tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
         tt.add_tiles(A_shared, ...)      ==> compute: tt.receive_block(A_shared, 4); tt.add_tiles(A_shared, ...)
         tt.pack_tile(..., C_shared, t)                tt.pack_tile(..., C_shared, t); tt.send_block(C_shared, 4)
         tt.write_block(C_shared, C, ...)     writer:  tt.write_block(C_shared, C, ...)
 
-    Each kernel keeps the loops and indices that its statements need. Whole blocks are handed over; how is D3's.
+    The three kernels run at the same time on each core. Each keeps the loops and the index computations that its
+    statements need. They hand over whole blocks; D3 inserts the protocol for that.
     """
     body = statements(program.kernel.body)
     functions: dict[str, tirx.PrimFunc] = {}
@@ -48,7 +49,7 @@ def role_of(statement: tirx.Stmt) -> KernelRole:
     """The kernel that runs an operation."""
     name = op_name(statement)
     if name not in FORMS:
-        raise Unsupported("L001", f"no kernel runs {name or type(statement).__name__}", span=span_of(statement))
+        raise Unsupported("L001", f"no kernel can run {name or type(statement).__name__}", span=span_of(statement))
     return FORMS[name].op.role
 
 
@@ -75,7 +76,7 @@ def _select(body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firing
 
 
 def _sent(statement: tirx.Stmt, plan: Plan, firings: Firings) -> list[tirx.Stmt]:
-    """The marker after what packs a block for the writer."""
+    """The marker after a statement that packs a block for the writer."""
     cb = packed_by(statement)
     if cb is not None and plan.buffer(cb.name).consumer == "writer":
         return firings.made(_SEND, statement, [_marker("send_block", cb, plan)])
@@ -97,6 +98,7 @@ def _check_complete(kernel: tirx.PrimFunc, functions: Mapping[str, tirx.PrimFunc
     if before != after:
         raise VerifyError(
             "V051",
-            f"the split changed the operations from {len(before)} to {len(after)}",
-            hint="this is a fault of the compiler: please report the kernel",
+            "the three kernels do not have the operations of the kernel: "
+            f"{len(before)} before the split, {len(after)} after",
+            hint="report the kernel: this is a bug in the compiler",
         )

@@ -134,7 +134,7 @@ def test_an_expression_that_needs_more_tiles_than_there_are() -> None:
     assert all(buffer.reason == "more values are alive at once than DST holds" for buffer in spilled)
     assert all(buffer.index is not None and buffer.producer == buffer.consumer == "compute" for buffer in spilled)
     assert exploration.plan.compute is not None
-    assert any("wait in circular buffers" in reason for reason in exploration.plan.compute.reasons)
+    assert any("are spilled to circular buffers" in reason for reason in exploration.plan.compute.reasons)
 
 
 def test_inputs_are_copied_right_before_their_use() -> None:
@@ -173,7 +173,7 @@ def test_the_epilogue_runs_in_the_last_turn() -> None:
     assert lines(separate, "matmul_block(") == 1
     assert "kb < 3" in fused.code["compute"].text
     assert "kb < 4" in separate.code["compute"].text
-    for exploration, wanted in ((fused, "fused: the last turn of kb"), (separate, "separate: as asked for")):
+    for exploration, wanted in ((fused, "fused: the last iteration of kb"), (separate, "separate, as requested")):
         assert exploration.plan.compute is not None
         assert any(wanted in reason for reason in exploration.plan.compute.reasons)
 
@@ -375,7 +375,7 @@ def test_an_epilogue_after_nested_loops_is_fused() -> None:
     right(exploration)
     compute = exploration.plan.compute
     assert compute is not None
-    assert "epilogue of c fused: the last turn of outer leaves it in DST" in compute.reasons
+    assert "epilogue of c fused: the last iteration of outer leaves it in DST" in compute.reasons
 
 
 def test_a_float32_factor_that_is_an_addend_too_is_added_whole() -> None:
@@ -385,7 +385,7 @@ def test_a_float32_factor_that_is_an_addend_too_is_added_whole() -> None:
     reasons = {one.name: one.reason for one in exploration.plan.buffers if one.reason}
     assert reasons == {
         "a_operand": "the FPU cuts float32 to TF32, and a is used whole besides",
-        "c_partials": "c waits while other work takes DST",
+        "c_partials": "c is spilled while other work uses DST",
     }
     factor = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     run = exploration.run([factor, np.zeros((64, 64), np.float32)])

@@ -1,4 +1,4 @@
-"""Blocks of tiles cut into sub-blocks that DST holds, and the indices of their tiles."""
+"""Blocks of tiles, cut into sub-blocks that fit in DST, and the indices of their tiles."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class SubBlock:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the tiles of a part follow one another in the block."""
+        """Whether the tiles of a part are contiguous in the block."""
         return self.rows == 1 or self.columns == self.block_columns
 
     def place_in_parts(self, tile: ir.Expr) -> ir.Expr:
-        """Where tile number `tile` of the block lies in a buffer that holds one part after the other."""
+        """The position of tile number `tile` of the block in a buffer that holds one part after another."""
         if self.is_linear:
             return tile
         row, column = tirx.floordiv(tile, self.block_columns), tirx.floormod(tile, self.block_columns)
@@ -72,7 +72,7 @@ class Part:
 
     @classmethod
     def loops(cls, shape: SubBlock) -> tuple[Part, Callable[[Sequence[tirx.Stmt]], Sequence[tirx.Stmt]]]:
-        """The part of the current turn, and what puts the loops over all parts around its statements."""
+        """The part of the current iteration, and a function that puts the loops over all parts around statements."""
         row, column = variable("sm"), variable("sn")
         turns = (shape.block_rows // shape.rows, shape.block_columns // shape.columns)
 
@@ -84,12 +84,12 @@ class Part:
         return cls(shape, row if turns[0] > 1 else 0, column if turns[1] > 1 else 0), around
 
     def first_in_parts(self) -> Index:
-        """The number of the part's first tile where one part lies after the other."""
+        """The number of the part's first tile in a buffer that holds one part after another."""
         across = self.shape.block_columns // self.shape.columns
         return plus(times(self.row, across * self.shape.tiles), times(self.column, self.shape.tiles))
 
     def each(self, make: Callable[[Index, Index], tirx.Stmt]) -> tirx.Stmt:
-        """Loops over the part's tiles; `make` gets a tile's number in the block and its number in the part. A part of
+        """Loops over the part's tiles. `make` gets a tile's number in the block and its number in the part. A part of
         one tile needs no loop."""
         shape = self.shape
         if shape.is_linear:
@@ -108,7 +108,7 @@ class Part:
 
 
 def plus(a: Index, b: Index) -> Index:
-    """a + b without needless zeros."""
+    """a + b, without adding zero."""
     for one, other in ((a, b), (b, a)):
         if one == 0 if isinstance(one, int) else constant(one) == 0:
             return other
@@ -116,12 +116,12 @@ def plus(a: Index, b: Index) -> Index:
 
 
 def times(a: Index, factor: int) -> Index:
-    """a * factor without a needless one."""
+    """a * factor, without multiplying by one."""
     return a * factor if isinstance(a, int) or factor != 1 else a
 
 
 def substituted(expression: ir.Expr, values: Mapping[ir.Var, Index]) -> ir.Expr:
-    """An expression with variables replaced; simplified where a constant has come in."""
+    """An expression with variables replaced, simplified if a value is constant."""
     if isinstance(expression, tirx.FloatImm | tirx.IntImm):
         return expression
     if isinstance(expression, ir.Var):

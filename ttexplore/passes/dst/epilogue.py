@@ -1,4 +1,4 @@
-"""The last turn of a loop, taken out of it, so that what follows finds the result in DST."""
+"""Peel the last iteration off a loop, so that later statements find the result in DST."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ttexplore.passes.dst.groups import Grouping, SequencePart
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.dst.steps import Reader
 
-_TURN = Rule("turn apart", "A turn of a loop stands for itself, so that what follows finds its results in DST.")
-_SHORTER = Rule("one turn less", "The last turn of the loop stands behind it.")
+_TURN = Rule("peeled iteration", "An iteration is peeled off a loop, so that later statements find its results in DST.")
+_SHORTER = Rule("shorter loop", "The last iteration of the loop follows it.")
 
 
 def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings) -> list[tirx.Stmt]:
-    """`body` with each loop of one turn over operations on DST replaced by that turn."""
+    """`body` with each single-iteration loop over operations on DST replaced by its body."""
     made: list[tirx.Stmt] = []
     for statement in body:
         seen = reader.seen(statement)
@@ -30,7 +30,7 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
 
 
 def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
-    """The statements of one turn of a loop."""
+    """The statements of one iteration of a loop."""
     made: list[tirx.Stmt] = []
     for one in reader.inside(statement):
         made += firings.made(_TURN, one, [replaced(one, {statement.loop_var: turn})])
@@ -40,8 +40,9 @@ def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) 
 def last_turn_apart(
     statement: tirx.For, after: Iterable[SequencePart], grouping: Grouping, firings: Firings
 ) -> list[tirx.Stmt] | None:
-    """A loop without its last turn and that turn, if the operations in `after`, behind the loop, then share sections
-    with the last ones in it and want a value of theirs; else None. `grouping` has come to the loop."""
+    """A loop without its last iteration, and that iteration, if the operations in `after`, which follow the loop, can
+    then share sections with the last operations in it and use one of their values; otherwise None. `grouping` has
+    reached the loop."""
     extent = constant(statement.extent)
     reader = grouping.reader
     inner = reader.inside(statement)
@@ -57,7 +58,7 @@ def last_turn_apart(
     for one in before:
         trial.add(one)
     if reader.step(end) is None:
-        # A loop again: its own last turn is what shares sections with what follows.
+        # A nested loop: its own last iteration shares sections with what follows.
         assert isinstance(end, tirx.For)
         found = last_turn_apart(end, itertools.chain(rest, after), trial, firings)
         return None if found is None else [*before, *found, *rest]

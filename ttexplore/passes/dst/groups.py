@@ -1,4 +1,4 @@
-"""Steps that follow one another and can share their sections."""
+"""Groups of consecutive steps that can share sections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Grid = tuple[int, int]
 
 @dataclass
 class Group:
-    """Steps over blocks of the same shape, and the protocol calls around them: the buffers that steps pack to, and
-    those that are popped or pushed behind them."""
+    """Steps over blocks of the same shape, the protocol calls around them, the buffers that the steps pack to, and the
+    buffers that are popped or pushed after them."""
 
     grid: Grid
     steps: list[Step] = field(default_factory=list[Step])
@@ -37,10 +37,10 @@ class Group:
         return [step.statement for step in self.steps]
 
     def takes(self, statement: tirx.Stmt, popped_before: set[str]) -> bool:
-        """Take in a protocol call, if it can be made before or after all steps.
+        """Add a protocol call, if it can run before or after all steps. Returns whether it was added.
 
-        A buffer that has been popped in this sequence is filled again only after the others have been popped, too: the
-        wait for it stays behind them.
+        A buffer that was popped in this sequence is refilled only after the other buffers have been popped as well, so
+        the wait for it stays after those pops.
         """
         name = op_name(statement)
         if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
@@ -67,14 +67,14 @@ def _moved(statement: tirx.Stmt) -> str:
     return buffer_of(arguments(statement)[0]).name
 
 
-# Part of a sequence: a statement, or the statements of a section that is finished.
+# Part of a sequence: a statement, or the statements of a finished section.
 SequencePart = tirx.Stmt | list[tirx.Stmt]
 
 
 def group_steps(
     body: Sequence[SequencePart], reader: Reader, grids: dict[tirx.Buffer, Grid]
 ) -> list[SequencePart | Group]:
-    """A sequence as groups, and whatever stands between them."""
+    """A sequence as groups and the parts between them."""
     grouping = Grouping(reader, grids)
     for part in body:
         grouping.add(part)
@@ -82,7 +82,7 @@ def group_steps(
 
 
 class Grouping:
-    """A sequence that is being grouped, part by part: `group` is the one that the next step may join."""
+    """Groups a sequence, part by part; `group` is the group that the next step may join."""
 
     def __init__(self, reader: Reader, grids: dict[tirx.Buffer, Grid]) -> None:
         self.reader, self.grids = reader, grids
@@ -105,7 +105,7 @@ class Grouping:
             self.popped.add(_moved(part))
 
     def continued(self) -> Grouping:
-        """The same place in the sequence, to try what follows."""
+        """A copy of the current state, to try out what follows."""
         other = Grouping(self.reader, self.grids)
         other.popped = set(self.popped)
         if self.group is not None:
@@ -117,16 +117,16 @@ class Grouping:
 
 
 def tile_grids(steps: list[Step]) -> dict[tirx.Buffer, Grid]:
-    """Rows and columns of tiles of each DST value: those of the matrix product that it meets, else one row.
+    """Rows and columns of tiles of each DST value: those of the matrix product that it is used with, otherwise one row.
 
-    Raises Unsupported where one value meets products of different shapes.
+    Raises Unsupported if one value is used with products of different shapes.
     """
     leader: dict[tirx.Buffer, tirx.Buffer] = {}
     shape: dict[tirx.Buffer, Grid] = {}
 
     def root(value: tirx.Buffer) -> tirx.Buffer:
         while (above := leader[value]) is not value:
-            # The way gets shorter for those who come later.
+            # Shorten the path for later lookups.
             leader[value] = leader[above]
             value = above
         return value

@@ -12,12 +12,12 @@ from ttexplore.ir.build import number_of
 from ttexplore.passes.dst.schedule import Source, TileOperation
 from ttexplore.passes.dst.steps import Step
 
-# How a value that a group reads comes to it: from its circular buffer; the same, but in the first turn of a loop there
-# is nothing yet, which counts as zero; not at all, because the packer adds to what is in L1.
+# How a group gets a value that it reads: from its circular buffer; the same, except that in the first iteration of a
+# loop the buffer is empty, which counts as zero; not at all, because the packer adds to the value in L1.
 Entry = Literal["buffer", "buffer_or_zero", "added_in_l1"]
 
-# An operation that makes a value from circular buffers alone is run again rather than its result spilled, if it costs
-# no more than a pack and a copy.
+# An operation that reads only circular buffers is run again instead of spilling its result, if it costs no more than a
+# pack and a copy.
 _CHEAP_CYCLES = 68
 
 
@@ -25,9 +25,9 @@ _CHEAP_CYCLES = 68
 class Line:
     """A straight line of tile operations. Values are numbered; an operation's number is that of its step.
 
-    `makers` are the steps that make a value whenever it is wanted; `entering` are the values that come from buffers
-    (by DST value), `staying` those of them that later steps want unchanged, `leaving` the values that change here and
-    are wanted later; `owner` is the DST value of each number.
+    `makers` are the steps that recompute a value on demand; `entering` are the values that come from buffers (by DST
+    value), `staying` those of them that later steps need unchanged, `leaving` the values that change in this line and
+    are needed later; `owner` is the DST value of each number.
     """
 
     steps: tuple[Step, ...]
@@ -53,10 +53,10 @@ class _Placed:
 
 
 def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Collection[tirx.Buffer]) -> Line:
-    """The line of `steps`. `entries` are the values that come from outside, `live` those wanted afterwards.
+    """The line of `steps`. `entries` are the values that come from outside, `live` those that are needed afterwards.
 
-    A fill with zero that only a product adds to is left out, because DST is zero when it is acquired. A pack goes right
-    behind the operation that makes its value.
+    A zero fill whose value only a product adds to is left out, because DST is zero when it is acquired. A pack goes
+    right after the operation that makes its value.
     """
     owner: dict[int, tirx.Buffer] = {}
     current: dict[tirx.Buffer, int] = {}
@@ -119,9 +119,9 @@ def straight_line(steps: list[Step], entries: dict[tirx.Buffer, Entry], live: Co
 
 
 def _only_added_to(steps: list[Step]) -> set[int]:
-    """The places of the fills with zero where the next step that touches what they set is a product that adds to it."""
+    """The positions of the zero fills whose value is next used by a product that adds to it."""
     found: set[int] = set()
-    # How the next step that touches a value does, from the end on.
+    # Whether the next step that uses a value adds to it; filled from the end.
     added_to: dict[tirx.Buffer, bool] = {}
     for position in reversed(range(len(steps))):
         step = steps[position]
@@ -133,7 +133,7 @@ def _only_added_to(steps: list[Step]) -> set[int]:
 
 
 def _made_when_wanted(placed: list[_Placed], leaving: frozenset[int]) -> dict[int, Step]:
-    """The steps that need nothing of DST, are cheap, and whose value is read in the line only."""
+    """The steps that read nothing from DST, are cheap, and whose value is used only in the line."""
     read = {value for one in placed for value in one.operation.reads}
     found: dict[int, Step] = {}
     for one in placed:

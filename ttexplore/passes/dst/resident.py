@@ -1,4 +1,4 @@
-"""Values that stay in DST through a whole loop."""
+"""Values that stay in DST for a whole loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def resident_stretches(
     body: list[tirx.Stmt], reader: Reader, spilled: dict[tirx.Buffer, Spill], dst: tirx.Buffer, capacity: int,
     firings: Firings,
 ) -> list[SequencePart]:  # fmt: skip
-    """`body` with every stretch around a loop that can keep all its values in DST made into one section, a list."""
+    """`body` with one section, a list, for every stretch around a loop that can keep all its values in DST."""
     if not any(_is_nest(statement, reader) for statement in body):
         return [*body]
     values = [reader.values(statement) for statement in body]
@@ -43,8 +43,8 @@ def _stretch(
     values: list[list[tirx.Buffer]], spans: dict[tirx.Buffer, tuple[int, int]], start: int,
     spilled: dict[tirx.Buffer, Spill],
 ) -> int:  # fmt: skip
-    """The end of the stretch from `start` on in which values are alive that are touched in it only; `values` are those
-    of each statement, `spans` the first and the last statement that touch each."""
+    """The end of the stretch from `start` whose values are used only within it; `values` are those of each statement,
+    `spans` the first and the last statement that use each value. Returns `start` if there is no such stretch."""
     end, position = start + 1, start
     while position < end:
         for value in values[position]:
@@ -84,7 +84,7 @@ def _whole_stretch(
 
 
 def can_stay(statement: tirx.Stmt, reader: Reader, capacity: int) -> bool:
-    """Whether the values of a loop fit DST together, and nothing in it is packed."""
+    """Whether all values of a loop fit in DST together and nothing in the loop is packed."""
     return (
         _is_nest(statement, reader) and _turns_alike(statement, reader) and not _has_own_sections(statement, reader)
         and sum(tiles_of(value) for value in reader.values(statement)) <= capacity
@@ -95,7 +95,7 @@ def resident_loop(
     statement: tirx.For, reader: Reader, spilled: dict[tirx.Buffer, Spill], live: frozenset[tirx.Buffer],
     dst: tirx.Buffer, firings: Firings,
 ) -> list[tirx.Stmt]:  # fmt: skip
-    """One section around a loop: what it reads comes from buffers before it, what is `live` goes there after it."""
+    """One section around a loop: the values that it reads are reloaded before it, the `live` ones spilled after it."""
     touches = reader.seen(statement).touches
     values = [*touches]
     slots = {value: sum(tiles_of(other) for other in values[:i]) for i, value in enumerate(values)}
@@ -130,19 +130,19 @@ def resident_loop(
 
 
 def _has_own_sections(statement: tirx.Stmt, reader: Reader) -> bool:
-    """Whether something in a statement takes DST for itself: nothing stays there through it."""
+    """Whether an operation in a statement acquires DST itself, so that no value stays in DST during it."""
     return any(one.op.engine == "block" for one in reader.seen(statement).operations)
 
 
 def _is_nest(statement: tirx.Stmt, reader: Reader) -> bool:
-    """Whether a statement is a loop with several operations on DST in it, or loops of such."""
+    """Whether a statement is a loop around several operations on DST, or around loops of them."""
     seen = reader.seen(statement)
     return type(statement) is tirx.For and seen.step is None and bool(seen.touches)
 
 
 def _turns_alike(statement: tirx.Stmt, reader: Reader) -> bool:
-    """Whether each turn of a loop can run in the same section: it packs nothing, and no operation counts on a slot that
-    nothing has used."""
+    """Whether all iterations of a loop can run in the same section: it packs nothing, and no operation requires an
+    unused slot."""
     return all(
         not one.op.packs and not (one.op.accumulates and operand.access == "write")
         for one in reader.seen(statement).operations
@@ -156,7 +156,7 @@ def _is_pack(statement: tirx.Stmt, reader: Reader) -> bool:
 
 
 def _needless_fills(body: list[tirx.Stmt], reader: Reader) -> set[int]:
-    """The fills with zero before products that add: DST is zero when it is acquired."""
+    """The zero fills before products that accumulate: DST is zero when it is acquired."""
     found: set[int] = set()
     waiting: dict[tirx.Buffer, int] = {}
     seen: set[tirx.Buffer] = set()
@@ -176,16 +176,16 @@ def _needless_fills(body: list[tirx.Stmt], reader: Reader) -> set[int]:
 
 
 def _may_be_empty(statement: tirx.Stmt, reader: Reader) -> bool:
-    """Whether no turn may come of a loop, or of one in it."""
+    """Whether a loop, or one in it, may run zero iterations."""
     if type(statement) is not tirx.For:
         return False
     return is_marked_empty(statement) or any(_may_be_empty(one, reader) for one in reader.inside(statement))
 
 
 def _slots(body: list[tirx.Stmt], reader: Reader, capacity: int) -> dict[tirx.Buffer, int] | None:
-    """The first tile of each value; values that are never alive together share tiles. None where they do not fit.
+    """The first tile of each value; values that are never alive together share tiles. None if they do not fit.
 
-    A value that an operation adds to gets tiles that nothing else uses before.
+    A value that an operation adds to gets tiles that nothing used before.
     """
     spans: dict[tirx.Buffer, list[int]] = {}
     for position, statement in enumerate(body):

@@ -1,9 +1,10 @@
-"""Slots of DST for a straight line of tile operations, in as few sections and with as little spilling as pays.
+"""Schedule a straight line of tile operations on the slots of DST, in the cheapest sections that are found.
 
-Pure data: nothing here knows the IR. One *value* is one tile that an operation makes; an operation that changes a tile
-in place makes a new value in the same slot. Within a section values stay in their slots; what a later section wants
-is packed at the section's end and copied back right before its next use. A value that is in a circular buffer anyway,
-or that one operation makes from circular buffers alone, is fetched when it is wanted and may be dropped at any time.
+Pure data: nothing here depends on the IR. One *value* is one tile that an operation makes; an operation that changes a
+tile in place makes a new value in the same slot. Within a section, values stay in their slots; a value that a later
+section needs is packed at the end of the section and copied back right before its next use. A value that is in a
+circular buffer anyway, or that one operation computes from circular buffers alone, is fetched on demand and may be
+dropped at any time.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Costs per tile: a spilled value is packed (36 cycles), and copied back (32) for each section that reads it again; per
-# section: semaphores, and the FPU drains before the packer starts; per operation: its init, where another one ran.
+# Costs in cycles. Per tile: a spilled value is packed, and copied back for each section that reads it again. Per
+# section: semaphores, and the FPU drains before the packer starts. Per operation: its init, after another operation.
 PACK_CYCLES = 36
 COPY_CYCLES = 32
 SECTION_CYCLES = 100
@@ -25,9 +26,9 @@ INIT_CYCLES = 24
 class TileOperation:
     """One operation on one tile of each value; values are numbers, each written once.
 
-    `in_place` says that it changes the slot of `reads[0]`; `fresh` that it adds to its slot, which nothing may have
-    used in the section; `overlay` that the result may take the slot of a value that is read here for the last time.
-    An operation that `packs` leaves its value in a circular buffer at the end of its section.
+    `in_place` says that it changes the slot of `reads[0]`; `fresh` that it adds to its slot, which must be unused in
+    the section; `overlay` that the result may take the slot of a value that it reads for the last time. An operation
+    that `packs` writes its value to a circular buffer at the end of its section.
     """
 
     reads: tuple[int, ...] = ()
@@ -41,10 +42,10 @@ class TileOperation:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A value that can be fetched whenever it is wanted, for `cycles`.
+    """A value that can be fetched at any time, for `cycles`.
 
-    `fresh` says that fetching may leave the slot as it is, counting on zeros: the slot must be unused, and the value
-    stays in it until its last use.
+    `fresh` says that fetching may leave the slot untouched and rely on its zeros: the slot must be unused, and the
+    value stays in it until its last use.
     """
 
     cycles: int = COPY_CYCLES
@@ -61,7 +62,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run an operation on slots: one for each value read, in their order, and the one that is written."""
+    """Run an operation on slots: one for each value that it reads, in order, and the one that it writes."""
 
     operation: int
     reads: tuple[int, ...]
@@ -70,8 +71,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What happens between acquiring DST and committing it, then what is packed: by operations (their numbers), and
-    the values that are spilled or leave (value, slot)."""
+    """The `actions` between acquiring DST and committing it, then the `packs` of operations (number, slot) and the
+    `stores` of values that are spilled or leave (value, slot)."""
 
     actions: tuple[Fetch | Run, ...]
     packs: tuple[tuple[int, int], ...]
@@ -80,8 +81,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The sections of a straight line; `cycles` estimates the cost of one tile, `section_cycles` what comes once for a
-    sub-block, however many tiles it has."""
+    """The sections of a straight line; `cycles` estimates the cost per tile, `section_cycles` the cost per sub-block,
+    independent of its number of tiles."""
 
     sections: tuple[Section, ...]
     cycles: int
@@ -96,8 +97,8 @@ class Schedule:
 
 @dataclass
 class _State:
-    """A section being filled: which value is in which slot. `dirty` values are nowhere else, `packed` ones must stay to
-    the section's end, `held` ones were fetched in a way that works once only."""
+    """A section being filled: which value is in which slot. `dirty` values exist nowhere else, `packed` values must
+    stay until the end of the section, `held` values cannot be fetched a second time."""
 
     slots: dict[int, int] = field(default_factory=dict[int, int])
     dirty: set[int] = field(default_factory=set[int])
@@ -129,11 +130,11 @@ class _Line:
         return uses[later] if later < len(uses) else None
 
     def wanted(self, value: int, after: int) -> bool:
-        """Whether a value is read after an operation, or leaves."""
+        """Whether a value is read after an operation, or leaves the line."""
         return value in self.outputs or self.next_use(value, after) is not None
 
     def sections_from(self, start: int) -> Iterator[tuple[int, int, int, _State]]:
-        """The ends that a section from `start` can have, with the cost per tile and per sub-block of each."""
+        """The possible ends of a section from `start`, with the cost per tile and per sub-block of each."""
         state = _State()
         for position in range(start, len(self.operations)):
             if not self.step(state, position):
@@ -143,7 +144,7 @@ class _Line:
             yield position + 1, state.cycles + (stores + again) * PACK_CYCLES, state.once + stores * INIT_CYCLES, state
 
     def step(self, state: _State, position: int) -> bool:
-        """Take in one more operation; False where its values do not fit."""
+        """Add one more operation to the section; False if its values do not fit."""
         operation = self.operations[position]
         for value in operation.reads:
             if value not in state.slots and not self.fetch(state, value, operation, position):
@@ -189,7 +190,7 @@ class _Line:
             overlay = operation.overlay and not operation.fresh
             if overlay:
                 self.drop_dead(state, operation.reads, position)
-            # What can be fetched again may be overwritten while it is read.
+            # A value that can be fetched again may be overwritten while it is read.
             found = self.allocate(state, operation.fresh, () if overlay else operation.reads, position)
             if found is None:
                 return None
@@ -199,7 +200,7 @@ class _Line:
         return slot
 
     def allocate(self, state: _State, fresh: bool, kept: tuple[int, ...], position: int) -> int | None:
-        """A slot: one that is free, else one that is unused, else that of a fetched value that is wanted last."""
+        """A slot: a free one, otherwise an unused one, otherwise that of the fetched value with the latest next use."""
         if state.free and not fresh:
             slot = min(state.free)
             state.free.remove(slot)
@@ -235,11 +236,11 @@ def schedule(
     operations: Sequence[TileOperation], sources: Mapping[int, Source], outputs: frozenset[int], slots: int, tiles: int
 ) -> Schedule | None:
     """The cheapest sections found for `operations` on sub-blocks of `tiles` tiles, with `slots` slots for each tile;
-    None where one operation alone needs more.
+    None if a single operation needs more slots.
 
-    `sources` are the values that need not be spilled, because they can be fetched from the start on; `outputs` are
-    those that leave, in the section that makes them. Where the sections end is chosen by dynamic programming over all
-    places; a section keeps what it fetched until the slot is needed for something that is wanted earlier.
+    `sources` are the values that need not be spilled, because they can be fetched at any time; `outputs` are those that
+    leave, in the section that makes them. Dynamic programming over all positions chooses where sections end. A section
+    keeps a fetched value until its slot is needed for a value with an earlier use.
     """
     line = _Line(operations, sources, outputs, slots)
     last = len(operations)

@@ -1,4 +1,4 @@
-"""Writing the sections of a group: acquire, load and compute, commit, wait, pack, release, part by part of a block."""
+"""Write the sections of a group: acquire, load and compute, commit, wait, pack, release, for each part of a block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_group(
 ) -> list[tirx.Stmt]:  # fmt: skip
     """The statements of a group: a loop over the parts of its block around the sections of the schedule.
 
-    `spilled` says where values that come from outside are, and where those that leave go.
+    `spilled` gives the buffers of the values that come from outside and of those that leave.
     """
     part, around = Part.loops(shape)
     source = group.steps[0].statement
@@ -52,7 +52,7 @@ class _Writer:
         self.lent: dict[int, tirx.Buffer] = {}
 
     def waits(self) -> list[tirx.Stmt]:
-        """What must have arrived before the first part, because it is looked at and stays."""
+        """Waits before the first part for the values that are read and stay in their buffers."""
         found = [self.spilled[self.entering[version]] for version in sorted(self.line.staying)]
         waits = [op("cb_wait_front", spill.cb, spill.shape.block_tiles) for spill in found if not spill.waited]
         return self.firings.made(RELOAD, self.source, waits)
@@ -86,7 +86,7 @@ class _Writer:
         return [*made, *packs, op("tile_regs_release"), *pushes]
 
     def kept(self, *made: tirx.Stmt) -> list[tirx.Stmt]:
-        """What moves a value to a circular buffer."""
+        """Statements that spill a value to a circular buffer."""
         return self.firings.made(SPILL, self.source, made)
 
     # Loads and stores
@@ -120,7 +120,7 @@ class _Writer:
         return loop(t, self.tiles, [op("pack_tile", self.dst, plus(t, slot * self.tiles), cb, t)])
 
     def store(self, spill: Spill, slot: int) -> list[tirx.Stmt]:
-        """Put a part into its circular buffer, or add it there."""
+        """Pack a part into its circular buffer, or add it to what is there."""
         if spill.accumulates_from is None:
             return [self.pack_part(spill.cb, slot)]
         t = variable("t")
@@ -172,7 +172,7 @@ class _Writer:
 
 
 def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
-    """A statement, loops and all, with variables replaced."""
+    """A statement, and all statements in it, with variables replaced."""
     if isinstance(statement, tirx.For):
         made = with_body(statement, _all_replaced(statement.body, values))
         if isinstance(made.extent, tirx.IntImm):

@@ -1,4 +1,4 @@
-"""The circular buffers of DST management: values that sections leave for later ones."""
+"""The circular buffers of DST management: they hold the values that one section leaves for later ones."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ttexplore.passes.dst.blocks import SubBlock
 from ttexplore.passes.dst.steps import tiles_of
 from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer
 
-# What D5 does, wherever it writes sections.
-SECTION = Rule("section of DST", "What shares DST acquires it, computes, commits, packs and releases it.")
-SLOTS = Rule("slots of DST", "An operation runs on the part of its block that DST holds, with its values in slots.")
-SPILL = Rule("value put by", "A value that DST cannot keep goes to a circular buffer.")
-RELOAD = Rule("value fetched", "A value that was put by comes back to DST, right before its use.")
-_BUFFER = Rule("buffer for a value", "A value that DST cannot keep needs a circular buffer.")
+# The rules of D5 that apply wherever it writes sections.
+SECTION = Rule("section of DST", "Operations that share DST acquire it, compute, commit, pack and release it.")
+SLOTS = Rule("slots of DST", "An operation runs on the part of its block that fits in DST, with its values in slots.")
+SPILL = Rule("spill", "A value that DST cannot keep is spilled to a circular buffer.")
+RELOAD = Rule("reload", "A spilled value is reloaded into DST right before its use.")
+_BUFFER = Rule("spill buffer", "A value that is spilled needs a circular buffer.")
 
 
 @dataclass(frozen=True)
 class Spill:
-    """A value kept in a circular buffer between sections, part after part of its block.
+    """A value that is kept in a circular buffer between sections, one part of its block after another.
 
-    `fresh` is the loop variable in whose first turn there is nothing to load yet; `in_l1` says that the packer
-    accumulates in L1, so that nothing is ever loaded in that loop. `waited` says that the whole block has been waited
-    for, outside of the loop that reads it. `number` counts the values that were given a buffer.
+    `fresh` is the variable of the loop whose first iteration has nothing to load yet; `in_l1` says that the packer
+    accumulates in L1, so that nothing is loaded in that loop. `waited` says that the whole block was waited for outside
+    the loop that reads it. `number` is the position of the value among those that got a buffer.
     """
 
     cb: tirx.Buffer
@@ -41,13 +41,13 @@ class Spill:
 
     @property
     def accumulates_from(self) -> ir.Var | None:
-        """The variable of the loop in which the packer adds to what is in L1, from the second turn on."""
+        """The variable of the loop in which, from the second iteration, the packer adds to the value in L1."""
         return self.fresh if self.in_l1 else None
 
 
 class SpillBuffers:
-    """Makes the circular buffers: for whole blocks of values, and for one part of a value for a while. Values that are
-    not alive together share one. `sources` are the allocations of the values."""
+    """Makes the circular buffers: for whole blocks, and temporarily for one part of a value. Values that are not alive
+    together share a buffer. `sources` are the allocations of the values."""
 
     def __init__(self, taken: set[str], firings: Firings, sources: Mapping[int, tirx.Stmt]) -> None:
         self.taken, self.firings, self.sources = set(taken), firings, sources
@@ -58,8 +58,8 @@ class SpillBuffers:
         self._idle: dict[tuple[int, str], list[tirx.Buffer]] = {}
 
     def block(self, value: tirx.Buffer, shape: SubBlock, reason: str, handed_on: list[tirx.Buffer]) -> Spill:
-        """A buffer for the whole block of a value, until it is given back: one that is taken out of `handed_on`, if one
-        fits, else another."""
+        """A buffer for the whole block of a value, until it is given back: one removed from `handed_on` if one fits,
+        otherwise another one."""
         self._given += 1
         for position, cb in enumerate(handed_on):
             if (tiles_of(cb), dtype_of(cb)) == (shape.block_tiles, dtype_of(value)):
@@ -73,7 +73,7 @@ class SpillBuffers:
         return self._take(f"{value.name}_spilled", tiles, value, "more values are alive at once than DST holds")
 
     def give_back(self, cb: tirx.Buffer) -> None:
-        """Let later values have a buffer, which is empty now."""
+        """Make a buffer, which is now empty, available to later values."""
         self._idle[(tiles_of(cb), dtype_of(cb))].append(cb)
 
     def _take(self, wanted: str, tiles: int, value: tirx.Buffer, reason: str) -> tirx.Buffer:

@@ -1,4 +1,4 @@
-"""Reading the compute kernel: which operations work on DST, tile by tile of a block."""
+"""Read the compute kernel: which operations work on DST, tile by tile of a block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AccessKind = Literal["read", "write", "update"]
 
 @dataclass(frozen=True, slots=True)
 class DstOperand:
-    """A DST operand of an operation: the value, its tile, how it is used, its place among the arguments."""
+    """A DST operand of an operation: the value, its tile, how it is used, its position among the arguments."""
 
     value: tirx.Buffer
     index: ir.Expr
@@ -31,7 +31,7 @@ class DstOperand:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of the table: the statement, its arguments, and those of them that are in DST."""
+    """An operation of the table: the statement, its arguments, and its DST operands."""
 
     call: tirx.Stmt
     op: Op
@@ -43,13 +43,13 @@ class Operation:
         return FORMS[self.op.ir_name].named(self.arguments)[name]
 
     def number(self, name: str) -> int:
-        """The argument for an operand that is a constant."""
+        """The argument for a constant operand."""
         return number_of(self.given(name))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation over the tiles of a block: a tile loop around it, or the loop of a matrix product."""
+    """One operation over the tiles of a block: the tile loop, or the loop of a matrix product."""
 
     statement: tirx.For
     operation: Operation
@@ -88,9 +88,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """How a stretch of statements touches a DST value: what it does first, and whether it changes it at all. It reads
-    what the value held or writes it whole; where only loops that may make no turn write it, what it held can be there
-    afterwards."""
+    """How statements use a DST value: what they do first, and whether they change it. They read what the value held
+    (`read`) or overwrite it completely (`write`). If only loops that may run zero iterations write it (`may_write`),
+    its old content can still be there afterwards."""
 
     first: Literal["read", "write", "may_write"]
     changes: bool
@@ -101,7 +101,8 @@ Touches = dict[tirx.Buffer, Touch]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a statement is: what a loop has inside, all operations in it, and the values that they touch, in order."""
+    """A statement as read: the statements in it if it is a loop, all operations in it, and how these use values, in
+    order."""
 
     statement: tirx.Stmt
     inside: tuple[tirx.Stmt, ...]
@@ -116,15 +117,15 @@ def tiles_of(value: tirx.Buffer) -> int:
 
 
 class Reader:
-    """Reads the statements of one compute kernel, each once: many ask about the same. What sets the engine up is left
-    out, because it follows from the operations.
+    """Reads the statements of one compute kernel, each once. Set-up calls are left out, because they follow from the
+    operations.
 
     Raises Unsupported for a condition around operations on DST.
     """
 
     def __init__(self) -> None:
         self._seen: dict[int, Seen] = {}
-        # One object for each value: TVM makes a new one whenever it is looked at, and compares them slowly.
+        # One object per value: TVM makes a new one for each access, and comparing them is slow.
         self._values: dict[int, tirx.Buffer] = {}
 
     def body(self, body: tirx.Stmt) -> list[tirx.Stmt]:
@@ -134,18 +135,18 @@ class Reader:
         return list(self.seen(loop).inside)
 
     def step(self, statement: tirx.Stmt) -> Step | None:
-        """The tile loop or matrix product that a statement is, else None."""
+        """The tile loop or matrix product that a statement is; None for other statements."""
         return self.seen(statement).step
 
     def values(self, statement: tirx.Stmt) -> list[tirx.Buffer]:
-        """The DST values that a statement touches, in order, each once."""
+        """The DST values that a statement uses, in order, each once."""
         return list(self.seen(statement).touches)
 
     def has_values(self, statement: tirx.Stmt) -> bool:
         return bool(self.seen(statement).touches)
 
     def touched(self, body: Iterable[tirx.Stmt]) -> Touches:
-        """How a body touches each of its DST values, in the order of the first touch."""
+        """How a body uses each of its DST values, in the order of first use."""
         found: Touches = {}
         for statement in body:
             _join(found, self.seen(statement).touches)
@@ -177,11 +178,11 @@ class Reader:
         arms = [self.body(case) for case in (statement.then_case, statement.else_case) if case is not None]
         below = tuple(one for arm in arms for inner in arm for one in self.seen(inner).operations)
         if any(one.operands for one in below):
-            # Which section they are in would not be known.
+            # The sections would depend on the condition.
             raise Unsupported(
                 "L005",
-                "operations on tiles under a condition that is only known when the kernel runs",
-                hint="use T.if_then_else on elements, or decide it in Python",
+                "operations on tiles under a condition that is known only at run time",
+                hint="use T.if_then_else on elements, or decide the condition in Python",
                 span=span_of(statement),
             )
         return Seen(statement, (), below, {})
@@ -229,7 +230,7 @@ def _step(statement: tirx.For, inside: list[Seen]) -> Step | None:
 
 
 def _positions(form: Form) -> tuple[tuple[int, AccessKind], ...]:
-    """Where the DST operands of an operation stand among its arguments."""
+    """The positions of the DST operands of an operation among its arguments."""
     return tuple((at, operand.access or "read") for operand, at in form.places if operand.kind == "dst")
 
 
@@ -237,7 +238,7 @@ _DST_POSITIONS = {name: positions for name, form in FORMS.items() if (positions 
 
 
 def _join(found: Touches, later: Touches) -> None:
-    """Take in what comes after what was found."""
+    """Add to `found` the uses by later statements."""
     for value, touch in later.items():
         before = found.get(value)
         if before is None:

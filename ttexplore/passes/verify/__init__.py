@@ -1,11 +1,11 @@
-"""What must hold after each pass, whatever it did: one module for each property.
+"""Verify the program after each pass: one module for each property.
 
-The checks look at the program without running it, over all paths: loops of any length, both arms of branches. What a
-pass did not touch was proved before and is not looked at again.
+The checks look at the program without running it, over all paths: loops of any length, both arms of branches. Whatever
+a pass did not change was checked before and is not checked again.
 
 Today the kernels of one core wait only for each other, and no core writes to the memory of another one. The modules
-that lean on that say so: `handshake`, `balance`, `users`, `protocol`, `pages` and `resources`. `dst` and `engine` do
-not: no other core reaches the engine of a core.
+that rely on this say so: `handshake`, `balance`, `users`, `protocol`, `pages` and `resources`. `dst` and `engine` do
+not rely on it, because no other core can reach the engine of a core.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ttexplore.target import Target
 
 
 def verify(program: Program, target: Target) -> None:
-    """Check the laws that can be checked without running. Raises VerifyError, or ResourceError for L1."""
+    """Check all properties that can be checked without running. Raises VerifyError, or ResourceError for L1."""
     Verifier(target).check(program)
 
 
@@ -49,7 +49,7 @@ class Verifier:
         self.ends: dict[str, tuple[CircularBuffer, ...]] = {}
         self.partition: Partition | None = None
         self.given: dict[Key, Range] = {}
-        # What the kernel stores is read as no pass has changed it yet.
+        # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
         self.stored: dict[str, Pages] | None = None
 
@@ -121,7 +121,7 @@ def _moves_tiles(statement: Statement) -> bool:
 
 
 def _has_sections(compute: Kernel) -> bool:
-    """Whether the sections of DST are there: from D5 on, or because nothing needs any."""
+    """Whether the DST sections exist: from D5 on, or because no operation needs any."""
     known = [OPS[name] for name in compute.names if name in OPS]
     if any(op.name.startswith("tile_regs_") for op in known):
         return True
@@ -129,7 +129,8 @@ def _has_sections(compute: Kernel) -> bool:
 
 
 def _check_spans(function: tirx.PrimFunc) -> None:
-    """Law 4, for a kernel that is not split: each statement knows a kernel line. Others tell when they are read."""
+    """Law 4, for a kernel before the split: each statement has a kernel line. After it, the reader of kernels
+    checks."""
     for statement in walk_nodes(function.body):
         if statement.span is None and not (
             isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer).startswith("tt.")
@@ -141,7 +142,7 @@ def _no_line(role: str, statement: object) -> VerifyError:
     return VerifyError(
         "V050",
         f"a statement of {kernel_name(role)} has no kernel line: {statement}",
-        hint="make new statements by a rule, which gives them the span of what they replace",
+        hint="make new statements with a rule, which gives them the span of the statements that they replace",
     )
 
 

@@ -1,7 +1,7 @@
-"""Pushes and pops of a circular buffer come to the same, over all turns and branches.
+"""Check that a circular buffer gets as many tiles as it gives, over all iterations and branches.
 
-Both sides are kernels of one core, so both have the same number of work items: a loop over these stands for the same
-number on either side. What one core pushes for another to pop has two numbers.
+Both sides are kernels of one core, so both have the same number of work items: a loop over them runs equally often on
+either side. That does not hold for tiles that one core pushes and another pops.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.record import Span
 
 Factor = tuple[Literal["turns", "when"], Expression]
-# How many tiles: a number for each product of loop lengths and conditions that are only known when the kernel runs.
+# A number of tiles: a coefficient for each product of loop lengths and conditions that are known only at run time.
 Amount = dict[tuple[Factor, ...], Fraction | int]
 
 _PUSH, _POP = "tt.cb_push_back", "tt.cb_pop_front"
@@ -38,8 +38,8 @@ _COUNTED = frozenset({_PUSH, _POP})
 
 
 def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
-    """Every buffer gets as many tiles as it gives, on every path. What one kernel fills and empties itself is followed
-    from turn to turn by :func:`check_protocol`."""
+    """Every buffer gets as many tiles as it gives, on every path. :func:`check_protocol` follows the buffers that one
+    kernel both fills and empties."""
     totals = _totals(kernels)
     pushed, popped = totals[_PUSH], totals[_POP]
     for buffer in plan.buffers:
@@ -47,7 +47,7 @@ def check_balance(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             continue
         given, taken = pushed.get(buffer.name, {}), popped.get(buffer.name, {})
         if given != taken:
-            more = "pop what is pushed" if _number(given) > _number(taken) else "push what is popped"
+            more = "pop all that is pushed" if _number(given) > _number(taken) else "push all that is popped"
             raise VerifyError(
                 "V001",
                 f"{buffer.name}: {kernel_name(buffer.producer)} pushes {_shown(given)}, "
@@ -73,7 +73,7 @@ def _shown(amount: Amount) -> str:
 
 
 def _first_span(kernels: Mapping[str, Kernel], buffer: CircularBuffer, given: Amount, taken: Amount) -> Span | None:
-    """The line of the side that does more, which there surely is."""
+    """The line of the side that moves more tiles, which certainly exists."""
     role, name = buffer.producer, _PUSH
     if _number(taken) > _number(given):
         role, name = buffer.consumer, _POP
@@ -125,7 +125,7 @@ def _add_totals(
 def _times(
     loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]
 ) -> tuple[tuple[Factor, ...], Fraction | int]:
-    """How often a statement runs that stands in these loops, under these conditions."""
+    """How often a statement in these loops runs under these conditions."""
     constant = {
         loop.variable: range(loop.low, loop.low + loop.turns)
         for loop in loops
@@ -153,7 +153,7 @@ def _times(
 
 
 def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Fraction:
-    """The part of the turns of some loops in which all tests hold."""
+    """The fraction of the iterations of some loops in which all tests hold."""
     axes = np.meshgrid(*[np.array(turns) for _, turns in loops], indexing="ij")
     known: dict[Key, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
     holds = np.ones(axes[0].shape if axes else (), bool)

@@ -1,4 +1,4 @@
-"""DST: sections in order over loops and branches, slots inside of it, nothing read that was not written."""
+"""Check DST: sections in order over loops and branches, slots within DST, and no slot read before it is written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEXT = {
     "released": "tile_regs_acquire", "acquired": "tile_regs_commit", "committed": "tile_regs_wait",
     "waited for": "tile_regs_release",
 }  # fmt: skip
-# Longer loops over slots cannot be: DST holds 16 tiles at most.
+# No valid loop over slots is longer: DST holds at most 16 tiles.
 _MOST_SLOTS = 64
 
 
@@ -50,15 +50,15 @@ def _slots(call: Call) -> list[str]:
 
 def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Key, Range]) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
-    part of a section, on slots inside of DST, and read only slots that the section has written. `known` are the ranges
-    of what all cores are given. Raises VerifyError."""
+    part of a section, use slots within DST, and read only slots that the section has written. `known` are the ranges
+    of the values that cores are given. Raises VerifyError."""
     walker = _Dst(kernel, compute, {**known})
     walker.body(kernel.body)
     if walker.section != "released":
         raise VerifyError(
             "V020",
             f"the compute kernel ends while DST is {walker.section}",
-            hint=f"{_NEXT[walker.section]} is missing",
+            hint=f"add {_NEXT[walker.section]}",
             span=walker.begun,
         )
 
@@ -69,7 +69,7 @@ class _Dst(Walk):
         self.untilized = compute.half_dst_tiles
         self.section = "released"
         self.begun: Span | None = None
-        # Slots that surely, and possibly, hold something that this section has put there.
+        # The slots that certainly, and possibly, hold a value that this section has written.
         self.written: frozenset[int] = frozenset()
         self.touched: frozenset[int] = frozenset()
         self.known = known
@@ -97,16 +97,16 @@ class _Dst(Walk):
             if self.section != before:
                 raise VerifyError(
                     "V020",
-                    f"a turn of the loop starts while DST is {before} and ends while it is {self.section}",
-                    hint=f"{_NEXT[self.section]} is missing in the loop, or stands in it once too often",
+                    f"an iteration of the loop starts while DST is {before} and ends while it is {self.section}",
+                    hint=f"add {_NEXT[self.section]} to the loop, or remove the call that leads to this state",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
         if may_be_empty(loop, self.known, self.bound):
-            # Without a turn nothing is written.
+            # With zero iterations, nothing is written.
             self.written &= written
 
     def turns(self, loop: Loop) -> list[tuple[int | None, int | None]]:
-        """The turns to look at: each one where the variable counts slots, else the first, the second and the last."""
+        """The iterations to check: all if the variable indexes slots, otherwise the first, the second and the last."""
         if loop.turns is None or not isinstance(loop.low, int):
             return [(None, None)] * (1 if self.section == "released" else 2)
         first, last = loop.low, loop.low + loop.turns - 1
@@ -114,14 +114,14 @@ class _Dst(Walk):
             if loop.turns > _MOST_SLOTS:
                 raise VerifyError(
                     "V022",
-                    f"a loop of {loop.turns} turns counts slots of DST, which holds {self.capacity}",
+                    f"a loop of {loop.turns} iterations indexes slots of DST, which holds {self.capacity}",
                     hint="use smaller sub-blocks",
                     span=next(iter(one.span for one in calls(loop.body)), None),
                 )
             return [(turn, turn) for turn in range(first, last + 1)]
         if loop.turns == 1:
             return [(first, first)]
-        # Where no section is open, each turn starts alike.
+        # If no section is open, all iterations start in the same state.
         twice = 1 if self.section == "released" else 2
         if loop.variable not in loop.tested:
             return [(first, last)] * twice
@@ -141,8 +141,8 @@ class _Dst(Walk):
         if self.section != after[0]:
             raise VerifyError(
                 "V020",
-                f"where {show(branch.condition)} holds DST is {after[0]}, else {self.section}",
-                hint="acquire and release in both arms, or in none",
+                f"DST is {after[0]} if {show(branch.condition)}, otherwise {self.section}",
+                hint="acquire and release in both arms, or in neither",
                 span=next(iter(one.span for one in calls([*branch.then, *branch.otherwise])), None),
             )
         self.written &= after[1]
@@ -171,12 +171,12 @@ class _Dst(Walk):
             self.operation(call)
 
     def block(self, call: Call) -> None:
-        """What has DST sections of its own."""
+        """An operation that has DST sections of its own."""
         if self.section != "released":
             raise VerifyError(
                 "V021",
-                f"{call.op.name} runs while DST is {self.section}, it should be released",
-                hint="it acquires and releases DST itself: put it before tile_regs_acquire, or after tile_regs_release",
+                f"{call.op.name} runs while DST is {self.section}; it needs DST released",
+                hint="put it before tile_regs_acquire or after tile_regs_release: it acquires and releases DST itself",
                 span=call.span,
             )
         if call.op.name != "pack_untilize_block":
@@ -186,7 +186,7 @@ class _Dst(Walk):
             raise VerifyError(
                 "V022",
                 f"{call.op.name} takes {show(tiles)} tiles at once; half of DST holds {self.untilized} in this mode",
-                hint="make rows of fewer tiles at once",
+                hint="convert fewer tiles at once",
                 span=call.span,
             )
 
@@ -200,7 +200,7 @@ class _Dst(Walk):
                 else "put it between tile_regs_acquire and tile_regs_commit"
             )
             raise VerifyError(
-                "V021", f"{op.name} runs while DST is {self.section}, it should be {wanted}", hint=hint, span=call.span
+                "V021", f"{op.name} runs while DST is {self.section}; it needs DST {wanted}", hint=hint, span=call.span
             )
         reach = op.reach(call.values) if op.reach is not None else {}
         made = frozenset[int]()
@@ -213,14 +213,14 @@ class _Dst(Walk):
                 raise VerifyError(
                     "V023",
                     f"{op.name} reads slot {min(missing)} of DST, which nothing has written in this section",
-                    hint="copy a tile there or compute it first, or correct the slot",
+                    hint="copy a tile to this slot or compute it first, or correct the slot",
                     span=call.span,
                 )
             if op.accumulates and operand.access == "write" and (used := slots & self.touched):
                 raise VerifyError(
                     "V023",
                     f"{op.name} adds to slot {min(used)} of DST, which already holds another value",
-                    hint="give it a slot that nothing has used in this section",
+                    hint="use a slot that nothing has used in this section",
                     span=call.span,
                 )
             if operand.access in ("write", "update"):
@@ -233,8 +233,8 @@ class _Dst(Walk):
         if found is None or (found[0] is not found[1] and not np.array_equal(*found)):
             raise VerifyError(
                 "V022",
-                f"{call.op.name} uses slot {show(index)} of DST, whose number is not known",
-                hint="number slots with the variables of constant loops",
+                f"{call.op.name} uses slot {show(index)} of DST, which is not a known number",
+                hint="index slots with the variables of loops of constant length",
                 span=call.span,
             )
         low, high = int(found[0]), int(found[0]) + count - 1

@@ -1,4 +1,4 @@
-"""The ends of the circular buffers in one kernel, and what each of its calls does with them."""
+"""The ends of the circular buffers in one kernel, and how each of its calls changes them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from ttexplore.record import Span
 
 PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
 _BACK = frozenset({"tt.cb_reserve_back", "tt.cb_push_back"})
-# Larger blocks are not followed tile by tile.
+# Larger blocks are not tracked tile by tile.
 _LARGEST_BLOCK = 4096
 
-# A place in a circular buffer as far as it is known: its value modulo a number.
+# A position in a circular buffer, as far as it is known: (value, modulus).
 Position = tuple[int, int]
 
 
@@ -45,7 +45,7 @@ def moved_by(position: Position, tiles: int) -> Position:
 
 
 def either(one: Position, other: Position) -> Position:
-    """What is known of a place that is the one or the other."""
+    """What is known of a position that is one of two."""
     (value, modulus), (second, other_modulus) = one, other
     common = math.gcd(modulus, other_modulus, value - second)
     return value % common, common
@@ -54,7 +54,7 @@ def either(one: Position, other: Position) -> Position:
 @dataclass(slots=True)
 class End:
     """One kernel's end of a circular buffer. `back` and `front` are where the next tile is written and read; `filled`
-    counts the tiles of a buffer that has both its ends in this kernel."""
+    is the number of tiles in a buffer whose ends are both in this kernel."""
 
     buffer: CircularBuffer
     own: bool
@@ -75,7 +75,7 @@ class End:
         )  # fmt: skip
 
     def join(self, other: End) -> None:
-        """Know what holds on both of two paths that have met, and hold as much."""
+        """Keep the state that holds on both of two paths that join."""
         self.unread |= other.unread
         self.unsent |= other.unsent
         self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
@@ -83,16 +83,16 @@ class End:
 
     @property
     def held(self) -> tuple[int, int, bool, bool]:
-        """What decides whether the next turn of a loop must be looked at, too."""
+        """The state that determines whether the next iteration of a loop must be checked as well."""
         return self.reserved, self.waited, self.unread, self.unsent
 
 
 class Ends(Walk):
-    """What a kernel has reserved, written and waited for at the call that it has come to. Raises VerifyError where the
-    call does not go with that."""
+    """The tiles that a kernel has reserved, written and waited for at the current call. Raises VerifyError for a call
+    that this state does not allow."""
 
     def __init__(self, kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
-        """`known` are the ranges of what all cores are given."""
+        """`known` are the ranges of the values that cores are given."""
         self.kernel, self.role, self.plan = kernel, kernel.role, plan
         self.who = kernel_name(kernel.role)
         moved: dict[tuple[str, bool], set[Expression]] = {}
@@ -109,8 +109,8 @@ class Ends(Walk):
             if self.role in (buffer.producer, buffer.consumer)
         }  # fmt: skip
         self.known: dict[Key, Range] = {**known}
-        # The same outside of all branches. Each turn of a loop takes one arm, so that what both arms write is counted
-        # over all turns.
+        # The same outside all branches. Each iteration of a loop takes one arm, so tiles that both arms write are
+        # counted over all iterations.
         self.outside: dict[Key, Range] | None = None
         self.bound: dict[Variable, Expression] = {}
         self.entered: dict[Variable, int] = {}
@@ -159,7 +159,7 @@ class Ends(Walk):
             raise self.fault(
                 "V007",
                 f"{self.who}: {call.name[3:]} of {show(count)} tiles of {call.buffer('cb')}",
-                "give a constant of at least 1",
+                "use a constant of at least 1",
                 call,
             )
         return count
@@ -190,11 +190,11 @@ class Ends(Walk):
                 "V009",
                 f"{self.who} waits for room for {count} tiles in {end.buffer.name}, which holds "
                 f"{end.buffer.pages} and has {end.filled}: it waits for itself",
-                "pop before reserving again, or give it more pages",
+                f"pop before reserving again, or give {end.buffer.name} more pages",
                 call,
             )
         end.reserved = count
-        # The reader writes nothing to a shard that is the circular buffer: its tiles are there.
+        # If the circular buffer is the shard, its tiles are in place and the reader writes nothing.
         in_place = bool(end.buffer.shard_of) and end.buffer.producer == "reader"
         end.written = None if in_place or count > _LARGEST_BLOCK else frozenset()
         self.clock += 1
@@ -205,14 +205,14 @@ class Ends(Walk):
         if count > end.reserved:
             raise self.fault(
                 "V003",
-                f"{self.who} pushes {count} tiles of {name}, {end.reserved} are reserved",
-                f"put cb_reserve_back({name}, {count}) before what writes them",
+                f"{self.who} pushes {count} tiles of {name}; {end.reserved} are reserved",
+                f"put cb_reserve_back({name}, {count}) before the operations that write them",
                 call,
             )
         if end.unread:
             raise self.fault(
                 "V011",
-                f"{self.who} pushes {name} before the reads into it have arrived",
+                f"{self.who} pushes {name} before the reads into it have completed",
                 "put noc_read_barrier before the push",
                 call,
             )
@@ -221,7 +221,7 @@ class Ends(Walk):
             if missing is not None:
                 raise self.fault(
                     "V006",
-                    f"{self.who} pushes {count} tiles of {name}; nothing is written to tile {missing} of them",
+                    f"{self.who} pushes {count} tiles of {name}; tile {missing} of them was not written",
                     "write every tile of a block before it is pushed",
                     call,
                 )
@@ -235,9 +235,9 @@ class Ends(Walk):
         if end.own and end.filled < count:
             raise self.fault(
                 "V009",
-                f"{self.who} waits for {count} tiles of {end.buffer.name}, which has {end.filled}, and which only "
-                f"itself fills: it waits for ever",
-                f"push {count} tiles before",
+                f"{self.who} waits for {count} tiles of {end.buffer.name}, which has {end.filled} and which no other "
+                "kernel fills: it waits forever",
+                f"push {count} tiles first",
                 call,
             )
         end.waited = max(end.waited, count)
@@ -247,14 +247,14 @@ class Ends(Walk):
         if count > end.waited:
             raise self.fault(
                 "V004",
-                f"{self.who} pops {count} tiles of {name}, {end.waited} were waited for",
-                f"put cb_wait_front({name}, {count}) before what reads them",
+                f"{self.who} pops {count} tiles of {name}; {end.waited} were waited for",
+                f"put cb_wait_front({name}, {count}) before the operations that read them",
                 call,
             )
         if end.unsent:
             raise self.fault(
                 "V012",
-                f"{self.who} pops {name} while it is still written from",
+                f"{self.who} pops {name} before the writes from it have left",
                 "put noc_writes_flushed before the pop",
                 call,
             )
@@ -274,9 +274,9 @@ class Ends(Walk):
                 buffer = self.plan.buffer(name)
                 raise self.fault(
                     "V010",
-                    f"{self.who}: {op.name} touches {name}, which goes from {kernel_name(buffer.producer)} to "
+                    f"{self.who}: {op.name} uses {name}, which goes from {kernel_name(buffer.producer)} to "
                     f"{kernel_name(buffer.consumer)}",
-                    "name a buffer that this kernel fills or empties",
+                    "use a buffer that this kernel fills or empties",
                     call,
                 )
             if end.buffer.row_tiles and op.engine == "noc" and "count_bytes" in call.values:
@@ -292,7 +292,7 @@ class Ends(Walk):
             self.transfer(call)
 
     def kinds(self, call: Call, op: Op) -> None:
-        """What computes takes tiles; rows become tiles, and tiles rows, of the width that their buffer says."""
+        """Compute operations take tiles; conversions between rows and tiles have the width of the buffer of rows."""
         if op.engine not in ("fpu", "pack", "block"):
             return
         rows = {o.name: self.plan.buffer(call.buffer(o.name)).row_tiles for o in op.operands if o.kind == "cb"}
@@ -303,10 +303,10 @@ class Ends(Walk):
             if held != wanted[operand]:
                 raise self.fault(
                     "V035",
-                    f"{self.who}: {op.name} takes {call.buffer(operand)} for {_held(wanted[operand])}; "
-                    f"it holds {_held(held)}",
-                    "make tiles of rows with tilize_block and rows of tiles with pack_untilize_block, as wide as the "
-                    "buffer says",
+                    f"{self.who}: {op.name} expects {_held(wanted[operand])} in {call.buffer(operand)}, "
+                    f"which holds {_held(held)}",
+                    "convert rows to tiles with tilize_block and tiles to rows with pack_untilize_block, "
+                    "in the width of the buffer",
                     call,
                 )
 
@@ -322,7 +322,7 @@ class Ends(Walk):
                 self.unwritten = call
 
     def touch_rows(self, call: Call, end: End, slot: Expression, *, reads: bool) -> None:
-        """A part of the memory of a buffer of rows: the pages that it lies in, from the first to the last."""
+        """Use a part of the memory of a buffer of rows: all pages that it overlaps."""
         page_bytes, size = end.buffer.page_bytes, call.values["count_bytes"]
         start = Binary("+", Binary("*", slot, page_bytes), call.values["slot_offset_bytes"])
         offsets: list[Expression] = [0, Binary("-", size, 1)]
@@ -332,7 +332,7 @@ class Ends(Walk):
         for offset in offsets:
             self.touch(call, end, Binary("//", Binary("+", start, offset), page_bytes), 1, reads=reads)
         if not isinstance(size, int):
-            # It can be less.
+            # The size can be smaller.
             end.written = before
 
     def touch(self, call: Call, end: End, index: Expression, count: int, *, reads: bool) -> None:
@@ -341,8 +341,8 @@ class Ends(Walk):
         if found is None:
             raise self.fault(
                 "V005",
-                f"{self.who}: {call.op.name} at tile {show(index)} of {name}: no bound is known",
-                "index with loop variables of constant range",
+                f"{self.who}: {call.op.name} uses tile {show(index)} of {name}, which has no known bound",
+                "index tiles with the variables of loops of constant length",
                 call,
             )
         low, high = int(found[0]), int(found[1]) + count - 1
@@ -350,9 +350,9 @@ class Ends(Walk):
         if low < 0 or high >= room:
             raise self.fault("V005", 
                 f"{self.who}: {call.op.name} {'reads' if reads else 'writes'} tile {low if low < 0 else high} of "
-                f"{name}, {room} are {what}",
-                (f"put cb_wait_front({name}, ...) before it, of enough tiles"
-                 if reads else f"put cb_reserve_back({name}, ...) before it, of enough tiles")
+                f"{name}; {room} are {what}",
+                (f"put cb_wait_front({name}, ...) for enough tiles before it"
+                 if reads else f"put cb_reserve_back({name}, ...) for enough tiles before it")
                 if low >= 0 else "correct the tile index",
                 call,
             )  # fmt: skip
@@ -360,7 +360,7 @@ class Ends(Walk):
             end.written |= self.indices(index, count, end.since, low, high)
 
     def indices(self, index: Expression, count: int, since: int, low: int, high: int) -> frozenset[int]:
-        """The tiles that an index takes while the loops run that were entered after `since`."""
+        """The values of a tile index over the loops that were entered after `since`."""
         if isinstance(index, int):
             return frozenset(range(index, index + count))
         index, known = placed(index, self.bound), self.known | (self.outside or {})
@@ -384,7 +384,7 @@ class Ends(Walk):
         return frozenset(int(tile) + more for tile, more in itertools.product(tiles, range(count)))
 
     def sums(self, terms: dict[Variable | None, int], count: int, since: int) -> frozenset[int]:
-        """As :meth:`indices`, for a sum of multiples of variables."""
+        """Like :meth:`indices`, for a sum of multiples of variables."""
         made, known = set(range(terms.get(None, 0), terms.get(None, 0) + count)), self.known | (self.outside or {})
         for one, factor in terms.items():
             if one is None:
@@ -404,7 +404,7 @@ def _start(buffer: CircularBuffer, counts: Collection[Expression]) -> tuple[int,
 
 @functools.cache
 def touches(name: str) -> tuple[tuple[str, str, bool], ...]:
-    """The tile operands of an operation: the operand, the circular buffer operand it indexes, whether it reads."""
+    """The tile operands of an operation: operand, the circular buffer operand that it indexes, whether it reads."""
     operands = OPS[name].operands
     access = {operand.name: operand.access for operand in operands}
     return tuple((o.name, o.of, access[o.of] == "read") for o in operands if o.kind in ("tile", "slot"))

@@ -1,4 +1,4 @@
-"""What the compute engine is set up for, before each operation and on all paths."""
+"""Check that the compute engine is set up for each operation, on all paths."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ttexplore.plan import Plan
 _STARTUPS = ("tt.compute_startup", "tt.compute_startup_matmul")
 _PARTS = {"a": "unpacker's source A", "b": "unpacker's source B", "pack": "packer"}
 _PLACES = {"source_a": "a", "source_b": "b", "pack": "pack"}
-_UNKNOWN = "unknown: it differs by the path"
+_UNKNOWN = "set differently on different paths"
 
 
 def check_engine(kernel: Kernel, plan: Plan) -> None:
-    """Start-up comes once and first; each operation runs under its own init, with the data formats of its buffers,
-    and what an operation must undo is undone before the next. Raises VerifyError."""
+    """The engine starts once, before all operations; each operation runs under its own init, with the data formats of
+    its buffers; and an uninit runs before the next operation that needs it. Raises VerifyError."""
     found = [call for call in calls(kernel.body) if call.op.engine not in ("sync", "noc", "riscv")]
     starts = [call for call in found if call.name in _STARTUPS]
     if found and not starts:
         raise VerifyError(
             "V030",
             "the compute kernel never starts the engine",
-            hint="put compute_startup first (compute_startup_matmul where a matrix product comes first)",
+            hint="put compute_startup first, or compute_startup_matmul if a matrix product comes first",
             span=found[0].span,
         )
     if len(starts) > 1:
@@ -58,14 +58,14 @@ def check_engine(kernel: Kernel, plan: Plan) -> None:
 
 # A data format, and whether it is unpacked to DST.
 _Format = tuple[str, bool]
-# An init: its operation or, of the SFPU, its text; the numbers and the formats that it is given.
+# An init: its operation or, for the SFPU, its text; the numbers and the formats that it is given.
 _Init = tuple[str, tuple[str, ...], tuple[_Format, ...]]
 
 
 @dataclass
 class _State:
-    """What the sources and the packer are set to, and the inits that are in force, by part of the engine: None where
-    it differs by the path. A part that is not there was never set."""
+    """The formats of the sources and the packer, and the inits that are in force, by part of the engine. None means
+    that it depends on the path; a missing part was never set."""
 
     formats: dict[str, _Format | None] = field(default_factory=dict[str, _Format | None])
     inits: dict[str, _Init | None] = field(default_factory=dict[str, _Init | None])
@@ -74,7 +74,7 @@ class _State:
         return _State({**self.formats}, {**self.inits})
 
     def joined(self, other: _State) -> _State:
-        """What is known where two paths meet."""
+        """The state where two paths join."""
         return _State(_joined(self.formats, other.formats), _joined(self.inits, other.inits))
 
 
@@ -83,12 +83,12 @@ class _Engine(Walk):
         self.formats = {b.name: (b.data_format, b.unpack_to_dest) for b in plan.buffers}
         self.bits = 32 if plan.compute is not None and plan.compute.fp32_dest_acc_en else 16
         self.state = _State()
-        # The operation that has to be undone, if one is in force.
+        # The operation whose uninit is pending, if any.
         self.pending: Call | None = None
         self.adds_in_l1: Call | None = None
 
     def bind(self, bind: Bind) -> None:
-        """A name sets up nothing."""
+        """Bindings do not change the engine."""
 
     def loop(self, loop: Loop) -> None:
         if loop.turns == 0:
@@ -97,7 +97,7 @@ class _Engine(Walk):
         self.body(loop.body)
         if loop.turns == 1:
             return
-        # A part that the body changes differs in the later turns from the first: run it again until nothing changes.
+        # A part that the body changes is different in later iterations: repeat until the state is stable.
         entry, first = before.joined(self.state), before
         while entry != before or pending is not self.pending:
             before, pending = entry, self.pending
@@ -121,7 +121,7 @@ class _Engine(Walk):
         if self.adds_in_l1 is not None:
             raise VerifyError(
                 "V033",
-                "the kernel ends while the packer still adds to what is in L1",
+                "the kernel ends while the packer still accumulates in L1",
                 hint="put pack_l1_accumulate(0) after the last pack that adds",
                 span=self.adds_in_l1.span,
             )
@@ -157,7 +157,7 @@ class _Engine(Walk):
                 "V032",
                 f"{call.name[3:]} says that the {_PARTS[part]} is set to {old} ({_named(self.formats[old])}); it is "
                 f"{self.told(part)}",
-                hint=f"name the buffer that is in force, or use set_{call.name[len('tt.reconfig_') :]}",
+                hint=f"name the current buffer, or use set_{call.name[len('tt.reconfig_') :]}",
                 span=call.span,
             )
         self.set(part, new)
@@ -165,7 +165,7 @@ class _Engine(Walk):
     def set(self, part: str, cb: str) -> None:
         self.state.formats[part] = self.formats[cb]
         if part != "pack":
-            # An init sets the unpacker up for the format of its time.
+            # An init configures the unpacker for the current format.
             self.state.inits.pop("fpu", None)
 
     def initialise(self, call: Call) -> None:
@@ -180,8 +180,8 @@ class _Engine(Walk):
         if self.pending is None or self.pending.op is not call.op:
             raise VerifyError(
                 "V033",
-                f"{call.name[3:]} comes where no {call.op.name} is to be undone",
-                hint=f"put it once after {call.op.name}",
+                f"{call.name[3:]} comes where no {call.op.name} is in force",
+                hint=f"call it once, after {call.op.name}",
                 span=call.span,
             )
         self.pending = None
@@ -207,7 +207,7 @@ class _Engine(Walk):
                 raise VerifyError(
                     "V032",
                     f"{op.name} takes {cb} ({_named(self.formats[cb])}); the {_PARTS[part]} is {self.told(part)}",
-                    hint=f"put reconfig_{change}(..., {cb}) before it, and its init again",
+                    hint=f"put reconfig_{change}(..., {cb}) before it, and its init after that",
                     span=call.span,
                 )
             for data_format, bits in op.wrong_in:
@@ -250,13 +250,13 @@ class _Engine(Walk):
             return f"no init of the {part.upper()}"
         init = self.state.inits[part]
         if init is None:
-            return "an init that differs by the path"
+            return "different inits on different paths"
         return init[0] if part == "sfpu" else f"the init of {init[0]}"
 
     def undone(self, call: Call, what: str) -> VerifyError:
         return VerifyError(
             "V033",
-            f"{what} before {call.op.name} is undone",
+            f"{what} before {call.op.name}_uninit",
             hint=f"put {call.op.name}_uninit after the last {call.op.name}",
             span=call.span,
         )
@@ -271,7 +271,7 @@ class _Engine(Walk):
 
 
 def _disturbed(pending: Call, op: Op) -> bool:
-    """Whether what is to be undone changes what an operation does: that of the packer only where it packs itself."""
+    """Whether a pending uninit affects an operation; it affects packs only if the pending operation packs itself."""
     return op.engine in ("fpu", "block") or (op.engine == "pack" and bool(pending.op.packs))
 
 

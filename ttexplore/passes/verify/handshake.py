@@ -1,11 +1,11 @@
-"""Deadlocks: the kernels of a core never wait for each other in a circle.
+"""Check for deadlocks: the kernels of a core never wait for each other in a cycle.
 
-Kernels that only block on circular buffers do the same in whatever order they are run, so one order shows whether they
-ever get stuck: each is run as far as it gets, in turn, through two work items of a core.
+Kernels that block only on circular buffers behave the same in every schedule, so one schedule shows whether they ever
+deadlock: each kernel in turn runs as far as it can, through two work items of a core.
 
-This holds for one core alone: only the core with the most work items is run, its loops over work items make two turns,
-and a kernel waits for nothing but tiles, or room for them. Where cores wait for each other, one that has fewer items
-can leave another one waiting, and all of them have to be run together, to their ends.
+This is valid only for independent cores: it runs the core with the most work items, with two iterations of its loops
+over work items, and a kernel waits only for tiles or for room. If cores waited for each other, a core with fewer items
+could leave another one waiting, and all cores would have to run together to the end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Lo
 from ttexplore.plan import CoreWork, Plan
 
 _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
-# Work items of a core that are followed, and events beyond which long loops are shortened.
+# How many work items of a core are run, and the number of events beyond which long loops are shortened.
 _ITEMS = 2
 _MOST_EVENTS = 20_000
-# More are not listed: what one loop does takes megabytes then.
+# More events are not listed: a single loop would take megabytes.
 _MOST_LISTED = 1 << 22
 
 
@@ -34,7 +34,7 @@ def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
     Raises VerifyError for a deadlock, ResourceError at a loop that has more of them than memory should hold.
     """
     core = max(plan.partition.cores, key=lambda one: one.items) if plan.partition is not None else None
-    # What a kernel fills and empties itself it waits for itself: that is looked at where its own protocol is.
+    # A kernel that both fills and empties a buffer waits for itself: check_protocol covers that.
     shared = {buffer.name for buffer in plan.buffers if buffer.producer != buffer.consumer}
     too_many: ResourceError | None = None
     events: dict[str, list[Call]] = {}
@@ -54,7 +54,7 @@ def check_handshake(kernels: Mapping[str, Kernel], plan: Plan) -> None:
 
 
 def _common_loops(kernels: Mapping[str, Kernel]) -> frozenset[Variable]:
-    """The loops that several kernels have: those of the kernel that was split."""
+    """The loops that several kernels share: those of the kernel that was split."""
     seen: dict[Variable, int] = {}
 
     def visit(body: Body) -> None:
@@ -107,7 +107,7 @@ class _Events:
                     if statement.names & _PROTOCOL:
                         made += self.loop(statement)
                 case Branch():
-                    # A condition that nothing decides has arms that balance.
+                    # The arms of an undecided condition are balanced.
                     holds = decided(statement.condition, self.known)
                     made += self.body(statement.otherwise if holds is False else statement.then)
                 case Allocation() | Store():
@@ -140,18 +140,18 @@ class _Events:
             self.known[loop.variable] = (first, first + turns - 1)
             once = self.body(loop.body)
             if len(once) * turns > _MOST_LISTED:
-                raise out_of_memory(f"following the {turns:,} turns of a loop", once[0].span)
+                raise out_of_memory(f"following the {turns:,} iterations of a loop", once[0].span)
             return once * turns
         made: list[Call] = []
         for turn in range(first, first + turns):
             self.known[loop.variable] = (turn, turn)
             made += self.body(loop.body)
             if len(made) > _MOST_LISTED:
-                raise out_of_memory(f"following the {turns:,} turns of a loop", made[0].span)
+                raise out_of_memory(f"following the {turns:,} iterations of a loop", made[0].span)
         return made
 
     def forks(self, body: Body) -> bool:
-        """Whether a branch in a body decides over operations that are followed here."""
+        """Whether a branch in a body contains operations that are run here."""
         for statement in body:
             match statement:
                 case Branch():
@@ -214,7 +214,7 @@ def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mappi
     full = next((call for call in stuck.values() if call.name == "tt.cb_reserve_back"), None)
     first = full or next(iter(stuck.values()))
     name = first.buffer("cb")
-    hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} before"
+    hint = f"give {name} more pages (stages), or let its consumer pop it earlier" if full else f"push {name} earlier"
     return VerifyError(
         "V009", "the kernels of a core wait for each other:\n" + "\n".join(lines), hint=hint, span=first.span
     )

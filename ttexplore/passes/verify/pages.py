@@ -1,11 +1,12 @@
-"""Pages of tensors: all transfers stay inside, every page that the kernel stores is written, no two cores write one.
+"""Check the pages of tensors: all transfers stay within them, every page that the kernel stores is written, and no core
+reads or writes a page that another core writes.
 
-The index expressions are evaluated for the work items of all cores at once. What a loop of constant length adds is
-bounded for reads, and followed turn by turn for writes, where a condition is about its turns and those of a loop
-inside, and where the bounds of a read leave its tensor.
+The index expressions are evaluated for the work items of all cores at once. A loop of constant length is represented by
+bounds, except in three cases in which it is followed iteration by iteration: for writes; if a condition depends on its
+iterations and on those of a loop inside it; and if the bounds of a read exceed its tensor.
 
-That no two cores write a page is right while cores never wait for each other. Where they do, one can write a page after
-another. A page that one core reads and another one writes is not looked at.
+A page that two cores use is rejected only because cores never wait for each other. If they did, one core could use the
+page after the other.
 """
 
 from __future__ import annotations
@@ -39,22 +40,22 @@ from ttexplore.ops import OPS
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
-# Which pages of a tensor: one truth value for each.
+# A set of pages of a tensor: one truth value for each page.
 Pages = NDArray[np.bool_]
-# More turns than this are bounded instead of followed. There are as many rows of tensors.
+# More iterations than this are represented by bounds. Tensors have at most as many rows.
 _MOST_ROWS = 1 << 24
-# So many are followed side by side.
+# How many iterations are evaluated side by side.
 _ROWS_AT_ONCE = 1 << 20
-# No page has so many bytes.
+# More bytes than any page has.
 _ANY_SIZE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One transfer operation as it runs: for each row the core (its position in the partition) and the page's range.
+    """All runs of one transfer operation: for each row, the core (its position in the partition) and the page's range.
 
-    Of a page, at most `count_bytes` (one number, or one for each row) from `offset_bytes` on are moved; all of it if
-    there is no offset.
+    At most `count_bytes` (one number, or one per row) of a page are moved, from `offset_bytes`; without an offset, the
+    whole page.
     """
 
     call: Call
@@ -66,7 +67,7 @@ class Transfer:
     count_bytes: Rows | int = 0
 
     def parts(self, layout: TensorLayout, pieces: int) -> Iterator[Rows]:
-        """The places that it touches, where each page has so many pieces: for each row one at a time."""
+        """The pieces that it moves, if each page has `pieces` of them: one for each row at a time."""
         pages = np.broadcast_to(self.page[0], self.core.shape)
         first, count = np.zeros(self.core.shape, np.int64), pieces
         if self.offset_bytes is not None and pieces > 1:
@@ -82,17 +83,18 @@ class Transfer:
 
     @property
     def exact(self) -> bool:
-        """Whether each row is one page, not a range in which it is."""
+        """Whether the page of each row is known exactly."""
         return self.page[0] is self.page[1]
 
 
 def _piece_bytes(layout: TensorLayout) -> int:
-    """A transfer of a part of a page moves rows of 16 elements, or the last ones of a row."""
+    """The size of a piece: 16 elements, fewer at the end of a row."""
     return FACE * layout.element_bytes
 
 
 def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, Pages]) -> None:
-    """`stored` are the pages that the kernel stores to, by tensor, where that is known. Raises VerifyError."""
+    """Check all transfers. `stored` are the pages that the kernel stores to, by tensor, where they are known. Raises
+    VerifyError."""
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
@@ -117,7 +119,7 @@ def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, 
             follow = written
             _Walk(plan.partition, follow, check).run(kernel)
             while unsure:
-                # Bounds of k and l do not tell that k - l is never negative where l <= k: the turns do.
+                # Bounds of k and l do not show that k - l >= 0 where l <= k; following the iterations does.
                 follow |= unsure
                 unsure.clear()
                 _Walk(plan.partition, follow, check).run(kernel)
@@ -143,7 +145,7 @@ def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
 
 
 def _parted_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
-    """The tensors of which parts of pages are written."""
+    """The tensors that are written in parts of pages."""
     found: set[str] = set()
     for kernel in kernels.values():
         for call in calls(kernel.body):
@@ -168,7 +170,7 @@ def _pages(name: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _outside(transfer: Transfer, accessor: Accessor) -> int | None:
-    """A page of its range that the tensor does not have."""
+    """A page in the range of a transfer that the tensor does not have; None if there is none."""
     low, high = int(np.min(transfer.page[0])), int(np.max(transfer.page[1]))
     return low if low < 0 else high if high >= accessor.pages else None
 
@@ -180,7 +182,7 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
             "V013",
             f"{kernel_name(role)} {'writes' if transfer.writes else 'reads'} page {outside} of "
             f"{transfer.tensor}, which has {accessor.pages}",
-            hint="correct the page index, or leave out what lies outside of the tensor",
+            hint="correct the page index, or skip the pages outside the tensor",
             span=transfer.call.span,
         )
 
@@ -189,7 +191,7 @@ def _claim(
     transfer: Transfer, layout: TensorLayout, pages: int, writers: dict[str, NDArray[np.int64]], partition: Partition,
     pieces: int,
 ) -> None:  # fmt: skip
-    """Note which core writes which page, or piece of a page. Raises VerifyError where it is not the first."""
+    """Record which core writes which page, or piece of a page. Raises VerifyError if another core has written it."""
     owner = writers.setdefault(transfer.tensor, np.full(pages * pieces, -1))
     found = (clash for places in transfer.parts(layout, pieces) for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
@@ -197,13 +199,13 @@ def _claim(
         raise VerifyError(
             "V014",
             f"page {place // pieces} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
-            hint="let one core do all work items that write a page: which one comes last is not defined",
+            hint="assign all work items that write a page to one core: the order of the writes is undefined",
             span=transfer.call.span,
         )
 
 
 def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]:
-    # Of several assignments to one page the last counts; whoever then finds another name there clashes.
+    # Of several assignments to one page the last wins; a core that then finds another core there clashes.
     before = owner[pages]
     other = np.flatnonzero((before >= 0) & (before != cores))
     if not other.size:
@@ -214,7 +216,7 @@ def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]
 
 
 def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, NDArray[np.int64]]) -> None:
-    """A page that one core writes is read by that core alone."""
+    """A page that one core writes is read only by that core. Raises VerifyError."""
     partition = plan.partition
     assert partition is not None
 
@@ -231,7 +233,7 @@ def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapp
                     "V014",
                     f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
                     f"core ({two.x}, {two.y}) writes",
-                    hint="write to another tensor, or let one core do both work items",
+                    hint="write to another tensor, or assign both work items to one core",
                     span=transfer.call.span,
                 )
 
@@ -246,15 +248,15 @@ def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> 
     if missing.size:
         raise VerifyError(
             "V015",
-            f"page {missing[0]} of {tensor} is never written: of the {np.count_nonzero(wanted)} pages that the kernel "
-            f"stores to {missing.size} are left out",
-            hint="let the cores do every work item, and each write its whole block",
+            f"page {missing[0]} of {tensor} is never written: the kernel stores to {np.count_nonzero(wanted)} pages, "
+            f"and {missing.size} of them are missing",
+            hint="assign every work item to a core, and write the whole block of each",
             span=span,
         )
     if strange.size:
         raise VerifyError(
             "V015",
-            f"page {strange[0]} of {tensor} is written, where the kernel stores nothing",
+            f"page {strange[0]} of {tensor} is written, but the kernel stores nothing there",
             hint="correct the page index",
             span=span,
         )
@@ -264,12 +266,12 @@ def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> 
 
 
 class _Walk:
-    """Runs through a kernel with the values of all cores and work items side by side, and gives each transfer to
-    `take`, with the kernel's role. Where there are many, a transfer comes several times, with other rows."""
+    """Walks a kernel with the values of all cores and work items side by side, and passes each transfer to `take`, with
+    the kernel's role. If there are many rows, a transfer comes several times, with different rows."""
 
     def __init__(self, partition: Partition, follow: frozenset[str], take: Callable[[Transfer, str], None]) -> None:
         self.partition, self.follow, self.take = partition, follow, take
-        # How often the rows are gone through, a part of them each time.
+        # The number of passes over the rows, with a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
         self.known: dict[Key, Range] = {}
@@ -279,7 +281,7 @@ class _Walk:
             self.known[CoreValue(name)] = (values, values)
 
     def run(self, kernel: Kernel) -> None:
-        """Take every transfer of a kernel. Raises VerifyError for a page that has no bound."""
+        """Pass on every transfer of a kernel. Raises VerifyError for a page that has no bound."""
         self.role, self.who = kernel.role, kernel_name(kernel.role)
         self.body(kernel.body)
 
@@ -309,7 +311,7 @@ class _Walk:
             raise VerifyError(
                 "V016",
                 f"{self.who}: page {show(page)} of {tensor} has no bound",
-                hint="index with loop variables, and with values that the cores know",
+                hint="index with loop variables and values that the cores are given",
                 span=call.span,
             )
         offset = call.values.get("page_offset_bytes")
@@ -318,11 +320,11 @@ class _Walk:
         if tensor in self.follow and not exact:
             raise VerifyError(
                 "V016",
-                f"{self.who}: which pages of {tensor} are touched is not known: {show(page)}",
+                f"{self.who}: the pages of {tensor} that are used are not known: {show(page)}",
                 hint="use smaller blocks, or simpler indices",
                 span=call.span,
             )
-        # What is not known is at most the rest of the page.
+        # An unknown size is at most the rest of the page.
         size = value_range(call.values.get("count_bytes", 0), self.known) or (0, _ANY_SIZE)
         self.take(Transfer(call, tensor, writes, self.core, found, within, size[1]), self.role)
 
@@ -346,8 +348,8 @@ class _Walk:
         if low is None or extent is None:
             raise VerifyError(
                 "V016",
-                f"{self.who}: a loop of {show(loop.extent)} turns moves pages, and its length has no bound",
-                hint="use a constant, or a value that the cores know",
+                f"{self.who}: a loop of {show(loop.extent)} iterations moves pages, and its length has no bound",
+                hint="use a constant, or a value that the cores are given",
                 span=None,
             )
         exact = low[0] is low[1] and extent[0] is extent[1]
@@ -397,7 +399,7 @@ class _Walk:
             self.core, self.known = kept
 
     def keep(self, rows: Rows | Pages) -> None:
-        """Go on with some rows only, or with rows repeated."""
+        """Continue with some of the rows, or with repeated rows."""
         self.known = {one: self.at_rows(known, rows) for one, known in self.known.items()}
         self.core = self.core[rows]
 
@@ -413,8 +415,8 @@ def _at_rows(values: Rows | int, rows: Rows | Pages) -> Rows | int:
 
 
 def _is_tested(loop: Loop) -> bool:
-    """Whether a condition in the loop is about its variable and that of a loop inside: no range of either alone says
-    then what the condition leaves of both."""
+    """Whether a condition in the loop tests its variable together with that of a loop inside: separate ranges of the
+    two cannot express such a condition."""
     bound: dict[Variable, Expression] = {}
     inner: set[Variable] = set()
     tests: list[Expression] = []
@@ -450,7 +452,7 @@ def _tensors(body: Body) -> set[str]:
 def stored_pages(kernel: Kernel, plan: Plan) -> dict[str, Pages]:
     """The pages of each tensor that a kernel, before its grid is replaced, stores to with T.copy.
 
-    A tensor whose stores have no known place is left out.
+    A tensor with a store to an unknown place is left out.
     """
     found: dict[str, Pages] = {}
     unknown: set[str] = set()
@@ -488,7 +490,7 @@ class _Stores:
     def loop(self, loop: Loop) -> None:
         if loop.turns is None or not isinstance(loop.low, int):
             return
-        # Each loop is an axis of its own, so that values of any two combine by broadcasting.
+        # Each loop has its own axis, so that the values of any two combine by broadcasting.
         values = np.arange(loop.low, loop.low + loop.turns).reshape(-1, *[1] * len(self.axes))
         self.known[loop.variable] = (values, values)
         self.axes.append(loop.variable)
@@ -509,7 +511,7 @@ class _Stores:
                 return
             tile, stride = tiles[axis], accessor.page_strides[axis - rank]
             begin = np.asarray(start[0])[(..., *[None] * rank)]
-            # The tiles from the first to the last that the region touches inside of the tensor.
+            # The tiles from the first to the last that the region overlaps within the tensor.
             first = np.maximum(begin, 0) // tile
             last = (np.minimum(begin + extent, length) - 1) // tile
             places = first + np.arange(-(-extent // tile) + 1).reshape([-1 if a == axis else 1 for a in range(rank)])

@@ -1,7 +1,8 @@
-"""What each kernel does with its ends of the circular buffers, over all turns and branches.
+"""Check how each kernel uses its ends of the circular buffers, over all iterations and branches.
 
-Each kernel is looked at alone: it reads what it waited for itself, and overwrites what it reserved itself. A transfer
-that another core starts into a buffer of this one has no reserve here, and no barrier of this kernel waits for it.
+Each kernel is checked alone: it reads only tiles that it waited for itself, and writes only room that it reserved
+itself. A transfer from another core into a buffer of this one would have no reserve here, and no barrier of this kernel
+would wait for it.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ _STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_wri
 
 
 def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
-    """What one kernel does with its ends of the circular buffers is in order on all paths; `known` are the ranges of
-    what all cores are given.
+    """One kernel follows the protocol of its circular buffers on all paths; `known` are the ranges of the values that
+    cores are given.
 
-    Reserved before pushed, waited for before popped, never more than the buffer holds, no block across its end, reads
-    inside of what was waited for, writes inside of what was reserved, every tile written before it is pushed, reads
-    arrived before they are pushed, writes gone before they are popped and arrived at the end. Raises VerifyError.
+    It reserves before it pushes and waits before it pops, never more than the buffer holds; no block straddles the end
+    of the buffer; it reads only tiles that it waited for, and writes only room that it reserved; every tile is written,
+    and every NoC read has completed, before a push; NoC writes have left before a pop and have completed at the end of
+    the kernel. Raises VerifyError.
     """
     _Protocol(kernel, plan, known).run()
 
 
 class _Protocol(Ends):
-    """Goes through a kernel: a turn of a loop stands for all that are like it, and both arms of a branch for one."""
+    """Walks a kernel: one iteration of a loop represents all similar ones, and the arms of a branch are joined."""
 
     def run(self) -> None:
         self.body(self.kernel.body)
@@ -40,27 +42,27 @@ class _Protocol(Ends):
         if self.unwritten is not None:
             raise VerifyError(
                 "V012",
-                f"{self.who} ends before its writes have arrived",
+                f"{self.who} ends before its writes have completed",
                 hint="end it with noc_write_barrier",
                 span=self.unwritten.span,
             )
         for name, end in self.ends.items():
             if end.unread:
                 raise self.fault(
-                    "V011", f"{self.who} ends with reads into {name} under way", "put a noc_read_barrier", span
+                    "V011", f"{self.who} ends with reads into {name} in flight", "put noc_read_barrier after them", span
                 )
             if end.reserved:
                 raise self.fault(
                     "V002",
-                    f"{self.who} ends with {end.reserved} tiles of {name} reserved",
-                    "push what is reserved",
+                    f"{self.who} ends without pushing {end.reserved} tiles of {name} that it reserved",
+                    "push all tiles that are reserved",
                     span,
                 )
             if end.waited:
                 raise self.fault(
                     "V002",
-                    f"{self.who} ends with {end.waited} tiles of {name} waited for",
-                    "pop what is waited for",
+                    f"{self.who} ends without popping {end.waited} tiles of {name} that it waited for",
+                    "pop all tiles that are waited for",
                     span,
                 )
             if end.own and end.filled:
@@ -87,7 +89,7 @@ class _Protocol(Ends):
         self.known[loop.variable] = (loop.low, loop.low + loop.turns - 1)
 
     def open_loop(self, loop: Loop) -> None:
-        """A loop whose length differs by core or work item: no turn, where that can be, the first, and later ones."""
+        """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         turns = (0 if may_be_empty(loop, self.known, self.bound) else 1, None if extent is None else int(extent[1]))
         before = self.snapshot()
@@ -107,24 +109,25 @@ class _Protocol(Ends):
                 self.meet(before, loop)
 
     def meet(self, other: dict[str, End], loop: Loop) -> None:
-        """Go on with what holds after some turns of a loop as well as without them: `other`."""
+        """Keep the state that holds both after some iterations of a loop and without them (`other`)."""
         for name, end in self.ends.items():
-            # What a turn has waited for and left at the front is waited for again by who needs it.
+            # Tiles that an iteration waited for and left at the front are waited for again where they are needed.
             end.waited = other[name].waited = min(end.waited, other[name].waited)
             for what, turned, still in _held_by(end, other[name]):
                 if turned != still:
                     raise self.fault(
                         "V002",
-                        f"{self.who}: after a turn of a loop that may make none, {turned} tiles of {name} are {what}, "
-                        f"before it {still}",
-                        "reserve, push, wait and pop as many in each turn",
+                        f"{self.who}: after an iteration of a loop that may run zero iterations, {turned} tiles of "
+                        f"{name} are {what}; before it, {still}",
+                        "reserve, push, wait for and pop the same number in each iteration",
                         self.line(loop),
                     )
             end.join(other[name])
 
     @staticmethod
     def parts(loop: Loop) -> list[tuple[int, int]]:
-        """The turns of a loop as ranges: the first, the last and those between, where a condition asks for the turn."""
+        """The iterations of a loop as ranges: the first, the last and those between, if a condition tests the
+        iteration."""
         assert loop.turns is not None
         assert isinstance(loop.low, int)
         first, last = loop.low, loop.low + loop.turns - 1
@@ -135,7 +138,7 @@ class _Protocol(Ends):
 
     def turns(self, loop: Loop, count: int | None) -> None:
         if not loop.names & _STATE:
-            # Nothing in it but reads and writes of tiles.
+            # The loop only reads and writes tiles.
             self.body(loop.body)
             return
         before = self.snapshot()
@@ -143,13 +146,13 @@ class _Protocol(Ends):
         if count == 1:
             return
         if self.only_waits_more(before):
-            # The turns share what the first one has waited for; it stays at the front until after the loop.
+            # All iterations share the tiles that the first one waited for; they stay at the front until after the loop.
             before = self.snapshot()
             self.body(loop.body)
             count = None if count is None else count - 1
         spent = [name for name, end in self.ends.items() if end.waited < before[name].waited]
         if spent:
-            # The first turn pops what was waited for before the loop; the others wait for it themselves, or fail.
+            # The first iteration pops tiles that were waited for before the loop; later ones must wait themselves.
             self.ends = before
             for name in spent:
                 self.ends[name].waited = 0
@@ -170,8 +173,8 @@ class _Protocol(Ends):
             if change and count is None:
                 raise self.fault(
                     "V001",
-                    f"each turn of a loop of unknown length leaves {change:+d} tiles in {name}",
-                    "pop in each turn what it pushes",
+                    f"each iteration of a loop of unknown length changes the number of tiles in {name} by {change:+d}",
+                    "pop as many tiles as are pushed in each iteration",
                     self.line(loop),
                 )
             if change and count is not None:
@@ -183,13 +186,13 @@ class _Protocol(Ends):
             self.body(loop.body)
             self.steady(loop, again, count)
         if count is not None:
-            # Each turn goes as far as the first one: after all of them it is known again where an end is.
+            # Each iteration moves as far as the first one, so the positions after all of them are known.
             for name, (back, front) in ways.items():
                 end, old = self.ends[name], before[name]
                 end.back, end.front = moved_by(old.back, count * back), moved_by(old.front, count * front)
 
     def only_waits_more(self, before: dict[str, End]) -> bool:
-        """Whether a turn left nothing reserved and nothing else moved of the buffers that it has waited for longer."""
+        """Whether an iteration waited for more tiles of some buffers, and reserved and popped nothing of these."""
         more = [name for name, end in self.ends.items() if end.waited > before[name].waited]
         return bool(more) and all(
             self.ends[name].reserved == before[name].reserved and self.ends[name].front == before[name].front
@@ -208,10 +211,11 @@ class _Protocol(Ends):
                 end_with = "cb_push_back" if what == "reserved" else "cb_pop_front"
                 raise self.fault(
                     "V002",
-                    f"{self.who}: a turn of the loop starts with {was} tiles of {name} {what} and ends with {now}",
-                    f"put {end_with}({name}, {now - was}) at the end of what uses them, in the same turn"
+                    f"{self.who}: an iteration of the loop starts with {was} tiles of {name} {what} and ends with "
+                    f"{now}",
+                    f"put {end_with}({name}, {now - was}) after their last use, in the same iteration"
                     if now > was
-                    else "reserve and wait in the turn that pushes and pops",
+                    else "reserve and wait in the iteration that pushes and pops",
                     self.line(loop),
                 )
 
@@ -242,16 +246,15 @@ class _Protocol(Ends):
                 if one != two:
                     raise self.fault(
                         "V002",
-                        f"{self.who}: where {show(branch.condition)} holds {one} tiles of {name} are {what}, "
-                        f"else {two}",
-                        "reserve, push, wait and pop the same in both arms",
+                        f"{self.who}: {one} tiles of {name} are {what} if {show(branch.condition)}, otherwise {two}",
+                        "reserve, push, wait for and pop the same number in both arms",
                         self.line(branch),
                     )
             end.join(other)
 
 
 def _held_by(one: End, other: End) -> tuple[tuple[str, int, int], ...]:
-    """What must be the same at two ends where their paths meet."""
+    """The numbers that must be equal where two paths join."""
     return (
         ("reserved", one.reserved, other.reserved), ("waited for", one.waited, other.waited),
         ("left", one.filled, other.filled),

@@ -1,4 +1,4 @@
-"""The ranges of what all cores are given, and what they tell of loops."""
+"""The ranges of the values that cores are given, and what follows from them for loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ttexplore.plan import Partition
 
 
 def core_ranges(partition: Partition | None) -> dict[Key, Range]:
-    """The range of what all cores are given: from the least to the most that one is given."""
+    """The range of each value that cores are given, over all cores."""
     cores = partition.cores if partition is not None else ()
     names = dict.fromkeys(name for core in cores for name in core.values)
     values = {name: [core.values.get(name, 0) for core in cores] for name in names}
@@ -21,6 +21,6 @@ def core_ranges(partition: Partition | None) -> dict[Key, Range]:
 
 
 def may_be_empty(loop: Loop, known: Mapping[Key, Range], bound: Mapping[Variable, Expression]) -> bool:
-    """Whether a loop may make no turn, as far as ranges and what names stand for tell."""
+    """Whether a loop may run zero iterations, as far as ranges and the values of names show."""
     lengths = (loop.extent, placed(loop.extent, bound))
     return not any(always(Binary(">=", one, 1), known) for one in lengths)

@@ -1,6 +1,6 @@
-"""What the plan says fits the chip, and fits itself and the kernels.
+"""Check that the plan fits the chip, is consistent, and matches the kernels.
 
-All cores have the same circular buffers, and none has anything in its L1 that another core writes to.
+All cores have the same circular buffers, and no core writes to the L1 of another one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ttexplore.target import Target
 
 
 def check_plan(program: Program, target: Target) -> None:
-    """The plan alone. Raises VerifyError, or ResourceError for L1."""
+    """Check the plan alone. Raises VerifyError, or ResourceError for L1."""
     plan = program.plan
     if plan.buffers:
         check_l1(plan.buffers, target, tensors_in_l1(program))
@@ -28,7 +28,7 @@ def check_plan(program: Program, target: Target) -> None:
             raise VerifyError(
                 "V044",
                 f"the plan says that DST holds {compute.dst_tiles} tiles; {target.name} holds {tiles} in this mode",
-                hint="take the number from the target",
+                hint="use the number of the target",
             )
     _accessors(plan)
 
@@ -43,14 +43,14 @@ def _buffers(plan: Plan, target: Target) -> None:
                 "V044",
                 f"{buffer.name} has the number {buffer.index}; {target.name} has {target.circular_buffers} circular "
                 "buffers",
-                hint=f"number it from 0 to {target.circular_buffers - 1}",
+                hint=f"use a number from 0 to {target.circular_buffers - 1}",
                 span=buffer.origin,
             )
         if buffer.index in indices:
             raise VerifyError(
                 "V044",
                 f"{indices[buffer.index]} and {buffer.name} both have the number {buffer.index}",
-                hint="give each circular buffer a number of its own",
+                hint="give each circular buffer its own number",
                 span=buffer.origin,
             )
         indices[buffer.index] = buffer.name
@@ -67,42 +67,42 @@ def _accessors(plan: Plan) -> None:
                 "V044",
                 f"a page of {accessor.tensor} is {accessor.page_bytes} bytes in the plan; a {layout.page} of "
                 f"{layout.data_format} is {wanted}",
-                hint="take the page size from the format",
+                hint="use the page size of the format",
             )
         stride = 1
         for extent, given in zip(reversed(accessor.tile_grid), reversed(accessor.page_strides), strict=True):
             if given != stride:
                 raise VerifyError(
                     "V044",
-                    f"the tiles of {accessor.tensor} are {accessor.tile_grid}, the plan steps {accessor.page_strides} "
-                    "pages along the axes",
-                    hint=f"step {stride} pages along the axis of {extent}",
+                    f"{accessor.tensor} is a grid of {accessor.tile_grid} tiles; the page strides in the plan are "
+                    f"{accessor.page_strides}",
+                    hint=f"use a stride of {stride} pages for the axis of {extent} tiles",
                 )
             stride *= extent
         if accessor.pages != stride:
             raise VerifyError(
                 "V044",
                 f"{accessor.tensor} has {accessor.pages} pages in the plan; {accessor.tile_grid} tiles are {stride}",
-                hint="one page is one tile",
+                hint="count one page for each tile",
             )
 
 
 def check_partition(partition: Partition, target: Target) -> None:
-    """Every work item is done once, by a core that there is and that knows what it needs. Raises VerifyError."""
+    """Every work item is done once, by a core that exists and has all arguments. Raises VerifyError."""
     columns, rows = target.compute_grid
     places = set[tuple[int, int]]()
     for core in partition.cores:
         if not (0 <= core.x < columns and 0 <= core.y < rows):
             raise VerifyError(
                 "V041",
-                f"core ({core.x}, {core.y}) is given work; {target.name} has {columns}x{rows} cores",
+                f"core ({core.x}, {core.y}) has work; {target.name} has {columns}x{rows} cores",
                 hint="use cores of the grid",
             )
         if (core.x, core.y) in places:
             raise VerifyError(
                 "V040",
-                f"core ({core.x}, {core.y}) is given work twice",
-                hint="one entry for each core, with all its items",
+                f"core ({core.x}, {core.y}) has two entries in the partition",
+                hint="merge them: each core has one entry with all its items",
             )
         places.add((core.x, core.y))
         given = {*core.values, *(("work_items",) if partition.form == "list" else ())}
@@ -120,7 +120,7 @@ def check_partition(partition: Partition, target: Target) -> None:
                 raise VerifyError(
                     "V040",
                     f"work item {item} is done by core ({x}, {y}) and by core ({core.x}, {core.y})",
-                    hint="give each item to one core",
+                    hint="assign each item to one core",
                 )
             done[item] = (core.x, core.y)
     if len(done) != partition.work_items or max(done, default=-1) >= partition.work_items:
@@ -129,21 +129,21 @@ def check_partition(partition: Partition, target: Target) -> None:
         raise VerifyError(
             "V040",
             f"work item {wrong} {what}: the cores do {len(done)} items of {partition.work_items}",
-            hint="let the starts and counts of the cores cover all items, each once",
+            hint="choose the starts and counts of the cores so that they cover each item once",
         )
 
 
 def check_formats(kernels: Mapping[str, Kernel], plan: Plan) -> None:
-    """The kernels hold in each circular buffer what the plan says. Raises VerifyError."""
+    """The kernels use each circular buffer in the data format of the plan. Raises VerifyError."""
     formats = {buffer.name: buffer for buffer in plan.buffers}
     for role, kernel in kernels.items():
         for name, buffer in kernel.buffers.items():
-            # A block float is seen as the dtype that holds its numbers.
+            # In the IR, a block float has the dtype that can hold its numbers.
             if name in formats and not _holds(formats[name].data_format, buffer.dtype):
                 raise VerifyError(
                     "V032",
                     f"{kernel_name(role)} holds {buffer.dtype} in {name}; the plan says {formats[name].data_format}",
-                    hint="let both say the same format: the page size follows from it",
+                    hint="use the same format in both: the page size follows from it",
                     span=buffer.place.span or formats[name].origin,
                 )
 
@@ -155,7 +155,7 @@ def _holds(data_format: str, dtype: str) -> bool:
 
 
 def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
-    """Each kernel gets the arguments that it reads, in the order that it reads them, and no others."""
+    """Each kernel gets exactly the arguments that it reads, in the order in which it reads them."""
     for role, kernel in kernels.items():
         if plan.partition is not None:
             for name in kernel.core_values:
@@ -171,8 +171,8 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             continue
         signature = next((one for one in plan.signature if one.kernel == role), None)
         if signature is None:
-            raise VerifyError("V042", f"{kernel_name(role)} has no signature", hint="give every kernel one")
-        # A shard that is a circular buffer is reached without an address.
+            raise VerifyError("V042", f"{kernel_name(role)} has no signature", hint="give every kernel a signature")
+        # A shard that is a circular buffer needs no address.
         in_place = {buffer.shard_of for buffer in plan.buffers}
         tensors = tuple(name for name in kernel.tensors if name not in in_place)
         addresses = [argument.of for argument in signature.common_runtime if argument.source == "tensor_address"]
@@ -192,19 +192,19 @@ def check_arguments(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             if strange := [name for name in given if name not in read]:
                 raise VerifyError(
                     "V042",
-                    f"{what} of {kernel_name(role)} have {strange[0]}, which it does not read",
-                    hint="leave it out",
+                    f"{what} of {kernel_name(role)} include {strange[0]}, which it does not read",
+                    hint="remove it",
                 )
             if len(set(given)) != len(given):
                 raise VerifyError(
-                    "V042", f"{what} of {kernel_name(role)} name one twice: {', '.join(given)}", hint="name each once"
+                    "V042", f"{what} of {kernel_name(role)} have a duplicate: {', '.join(given)}", hint="list each once"
                 )
         if words != addresses:
             raise VerifyError(
                 "V042",
                 f"{kernel_name(role)} gets the accessors of {', '.join(words)} and the addresses of "
                 f"{', '.join(addresses)}",
-                hint="keep both in one order",
+                hint="use the same order for both",
             )
         if any(argument.source == "core_list" for argument in signature.runtime[:-1]):
             raise VerifyError(

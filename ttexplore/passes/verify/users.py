@@ -1,5 +1,5 @@
-"""Who fills and who empties each circular buffer: kernels of its own core, of which the plan names one for each side. A
-buffer that other cores fill has producers that the plan cannot name yet."""
+"""Check which kernel fills and which one empties each circular buffer. Both are kernels of its own core, and the plan
+names one for each side. If other cores fill a buffer, it has producers that the plan cannot name yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttexplore.plan import Plan
 
 
 def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
-    """Each circular buffer has the producer and the consumer that the plan names, and no other."""
+    """Each circular buffer has the producer and the consumer that the plan names, and no others."""
     known = {buffer.name: buffer for buffer in plan.buffers}
     used = set[str]()
     for role, kernel in kernels.items():
@@ -22,7 +22,7 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                 if name not in known:
                     raise VerifyError(
                         "V010",
-                        f"{kernel_name(role)} uses the circular buffer {name}, which the plan does not have",
+                        f"{kernel_name(role)} uses the circular buffer {name}, which is not in the plan",
                         hint="add it to the plan where it is allocated",
                         span=call.span,
                     )
@@ -36,8 +36,9 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
                         "tt.cb_wait_front": "waits for", "tt.cb_pop_front": "pops"}[call.name]  # fmt: skip
                 raise VerifyError(
                     "V010",
-                    f"{kernel_name(role)} {what} {buffer.name}, which {kernel_name(wanted)} should",
-                    hint="a circular buffer has one producer and one consumer: move it there, or name another buffer",
+                    f"{kernel_name(role)} {what} {buffer.name}; the plan says that {kernel_name(wanted)} does",
+                    hint=f"move the call to {kernel_name(wanted)}, or use another buffer: a circular buffer has one "
+                    "producer and one consumer",
                     span=call.span,
                 )
     if not any(kernel.names & PROTOCOL for kernel in kernels.values()):
@@ -47,7 +48,7 @@ def check_users(kernels: Mapping[str, Kernel], plan: Plan) -> None:
             raise VerifyError(
                 "V010",
                 f"no kernel uses the circular buffer {buffer.name} of the plan",
-                hint="leave it out of the plan: it takes L1 for nothing",
+                hint="remove it from the plan: it wastes L1",
                 span=buffer.origin,
             )
 
