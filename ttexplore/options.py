@@ -16,7 +16,7 @@ from typing import Any, Literal, cast, get_args
 from ttexplore.errors import UsageError, shown, unknown
 from ttexplore.given import LARGEST, dictionary, flag, named, plain, read_text, whole, wholes, wrong
 from ttexplore.layout_request import layout_request
-from ttexplore.plan import Mode, Policy
+from ttexplore.plan import Mode, Order, Policy
 from ttexplore.record import JsonObject, OptionForm, to_json
 
 Fidelity = Literal["LoFi", "HiFi2", "HiFi3", "HiFi4"]
@@ -26,8 +26,8 @@ Engine = Literal["auto", "fpu", "sfpu"]
 Epilogue = Literal["fused", "separate"]
 Core = tuple[int, int]
 
-POLICIES: tuple[str, ...] = get_args(Policy)
-ORDERS = ("row_major", "column_major", "block_linear", "z_order")
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+ORDERS: tuple[Order, ...] = get_args(Order)
 # The edge of block_linear's squares if none is given.
 _DEFAULT_BLOCK = 4
 # Longer lists are rejected: no user writes them, and no kernel has so many items.
@@ -130,10 +130,8 @@ def _one_of(*names: str) -> Callable[[str, object], str]:
 
 def _policy(name: str, given: object) -> str:
     text = _text(name, given, POLICIES)
-    base, parenthesis, _ = text.replace("-", "_").partition("(")
-    if base not in POLICIES or (parenthesis and base != "block_linear"):
-        raise unknown(name, given, POLICIES)
-    if parenthesis:
+    parse_policy(text)
+    if "(" in text:
         parse_order(text)
     return text
 
@@ -150,10 +148,22 @@ def _text(name: str, given: object, example: Sequence[str]) -> str:
     return given
 
 
-def parse_order(text: str) -> tuple[str, int | None]:
+def parse_policy(text: str) -> Policy:
+    """The policy, without the edge of its squares. Raises UsageError for any other text."""
+    base, parenthesis, _ = text.replace("-", "_").partition("(")
+    policies: dict[str, Policy] = {one: one for one in POLICIES}
+    policy = policies.get(base)
+    if policy is None or (parenthesis and policy != "block_linear"):
+        raise unknown("policy", text, POLICIES)
+    return policy
+
+
+def parse_order(text: str) -> tuple[Order, int | None]:
     """The order and, for ``block_linear(k)``, the edge of its squares. Raises UsageError for any other text."""
-    name, parenthesis, rest = text.replace("-", "_").partition("(")
-    if name not in ORDERS:
+    base, parenthesis, rest = text.replace("-", "_").partition("(")
+    orders: dict[str, Order] = {one: one for one in ORDERS}
+    name = orders.get(base)
+    if name is None:
         raise unknown("order", text, [*ORDERS, "block_linear(k)"])
     if name != "block_linear":
         if parenthesis:
@@ -317,4 +327,14 @@ def option_forms(work_items: int) -> dict[str, OptionForm]:
     }
 
 
-__all__ = ["DEFAULTS", "OPTIONS", "Option", "Options", "option_forms", "option_text", "parse_options", "parse_order"]
+__all__ = [
+    "DEFAULTS",
+    "OPTIONS",
+    "Option",
+    "Options",
+    "option_forms",
+    "option_text",
+    "parse_options",
+    "parse_order",
+    "parse_policy",
+]

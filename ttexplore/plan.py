@@ -32,6 +32,7 @@ EXPORTED_FILES = ("reader.cpp", "compute.cpp", "writer.cpp", "main.cpp", "tt.pla
 # the formats on its way allow, or less than bfloat16.
 Precision = Literal["exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity"]
 Policy = Literal["contiguous", "strided", "rectangular", "block_linear", "z_order", "match_shard", "explicit"]
+Order = Literal["row_major", "column_major", "block_linear", "z_order"]
 Mode = Literal["global", "local_shard"]
 
 
@@ -244,7 +245,7 @@ class Partition:
     cores: tuple[CoreWork, ...]
     arguments: tuple[str, ...]
     reason: str = ""
-    order: Literal["row_major", "column_major", "block_linear", "z_order"] = "row_major"
+    order: Order = "row_major"
     order_block: int | None = None
     form: Literal["range", "rectangle", "list"] = "range"
     step: int = 1

@@ -226,6 +226,17 @@ def set_members(kind: type, **members: object) -> None:
         setattr(kind, name, member)
 
 
+def without_casts(expression: ir.Expr) -> ir.Expr:
+    """The expression with the operand of each cast in its place; other nodes keep their dtypes."""
+    return tvm_ffi.structural_map(  # pyright: ignore[reportUnknownMemberType]
+        expression, (tirx.Cast, _operand), order="post"
+    )
+
+
+def _operand(cast: tirx.Cast) -> ir.Expr:
+    return cast.value
+
+
 @contextlib.contextmanager
 def older_names() -> Generator[None]:
     """Names that TVM had before 0.27 and that TileLang's files still use in annotations exist inside."""

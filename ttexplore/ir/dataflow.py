@@ -82,6 +82,18 @@ def parallel_body(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.Stmt]
     return loops, []
 
 
+def nest_of(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.BufferStore | tirx.Bind]]:
+    """Like :func:`parallel_body`. Raises Unsupported for a nest that holds anything but stores and names."""
+    loops, body = parallel_body(statement)
+    found: list[tirx.BufferStore | tirx.Bind] = []
+    for one in body:
+        if type(one) is tirx.BufferStore or type(one) is tirx.Bind:
+            found.append(one)
+        else:
+            raise _unsupported(one)
+    return loops, found
+
+
 def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
     return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
+
+from tvm import ir
 
 from ttexplore.plan import DATA_FORMATS, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
@@ -20,10 +22,14 @@ def accessor_of(layout: TensorLayout) -> Accessor:
     return Accessor(layout.name, grid, strides, page_bytes, pages)
 
 
-def row_major_strides(grid: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+@overload
+def row_major_strides(grid: Sequence[int]) -> tuple[tuple[int, ...], int]: ...
+@overload
+def row_major_strides(grid: Sequence[ir.Expr | int]) -> tuple[tuple[ir.Expr | int, ...], ir.Expr | int]: ...
+def row_major_strides(grid: Sequence[ir.Expr | int]) -> tuple[tuple[ir.Expr | int, ...], ir.Expr | int]:
     """The pages to step along each axis of a tile grid, and all its pages: expressions where the grid has some."""
-    strides: list[Any] = []
-    pages: Any = 1
+    strides: list[ir.Expr | int] = []
+    pages: ir.Expr | int = 1
     for extent in reversed(grid):
         strides.insert(0, pages)
         pages = extent * pages

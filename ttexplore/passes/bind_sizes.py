@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from tvm import tirx
 
 from ttexplore.errors import UsageError, shown
 from ttexplore.given import dictionary
@@ -22,7 +23,7 @@ from ttexplore.target import Target
 _FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
 
 
-def sizes_of(function: Any, given: Mapping[str, Any] | None = None) -> tuple[Size, ...]:
+def sizes_of(function: tirx.PrimFunc, given: Mapping[str, object] | None = None) -> tuple[Size, ...]:
     """The sizes of a traced kernel, with the values that are `given`.
 
     Raises UsageError for names that the kernel does not have and for values that no size has.

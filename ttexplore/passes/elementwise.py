@@ -6,16 +6,15 @@ a place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import span_of, with_variables
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
-from ttexplore.ir.dataflow import parallel_body
+from ttexplore.ir.dataflow import nest_of
 from ttexplore.ir.deep import Deep, deep
 from ttexplore.ir.rewrite import Rule
 from ttexplore.ir.storage import tile_grid
@@ -23,7 +22,7 @@ from ttexplore.ops import OPS
 from ttexplore.options import Engine
 from ttexplore.passes.expressions import Reader
 from ttexplore.passes.tile_storage import TileStorage
-from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Value, ValueGraph
+from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Load, Value, ValueGraph
 from ttexplore.plan import FORMAT_OF_DTYPE
 
 _FPU = ("add", "sub", "mul")
@@ -55,8 +54,8 @@ _PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circu
 
 
 def lower_parallel(
-    statement: Any, storage: TileStorage, engine: Engine, rounded: set[Any]
-) -> tuple[list[Any], list[str]]:
+    statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]
+) -> tuple[list[tirx.Stmt], list[str]]:
     """The tile loops of a T.Parallel nest, and the reasons of the choices made.
 
     `rounded` are the blocks in DST that must hold what their dtype holds, as something other than a packer reads them.
@@ -67,16 +66,16 @@ def lower_parallel(
 
 @dataclass(frozen=True)
 class _Store:
-    statement: Any
+    statement: tirx.BufferStore
     value: int
 
 
 class _Nest:
     """The values of one nest while they are read, chosen and placed."""
 
-    def __init__(self, statement: Any, storage: TileStorage, engine: Engine, rounded: set[Any]) -> None:
+    def __init__(self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]) -> None:
         self.storage, self.engine, self.rounded = storage, engine, rounded
-        loops, self.body = parallel_body(statement)
+        loops, self.body = nest_of(statement)
         variables = [one.loop_var for one in loops]
         block = next(one.buffer for one in self.body if isinstance(one, tirx.BufferStore))
         self.rows, self.columns = tile_grid(shape_of(block))
@@ -92,22 +91,22 @@ class _Nest:
         self.needs: dict[int, int] = {}
         self.jumped: set[int] = set()
         # Where values are: `places` by value; `holders` says which value an array of DST holds.
-        self.places: dict[int, Any] = {}
-        self.holders: dict[Any, int] = {}
-        self.temporaries: set[Any] = set()
+        self.places: dict[int, tirx.Buffer] = {}
+        self.holders: dict[tirx.Buffer, int] = {}
+        self.temporaries: set[tirx.Buffer] = set()
         self.reasons: list[str] = []
-        self.made: list[Any] = []
+        self.made: list[tirx.Stmt] = []
         # The store that is being written.
-        self.source: Any = None
+        self.source: tirx.Stmt | None = None
 
-    def lower(self) -> list[Any]:
+    def lower(self) -> list[tirx.Stmt]:
         for store in self.body:
             try:
                 self.read(store)
             except TTExploreError as error:
                 raise error.at(span_of(store)) from None
         self.count()
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for store in self.stores:
             self.made, self.source = [], store.statement
             self.write(store)
@@ -116,7 +115,7 @@ class _Nest:
 
     # Reading
 
-    def read(self, store: Any) -> None:
+    def read(self, store: tirx.BufferStore | tirx.Bind) -> None:
         if isinstance(store, tirx.Bind):
             self.reader.bind(store)
             return
@@ -140,7 +139,7 @@ class _Nest:
             value = self._without_rounding(value)
         self.stores.append(_Store(store, value))
 
-    def _is_rounded_later(self, buffer: Any) -> bool:
+    def _is_rounded_later(self, buffer: tirx.Buffer) -> bool:
         """Whether the packer rounds what is stored to a block."""
         return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == "tt.cb" or buffer not in self.rounded)
 
@@ -167,8 +166,8 @@ class _Nest:
             known = self.graph[value]
             if known.op in JUMPING or value in self.jumped:
                 self.jumped.update(known.operands)
-            if known.op == "load":
-                array = self.storage.tiles[known.detail[0]]
+            if known.load is not None:
+                array = self.storage.tiles[known.load.buffer]
                 if scope_of(array) == "tt.dst":
                     self.places[value] = array
                     self.holders[array] = value
@@ -197,7 +196,7 @@ class _Nest:
 
     # Each of the following runs by `deep`: a value may be made of others a thousand deep.
 
-    def place(self, value: int, want: Any) -> Deep:
+    def place(self, value: int, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """The array of DST that holds a value. A new one is `want` where nothing needs any more what that holds."""
         if value in self.places:
             return self.places[value]
@@ -212,43 +211,43 @@ class _Nest:
         self.keep(value, out)
         return out
 
-    def leaf(self, known: Value, out: Any) -> None:
+    def leaf(self, known: Value, out: tirx.Buffer) -> None:
         """Let an array of DST hold a value that is no result."""
+        if known.load is not None:
+            self.loaded(known.load, out)
+            return
         match known.op:
             case "number" | "integer":
-                self.filled(known.detail, out)
+                self.filled(known.constant, out)
             case "scalar" | "whole":
-                self.filled(self.graph.scalars[known.detail], out, whole=known.op == "whole")
+                self.filled(self.graph.scalars[known.place], out, whole=known.op == "whole")
             case "axis":
-                numbers = self.storage.index_tile(known.detail, self.source)
+                numbers = self.storage.index_tile(known.place, self.source)
                 self.each(_INDEX, lambda t: op("copy_tile", numbers, 0, out, t))
-            case "load":
-                self.loaded(known, out)
             case _:
                 raise ValueError(f"{known.op} is a result")
 
-    def filled(self, number: Any, out: Any, *, whole: bool = False) -> None:
+    def filled(self, number: ir.Expr | float, out: tirx.Buffer, *, whole: bool = False) -> None:
         name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
         self.each(_NUMBER, lambda t: op(name, out, t, self._scalar(number, t)))
 
-    def loaded(self, known: Value, out: Any) -> None:
+    def loaded(self, load: Load, out: tirx.Buffer) -> None:
         """A tile from its circular buffer: once for each use, which costs less than a tile of DST kept until then."""
-        buffer, role, _, _ = known.detail
-        source = self.storage.tiles[buffer]
+        role, source = load.role, self.storage.tiles[load.buffer]
         if role == "element":
             self.each(_LOAD, lambda t: op("copy_tile", source, t, out, t))
         elif role == "row" and FORMAT_OF_DTYPE[dtype_of(source)] == "Float16_b":
             # unary_bcast of a row is wrong on the chip for bfloat16 with 32-bit DST.
             zeros = self.storage.zero_tile(self.source)
-            self.each(_LOAD, lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(known, t), out, t))
+            self.each(_LOAD, lambda t: op("add_tiles_bcast_rows", zeros, source, 0, self._tile(load, t), out, t))
         else:
             name = {"row": "unary_bcast_row", "column": "unary_bcast_col", "scalar": "unary_bcast_scalar"}[role]
-            self.each(_LOAD, lambda t: op(name, source, self._tile(known, t), out, t))
+            self.each(_LOAD, lambda t: op(name, source, self._tile(load, t), out, t))
 
     def _dtype(self, value: int) -> str:
         return "int32" if self.graph.is_int32(value) else "float32"
 
-    def computed(self, value: int, known: Value, want: Any) -> Deep:
+    def computed(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         if known.op in ("to_int32", "to_float32"):
             return (yield self.converted(known, want))
         fpu = self.fpu_form(value, known)
@@ -262,7 +261,7 @@ class _Nest:
             return (yield self.in_place(known, operands[0], scalars, want))
         return (yield self.on_several(value, known, want))
 
-    def converted(self, known: Value, want: Any) -> Deep:
+    def converted(self, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """Integers as numbers, or numbers as integers: in an array of its own, that is one or the other for all time
         between operations."""
         (operand,) = known.operands
@@ -283,7 +282,7 @@ class _Nest:
             return False
         return known.op != "pow" or known.operands[0] == operand
 
-    def in_place(self, known: Value, operand: int, scalars: list[int], want: Any) -> Deep:
+    def in_place(self, known: Value, operand: int, scalars: list[int], want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """An operation that replaces its operand by its result."""
         out = yield self.changeable(operand, want)
         name = self._name(known, operand)
@@ -293,7 +292,7 @@ class _Nest:
         self.each(_ON_SFPU, lambda t: op(name, out, t, *(self._scalar(number, t) for number in numbers)))
         return out
 
-    def on_several(self, value: int, known: Value, want: Any) -> Deep:
+    def on_several(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """An operation of two or three tiles of DST with a place for its result."""
         operands = list(dict.fromkeys(known.operands))
         if known.op == "mul" and len(operands) == 1:
@@ -316,7 +315,9 @@ class _Nest:
         self.each(_ON_SFPU, lambda t: op(name, *(part for one in known.operands for part in (arrays[one], t)), out, t))
         return out
 
-    def _result(self, value: int, operands: list[int], arrays: dict[int, Any], want: Any) -> Any:
+    def _result(
+        self, value: int, operands: list[int], arrays: dict[int, tirx.Buffer], want: tirx.Buffer | None
+    ) -> tirx.Buffer:
         if want is not None and not self._is_needed(want):
             return want
         for one in operands:
@@ -324,14 +325,14 @@ class _Nest:
                 return arrays[one]
         return self.new(None, self._dtype(value))
 
-    def on_fpu(self, known: Value, first: int, second: int, role: str, want: Any) -> Any:
+    def on_fpu(self, known: Value, first: int, second: int, role: str, want: tirx.Buffer | None) -> tirx.Buffer:
         for one in known.operands:
             self.done(one)
         # A product adds to DST, so it goes to a place that nothing else has used.
         out = self.new(None if known.op == "mul" else want, "float32")
-        in0, in1 = (self.storage.tiles[self.graph[one].detail[0]] for one in (first, second))
+        in0, in1 = (self.storage.tiles[self.graph.loaded(one).buffer] for one in (first, second))
         name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
-        tile = self.graph[second]
+        tile = self.graph.loaded(second)
         self.each(_ON_FPU, lambda t: op(name, in0, in1, t, t if role == "element" else self._tile(tile, t), out, t))
         return out
 
@@ -350,7 +351,7 @@ class _Nest:
         if self.engine == "sfpu":
             self.because(f"{what}: SFPU, as asked for")
             return None
-        formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph[one].detail[0]])] for one in (a, b)}
+        formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph.loaded(one).buffer])] for one in (a, b)}
         if formats != {"Float16_b"}:
             self.because(f"{what}: SFPU, which keeps float32 whole; the FPU would cut it to 10 bits of fraction")
             return None
@@ -371,14 +372,12 @@ class _Nest:
             self.reasons.append(reason)
 
     def _role(self, value: int) -> str:
-        known = self.graph[value]
-        if known.op != "load" or value in self.places:
-            return ""
-        return str(known.detail[1])
+        load = self.graph[value].load
+        return "" if load is None or value in self.places else load.role
 
     def _load_name(self, value: int) -> str:
-        buffer, role, _, _ = self.graph[value].detail
-        return f"{buffer.name}" if role == "element" else f"{buffer.name} ({role})"
+        load = self.graph.loaded(value)
+        return f"{load.buffer.name}" if load.role == "element" else f"{load.buffer.name} ({load.role})"
 
     def _name(self, known: Value, operand: int) -> str:
         if len(known.operands) == 1:
@@ -391,7 +390,7 @@ class _Nest:
 
     # Places
 
-    def new(self, want: Any, dtype: str) -> Any:
+    def new(self, want: tirx.Buffer | None, dtype: str) -> tirx.Buffer:
         if want is not None and not self._is_needed(want):
             self.holders.pop(want, None)
             return want
@@ -399,7 +398,7 @@ class _Nest:
         self.temporaries.add(made)
         return made
 
-    def keep(self, value: int, array: Any) -> None:
+    def keep(self, value: int, array: tirx.Buffer) -> None:
         self.places[value] = array
         self.holders[array] = value
         self._forget_needs(value)
@@ -407,17 +406,17 @@ class _Nest:
     def done(self, value: int) -> None:
         self.uses[value] -= 1
 
-    def _is_needed(self, array: Any) -> bool:
+    def _is_needed(self, array: tirx.Buffer) -> bool:
         held = self.holders.get(array)
         return held is not None and self.uses.get(held, 0) > 0
 
-    def _may_change(self, value: int, array: Any, want: Any) -> bool:
+    def _may_change(self, value: int, array: tirx.Buffer, want: tirx.Buffer | None) -> bool:
         """Whether an operation may replace what an array holds, after the use of `value` was counted."""
         if not (array in self.temporaries or (want is not None and array.same_as(want))):
             return False
         return value not in self.places or not self.uses[value]
 
-    def changeable(self, value: int, want: Any, *, twice: bool = False) -> Deep:
+    def changeable(self, value: int, want: tirx.Buffer | None, *, twice: bool = False) -> Deep[tirx.Buffer]:
         """An array with a value that may be replaced."""
         array = yield self.place(value, want)
         for _ in range(1 + twice):
@@ -428,7 +427,7 @@ class _Nest:
         self.move(array, out, self._dtype(value))
         return out
 
-    def move(self, source: Any, target: Any, dtype: str) -> None:
+    def move(self, source: tirx.Buffer, target: tirx.Buffer, dtype: str) -> None:
         if not source.same_as(target):
             self.fire(_MOVE, [self.storage.move(source, target, dtype)])
 
@@ -462,37 +461,39 @@ class _Nest:
 
     # Tiles
 
-    def each(self, rule: Rule, make: Any) -> None:
+    def each(self, rule: Rule, make: Callable[[ir.Var], tirx.Stmt]) -> None:
         self.fire(rule, [self.storage.each(self.rows * self.columns, make)])
 
-    def fire(self, rule: Rule, made: list[Any]) -> None:
+    def fire(self, rule: Rule, made: list[tirx.Stmt]) -> None:
         if made:
             self.made += self.storage.firings.made(rule, self.source, made)
 
-    def _tile(self, known: Value, t: Any) -> Any:
+    def _tile(self, load: Load, t: ir.Var) -> ir.Expr | int:
         """The tile of a broadcast operand for tile t of the block."""
-        buffer, role, _, _ = known.detail
-        if role == "row":
+        if load.role == "row":
             return self._tile_column(t)
-        if role == "column":
-            across = tile_grid(shape_of(buffer))[1]
+        if load.role == "column":
+            across = tile_grid(shape_of(load.buffer))[1]
             row = self._tile_row(t)
             return row if across == 1 else row * across
         return 0
 
-    def _tile_row(self, t: Any) -> Any:
+    def _tile_row(self, t: ir.Var) -> ir.Expr:
         return t if self.columns == 1 else tirx.floordiv(t, self.columns)
 
-    def _tile_column(self, t: Any) -> Any:
+    def _tile_column(self, t: ir.Var) -> ir.Expr:
         return t if self.rows == 1 else tirx.floormod(t, self.columns)
 
-    def _number(self, value: int) -> Any:
+    def _number(self, value: int) -> ir.Expr | float:
         known = self.graph[value]
-        return known.detail if known.op == "number" else self.graph.scalars[known.detail]
+        return known.constant if known.op == "number" else self.graph.scalars[known.place]
 
-    def _scalar(self, number: Any, t: Any) -> Any:
+    def _scalar(self, number: ir.Expr | float, t: ir.Var) -> ir.Expr | float:
         """A scalar operand for tile t: a number, or an expression of whole numbers."""
         if isinstance(number, float | int):
             return number
-        places = {self.reader.tile_row: self._tile_row(t), self.reader.tile_column: self._tile_column(t)}
-        return tvm_ffi.structural_map(number, (ir.Var, lambda one: places.get(one, one)), order="post")
+        places: dict[ir.Var, ir.Expr] = {
+            self.reader.tile_row: self._tile_row(t),
+            self.reader.tile_column: self._tile_column(t),
+        }
+        return with_variables(number, lambda one: places.get(one, one))

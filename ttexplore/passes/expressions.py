@@ -9,17 +9,16 @@ column numbers, the rest is computed by the kernel itself. Float32 holds whole n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import TTExploreError, Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import span_of, without_casts
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import constant, dtype_of, variable
 from ttexplore.ir.dag import nodes_of, parts_of, replaced
 from ttexplore.ir.dataflow import load_role, parallel_body
+from ttexplore.ir.index import is_binary
 from ttexplore.ir.shallow import is_large, refuse_deep
 from ttexplore.ops import OPS
 from ttexplore.ops.integers import SMALL_INTEGERS
@@ -64,7 +63,7 @@ def is_float(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat"))
 
 
-def is_index(expression: Any) -> bool:
+def is_index(expression: ir.Expr) -> bool:
     """Whether an expression is a whole number made of variables alone, whose casts all keep it."""
     if not str(expression.ty.dtype).startswith(("int", "uint")):
         return False
@@ -82,7 +81,7 @@ class Affine:
 
     row: int
     column: int
-    rest: Any
+    rest: ir.Expr
 
     @property
     def spread(self) -> int:
@@ -96,37 +95,37 @@ class Reader:
     only a column. `tile_row` and `tile_column` stand for the tile that is being worked on."""
 
     graph: ValueGraph
-    row: Any
-    column: Any
-    tile_row: Any
-    tile_column: Any
-    analyzer: Any
-    stored: dict[Any, int] = field(default_factory=dict[Any, int])
-    versions: dict[Any, int] = field(default_factory=dict[Any, int])
+    row: ir.Var | None
+    column: ir.Var
+    tile_row: ir.Var
+    tile_column: ir.Var
+    analyzer: sym.Analyzer
+    stored: dict[tirx.Buffer, int] = field(default_factory=dict[tirx.Buffer, int])
+    versions: dict[tirx.Buffer, int] = field(default_factory=dict[tirx.Buffer, int])
     # Names of the nest: those of whole numbers stand for expressions, the others for values.
-    indices: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    names: dict[Any, int] = field(default_factory=dict[Any, int])
+    indices: dict[ir.Expr, ir.Expr] = field(default_factory=dict[ir.Expr, ir.Expr])
+    names: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
     # What parts of expressions were read as since the last store.
-    known: dict[Any, int] = field(default_factory=dict[Any, int])
+    known: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
 
-    def bind(self, statement: Any) -> None:
+    def bind(self, statement: tirx.Bind) -> None:
         """Let a name stand for its value."""
         if self.is_index(statement.value):
             self.indices[statement.var] = self.written_out(statement.value)
         else:
             self.names[statement.var] = self.value(statement.value)
 
-    def store(self, buffer: Any, value: int) -> None:
+    def store(self, buffer: tirx.Buffer, value: int) -> None:
         """Let later loads of a buffer's elements see a value."""
         self.stored[buffer] = value
         self.versions[buffer] = self.versions.get(buffer, 0) + 1
         self.known.clear()
 
-    def is_index(self, e: Any) -> bool:
+    def is_index(self, e: ir.Expr) -> bool:
         """Whether an expression is a whole number made of variables alone, of which none names a value of elements."""
         return is_index(e) and not any(one in self.names for one in nodes_of(e))
 
-    def written_out(self, e: Any) -> Any:
+    def written_out(self, e: ir.Expr) -> ir.Expr:
         if not self.indices:
             return e
         made = replaced(e, lambda one: self.indices.get(one, one))
@@ -140,13 +139,13 @@ class Reader:
 
     # Values
 
-    def value(self, e: Any) -> int:
+    def value(self, e: ir.Expr) -> int:
         """The value of an expression. Raises Unsupported for what has no operation on tiles."""
         if e not in self.known:
             self.known[e] = self._value(e)
         return self.known[e]
 
-    def _value(self, e: Any) -> int:
+    def _value(self, e: ir.Expr) -> int:
         make = self.graph.make
         if isinstance(e, tirx.IntImm) and abs(int(e.value)) > LARGEST_INDEX:
             return self.graph.integer(int(e.value))
@@ -161,18 +160,17 @@ class Reader:
             return self.load(e)
         if isinstance(e, tirx.Cast):
             return self.cast(e)
-        if kind in _ARITHMETIC:
+        if is_binary(e) and kind in _ARITHMETIC:
             return self.arithmetic(_ARITHMETIC[kind], e)
         if kind in _LOGIC and str(e.ty.dtype) == "bool":
-            parts = [e.a] if isinstance(e, tirx.Not | tirx.BitwiseNot) else [e.a, e.b]
-            return make(_LOGIC[kind], *map(self.value, parts))
-        if kind in _BITWISE:
+            return make(_LOGIC[kind], *map(self.value, parts_of(e)))
+        if is_binary(e) and kind in _BITWISE:
             return self.of_integers(_BITWISE[kind], e)
         if isinstance(e, tirx.BitwiseNot):
             return self.flipped(e)
         if isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             return self.divided(e)
-        if kind in _COMPARISONS:
+        if is_binary(e) and kind in _COMPARISONS:
             return self.compare(_COMPARISONS[kind], e.a, e.b)
         if isinstance(e, tirx.Select):
             return self.choice(e.condition, e.true_value, e.false_value)
@@ -192,11 +190,11 @@ class Reader:
             raise _truncated("T.truncmod")
         raise Unsupported("L002", f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
 
-    def choice(self, test: Any, then: Any, otherwise: Any) -> int:
+    def choice(self, test: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> int:
         values = [self.value(one) for one in (test, then, otherwise)]
         return self.graph.make("where", self.graph.make("truth", values[0]), *values[1:])
 
-    def load(self, e: Any) -> int:
+    def load(self, e: ir.TensorLoad) -> int:
         buffer = e.source
         variables = [one for one in (self.row, self.column) if one is not None]
         role = load_role(e, variables)
@@ -204,7 +202,7 @@ class Reader:
             return self.stored[buffer]
         return self.graph.load(buffer, role, self.versions.get(buffer, 0), dtype_of(buffer))
 
-    def cast(self, e: Any) -> int:
+    def cast(self, e: tirx.Cast) -> int:
         inner, target, source = self.value(e.value), str(e.ty.dtype), str(e.value.ty.dtype)
         if target in ("bfloat16", "float16"):
             # float16 is held as bfloat16.
@@ -226,13 +224,13 @@ class Reader:
             hint="cast to float32, bfloat16, int32, uint8 or bool",
         )
 
-    def arithmetic(self, name: str, e: Any) -> int:
+    def arithmetic(self, name: str, e: tirx.BinaryOpExpr) -> int:
         dtype = str(e.ty.dtype)
         if is_float(dtype) or name in ("max", "min"):
             return self.graph.make(name, self.value(e.a), self.value(e.b))
         return self.of_integers(name, e)
 
-    def of_integers(self, name: str, e: Any) -> int:
+    def of_integers(self, name: str, e: tirx.BinaryOpExpr) -> int:
         """An operation on two integers: on int32, and wrapped around in the dtype that it has."""
         if name == "div":
             raise _truncated("T.truncdiv")
@@ -242,23 +240,23 @@ class Reader:
         second = self._bits(e.b, lowest=lowest and name != "shift_left")
         return self._wrapped(self.graph.make(name, first, second), e)
 
-    def flipped(self, e: Any) -> int:
+    def flipped(self, e: tirx.BitwiseNot) -> int:
         """``~a`` of an integer."""
         return self._wrapped(self.graph.make("bit_not", self._bits(e.a, lowest=True)), e)
 
-    def _bits(self, e: Any, *, lowest: bool) -> int:
+    def _bits(self, e: ir.Expr, *, lowest: bool) -> int:
         """An integer as int32; where the `lowest` bits of its dtype are all that counts, perhaps with others above."""
         value = self.graph.make("to_int32", self.value(e))
         dtype = str(e.ty.dtype)
         return self.graph.unwrapped(value, dtype) if lowest and dtype in SMALL_INTEGERS else value
 
-    def _wrapped(self, value: int, e: Any) -> int:
+    def _wrapped(self, value: int, e: ir.Expr) -> int:
         dtype = str(e.ty.dtype)
         if dtype != "int32" and dtype not in SMALL_INTEGERS:
             raise _not_int32(dtype)
         return value if dtype == "int32" else self.graph.wrapped(value, dtype)
 
-    def divided(self, e: Any) -> int:
+    def divided(self, e: tirx.FloorDiv | tirx.FloorMod) -> int:
         """``a // b`` and ``a % b``, which round down, for integers and constants: powers of two, or any of numbers that
         are known to be small."""
         divisor, make, dtype = constant(e.b), self.graph.make, str(e.ty.dtype)
@@ -285,7 +283,7 @@ class Reader:
             return make("to_int32", quotient)
         return make("to_int32", make("sub", dividend, make("mul", quotient, self.graph.number(divisor))))
 
-    def compare(self, name: str, a: Any, b: Any) -> int:
+    def compare(self, name: str, a: ir.Expr, b: ir.Expr) -> int:
         if self.is_index(a) and self.is_index(b):
             difference = self.affine(self.written_out(a) - self.written_out(b))
             if not self.graph.is_wide and (difference is None or difference.spread > LARGEST_IN_16_BITS):
@@ -298,14 +296,14 @@ class Reader:
 
     # Whole numbers
 
-    def whole(self, e: Any) -> int:
+    def whole(self, e: ir.Expr) -> int:
         """The value of an expression of variables alone: an integer, so never -0.0."""
         affine = self.affine(e)
         if affine is not None:
             return self.graph.make("add", self._linear(affine), self._scalar(self._offset(affine)))
         make = self.graph.make
         kind = type(e)
-        if kind in (tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min):
+        if is_binary(e) and kind in (tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min):
             result = make(_ARITHMETIC[kind], self.whole(e.a), self.whole(e.b))
             if kind is not tirx.Mul or any((constant(factor) or 0) > 0 for factor in (e.a, e.b)):
                 return result
@@ -326,7 +324,7 @@ class Reader:
             if isinstance(e, tirx.FloorDiv):
                 return quotient
             return make("sub", dividend, make("mul", quotient, self.graph.number(divisor)))
-        if kind in _BITWISE:
+        if is_binary(e) and kind in _BITWISE:
             return self.of_integers(_BITWISE[kind], e)
         if isinstance(e, tirx.BitwiseNot):
             return self.flipped(e)
@@ -348,7 +346,7 @@ class Reader:
         half = self.graph.make("add", dividend, self.graph.number(0.5))
         return self.graph.make("floor", self.graph.make("mul", half, self.graph.number(1.0 / divisor)))
 
-    def affine(self, e: Any) -> Affine | None:
+    def affine(self, e: ir.Expr) -> Affine | None:
         """An expression of variables alone as an affine one of the loop variables, None where it is none."""
         zero = tirx.const(0, "int32")
         if self.row is not None and isinstance(e, ir.Var) and e.same_as(self.row):
@@ -356,7 +354,7 @@ class Reader:
         if isinstance(e, ir.Var) and e.same_as(self.column):
             return Affine(0, 1, zero)
         if not self._uses_loops(e):
-            return Affine(0, 0, _without_casts(e)) if _has_text(e) else None
+            return Affine(0, 0, without_casts(e)) if _has_text(e) else None
         if isinstance(e, tirx.Cast):
             return self.affine(e.value)
         if isinstance(e, tirx.Add | tirx.Sub):
@@ -376,7 +374,7 @@ class Reader:
                     return Affine(other.row * factor, other.column * factor, other.rest * factor)
         return None
 
-    def _uses_loops(self, e: Any) -> bool:
+    def _uses_loops(self, e: ir.Expr) -> bool:
         if isinstance(e, ir.Var):
             return bool(e.same_as(self.column)) or (self.row is not None and bool(e.same_as(self.row)))
         return any(self._uses_loops(part) for part in parts_of(e))
@@ -391,7 +389,7 @@ class Reader:
             return self.graph.make("add", *parts)
         return parts[0] if parts else self.graph.number(0.0)
 
-    def _offset(self, affine: Affine) -> Any:
+    def _offset(self, affine: Affine) -> ir.Expr:
         """What is the same for all elements of a tile."""
         offset = affine.rest
         for factor, tile, size in (
@@ -401,7 +399,7 @@ class Reader:
                 offset = offset + tile * (factor * size)
         return offset
 
-    def _scalar(self, expression: Any) -> int:
+    def _scalar(self, expression: ir.Expr) -> int:
         simple = self.analyzer.simplify(expression)
         known = constant(simple)
         return self.graph.scalar(simple) if known is None else self.graph.number(known)
@@ -423,7 +421,7 @@ def _in_16_bits(what: str) -> Unsupported:
     return Unsupported("L002", f"{what} of numbers made of indices in 16-bit DST", hint="leave accumulate_dtype out")
 
 
-def _has_text(e: Any) -> bool:
+def _has_text(e: ir.Expr) -> bool:
     """Whether the kernel can compute an expression as an unsigned number whose differences may wrap around."""
     if isinstance(e, ir.Var | tirx.IntImm):
         return True
@@ -431,15 +429,10 @@ def _has_text(e: Any) -> bool:
     return isinstance(e, known) and all(_has_text(part) for part in parts_of(e))
 
 
-def _without_casts(e: Any) -> Any:
-    """A whole number as int32."""
-    return tvm_ffi.structural_map(e, (tirx.Cast, lambda cast: cast.value), order="post")
-
-
 # What is proved before the grid becomes a loop, while the ranges of the block indices are known
 
 
-def check_indices(statement: Any, bounds: Bounds) -> None:
+def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
     """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
     unsigned division. Raises Unsupported with the store's line."""
     loops, body = parallel_body(statement)
@@ -474,14 +467,14 @@ class _Indices:
 
     bounds: Bounds
     reader: Reader
-    elements: set[Any] = field(default_factory=set[Any])
+    elements: set[ir.Expr] = field(default_factory=set[ir.Expr])
 
-    def is_checked(self, e: Any) -> bool:
+    def is_checked(self, e: ir.Expr) -> bool:
         """Whether an expression is computed as a number made of indices: from bits on it is an integer."""
         exact = (*_BITWISE, tirx.BitwiseNot)
         return is_index(e) and not any(one in self.elements or isinstance(one, exact) for one in nodes_of(e))
 
-    def check(self, e: Any, *, inside: bool, seen: set[tuple[Any, bool]]) -> None:
+    def check(self, e: ir.Expr, *, inside: bool, seen: set[tuple[ir.Expr, bool]]) -> None:
         """Check an expression; `inside`: the number that it is a part of is checked."""
         if (e, inside) in seen:
             return
@@ -489,17 +482,18 @@ class _Indices:
         index = not isinstance(e, tirx.IntImm) and self.is_checked(e)
         if index and not inside:
             _check_size(e, self.bounds)
-        compared = type(e) in _COMPARISONS and self.is_checked(e.a) and self.is_checked(e.b)
-        exact = compared and self._is_exact(e.a - e.b)
-        if compared and not exact:
-            _check_size(e.a - e.b, self.bounds)
+        exact = False
+        if is_binary(e) and type(e) in _COMPARISONS and self.is_checked(e.a) and self.is_checked(e.b):
+            exact = self._is_exact(e.a - e.b)
+            if not exact:
+                _check_size(e.a - e.b, self.bounds)
         if index and isinstance(e, tirx.FloorDiv | tirx.FloorMod):
             self._check_division(e)
         for part in parts_of(e):
             if not isinstance(e, ir.TensorLoad):
                 self.check(part, inside=index or exact, seen=seen)
 
-    def _is_exact(self, difference: Any) -> bool:
+    def _is_exact(self, difference: ir.Expr) -> bool:
         """Whether two numbers are compared exactly, however large: a number that float32 holds is compared with what
         the kernel computes as int32, and rounding that to float32 keeps their order."""
         affine = self.reader.affine(self.reader.written_out(difference))
@@ -508,7 +502,7 @@ class _Indices:
             return False
         return affine.spread <= LARGEST_INDEX
 
-    def _check_division(self, e: Any) -> None:
+    def _check_division(self, e: tirx.FloorDiv | tirx.FloorMod) -> None:
         known = self.bounds.proofs.const_int_bound(e.a)
         if self.bounds.proofs.const_int_bound(e.b).min_value < 1:
             raise Unsupported(
@@ -522,16 +516,17 @@ class _Indices:
             )
 
 
-def _range(e: Any, bounds: Bounds) -> tuple[int, int]:
+def _range(e: ir.Expr, bounds: Bounds) -> tuple[int, int]:
     """The least and the largest that a whole number can be."""
-    choices = {tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min}
+    choices: set[type[ir.Expr]] = {tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min}
     if isinstance(e, tirx.Select):
         return _hull(_range(e.true_value, bounds), _range(e.false_value, bounds))
     if isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"):
         return _hull(_range(e.args[1], bounds), _range(e.args[2], bounds))
     if isinstance(e, tirx.Cast):
         return _range(e.value, bounds)
-    if type(e) not in choices or not any(isinstance(one, tirx.Select | ir.Call) for one in nodes_of(e)):
+    holds_choice = type(e) in choices and any(isinstance(one, tirx.Select | ir.Call) for one in nodes_of(e))
+    if not is_binary(e) or not holds_choice:
         known = bounds.proofs.const_int_bound(e)
         return known.min_value, known.max_value
     (a, b), (c, d) = _range(e.a, bounds), _range(e.b, bounds)
@@ -552,7 +547,7 @@ def _hull(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def _check_size(e: Any, bounds: Bounds) -> None:
+def _check_size(e: ir.Expr, bounds: Bounds) -> None:
     low, high = _range(e, bounds)
     if low < -LARGEST_INDEX or high > LARGEST_INDEX:
         raise Unsupported(

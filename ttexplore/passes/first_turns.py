@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import tvm_ffi
 from tvm import ir, tirx
 
+from ttexplore.ir.adapter import variables_of
 from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.build import (
     arguments,
     constant,
     op_name,
+    regions,
     shape_of,
     statements,
     variable,
@@ -23,7 +22,7 @@ from ttexplore.ir.dataflow import accesses, is_parallel, loads_of, nothing_writt
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 
 
-def without_guarded_fills(function: Any, firings: Firings) -> Any:
+def without_guarded_fills(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel without conditions that guard nothing but fills.
 
         for k in range(n):              T.fill(c, 0)
@@ -54,25 +53,25 @@ _CHOICE = Rule("fill by choice", "A fill under a condition chooses, for each ele
 class _Mover(Context):
     """`maybe` are the buffers that only the turns of a loop before fill, which may make none."""
 
-    def __init__(self, function: Any, firings: Firings) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
         self.moved = False
-        self.maybe: frozenset[Any] = frozenset()
+        self.maybe: frozenset[ir.Var] = frozenset()
 
-    def body(self, body: list[Any], touched: frozenset[Any], held: frozenset[Any]) -> list[Any]:
+    def body(self, body: list[tirx.Stmt], touched: frozenset[ir.Var], held: frozenset[ir.Var]) -> list[tirx.Stmt]:
         """A sequence before which these variables, buffers among them, may have been touched, and these surely come
         first."""
-        made: list[Any] = []
+        made: list[tirx.Stmt] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
             used = _variables(statement)
             if isinstance(statement, tirx.For):
                 self.enter(statement)
                 serial = statement.kind == tirx.ForKind.SERIAL
-                inner, fills = statements(statement.body), list[Any]()
+                inner, fills = statements(statement.body), list[tirx.Stmt]()
                 if serial:
                     fills, inner = self.taken_out(statement, inner, touched if may_be_empty else frozenset(), held)
-                filled = frozenset(one.value.args[0].source for one in fills)
+                filled = frozenset(map(_target, fills))
                 maybe = self.maybe
                 self.maybe -= filled
                 if not is_parallel(statement):
@@ -96,10 +95,10 @@ class _Mover(Context):
                 held |= used
         return made
 
-    def chosen(self, statement: Any, held: frozenset[Any]) -> list[Any]:
+    def chosen(self, statement: tirx.Stmt, held: frozenset[ir.Var]) -> list[tirx.Stmt]:
         """A statement, without the condition if it guards fills of buffers that hold something."""
         fills = _guarded_fills(statement)
-        if not fills:
+        if not fills or type(statement) is not tirx.IfThenElse:
             return [statement]
         if self.bounds.proves(statement.condition):
             self.moved = True
@@ -107,12 +106,12 @@ class _Mover(Context):
         if self.bounds.proves(tirx.Not(statement.condition)):
             self.moved = True
             return []
-        if not all(one.value.args[0].source in held and _is_whole(one) for one in fills):
+        if not all(_target(one) in held and _is_whole(one) for one in fills):
             return [statement]
         self.moved = True
         return self.made(_CHOICE, statement, [_choice(statement.condition, one) for one in fills])
 
-    def check_reads(self, statement: Any) -> None:
+    def check_reads(self, statement: tirx.Stmt) -> None:
         """Raises KernelError for a block statement that reads what may not have been filled."""
         if not self.maybe & _variables(statement):
             return
@@ -123,33 +122,34 @@ class _Mover(Context):
                 raise nothing_written(access.buffer, statement)
 
     def taken_out(
-        self, loop: Any, body: list[Any], kept: frozenset[Any], held: frozenset[Any]
-    ) -> tuple[list[Any], list[Any]]:
+        self, loop: tirx.For, body: list[tirx.Stmt], kept: frozenset[ir.Var], held: frozenset[ir.Var]
+    ) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
         """The fills of the first turn alone, without those of buffers among `kept`, and the rest of the body; with
         them the fills that later turns repeat, of buffers that do not hold anything yet."""
-        fills: list[Any] = []
-        rest: list[Any] = []
-        before: frozenset[Any] = frozenset()
+        fills: list[tirx.Stmt] = []
+        rest: list[tirx.Stmt] = []
+        before: frozenset[ir.Var] = frozenset()
         for statement in body:
             guarded = _guarded_fills(statement)
-            buffers = {one.value.args[0].source for one in guarded}
-            needed = frozenset[Any]().union(*map(_variables, guarded))
-            movable = guarded and not buffers & kept and not needed & (before | {loop.loop_var})
-            if movable and self.is_first(statement.condition, loop):
-                fills += self.made(_FIRST, statement, guarded)
-                self.moved = True
-                continue
-            if movable and not buffers <= held and self.comes_first(statement.condition, loop):
-                fills += self.made(_FIRST, statement, guarded)
+            if guarded and type(statement) is tirx.IfThenElse:
+                buffers = set(map(_target, guarded))
+                needed = frozenset[ir.Var]().union(*map(_variables, guarded))
+                movable = not buffers & kept and not needed & (before | {loop.loop_var})
+                if movable and self.is_first(statement.condition, loop):
+                    fills += self.made(_FIRST, statement, guarded)
+                    self.moved = True
+                    continue
+                if movable and not buffers <= held and self.comes_first(statement.condition, loop):
+                    fills += self.made(_FIRST, statement, guarded)
             rest.append(statement)
             before |= _variables(statement)
         return fills, rest
 
-    def comes_first(self, condition: Any, loop: Any) -> bool:
+    def comes_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
         """Whether a condition holds in the first turn of a loop."""
         return self.bounds.proves(replaced(condition, lambda one: loop.min if one.same_as(loop.loop_var) else one))
 
-    def is_first(self, condition: Any, loop: Any) -> bool:
+    def is_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
         """Whether a condition holds in the first turn of a loop, and in no other."""
         later = variable("later")
         self.bounds.proofs.bind(later, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")))
@@ -157,12 +157,12 @@ class _Mover(Context):
         return self.comes_first(condition, loop) and self.bounds.proves(tirx.Not(other))
 
 
-def _choice(condition: Any, fill: Any) -> Any:
+def _choice(condition: ir.Expr, fill: tirx.Stmt) -> tirx.Stmt:
     """The T.Parallel nest that gives each element of a block the value where the condition holds."""
-    region, value = arguments(fill)
+    region, value = regions(fill)[0], arguments(fill)[1]
     axes = [variable(name) for name in ("i", "j")[: len(region.region)]]
     kept = tirx.BufferLoad(region.source, axes)
-    made: Any = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
+    made: tirx.Stmt = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
     for axis, extent in zip(axes[::-1], shape_of(region.source)[::-1], strict=True):
         made = tirx.For(
             axis, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=fill.span
@@ -170,15 +170,19 @@ def _choice(condition: Any, fill: Any) -> Any:
     return made
 
 
-def _is_whole(fill: Any) -> bool:
+def _is_whole(fill: tirx.Stmt) -> bool:
     """Whether a fill covers its buffer, of one or two dimensions."""
-    region = arguments(fill)[0]
+    region = regions(fill)[0]
     shape = shape_of(region.source)
     lengths = [constant(part.extent) if constant(part.min) == 0 else None for part in region.region]
     return len(shape) <= 2 and lengths == [*shape]
 
 
-def _guarded_fills(statement: Any) -> list[Any]:
+def _target(fill: tirx.Stmt) -> tirx.Buffer:
+    return regions(fill)[0].source
+
+
+def _guarded_fills(statement: tirx.Stmt) -> list[tirx.Stmt]:
     """The fills under a condition on numbers that guards nothing else; none where there is no such condition."""
     if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None or loads_of(statement.condition):
         return []
@@ -186,7 +190,5 @@ def _guarded_fills(statement: Any) -> list[Any]:
     return body if all(op_name(one) == "tl.fill" for one in body) else []
 
 
-def _variables(statement: Any) -> frozenset[Any]:
-    found = set[Any]()
-    tvm_ffi.structural_walk(statement, (ir.Var, found.add), order="pre")
-    return frozenset(found)
+def _variables(statement: tirx.Stmt) -> frozenset[ir.Var]:
+    return frozenset(variables_of(statement))

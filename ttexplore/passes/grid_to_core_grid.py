@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.bounds import BLOCK_RANGES
@@ -55,10 +53,10 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
     return program.with_kernel(function.with_attr(BLOCK_RANGES, ranges), firings)
 
 
-def _extents(loops: list[Any]) -> tuple[list[Any], list[Any]]:
+def _extents(loops: list[tirx.For]) -> tuple[list[tirx.Stmt], list[ir.Expr | int]]:
     """Statements that name the block counts which sizes decide, and all counts."""
-    made: list[Any] = []
-    extents: list[Any] = []
+    made: list[tirx.Stmt] = []
+    extents: list[ir.Expr | int] = []
     for one, axis in zip(loops, "xyz", strict=False):
         count = constant(one.extent)
         if count is None:
@@ -68,12 +66,14 @@ def _extents(loops: list[Any]) -> tuple[list[Any], list[Any]]:
     return made, extents
 
 
-def _core_value(name: str) -> tuple[Any, Any]:
+def _core_value(name: str) -> tuple[ir.Var, tirx.Stmt]:
     value = variable(name)
     return value, bind(value, call("tt.core_value", [name], dtype="int32"))
 
 
-def _linear(partition: Partition, blocks: list[Any], extents: list[Any], body: list[Any]) -> list[Any]:
+def _linear(
+    partition: Partition, blocks: list[ir.Var], extents: list[ir.Expr | int], body: list[tirx.Stmt]
+) -> list[tirx.Stmt]:
     count, bind_count = _core_value("work_count")
     item, work = variable("item"), variable("work")
     prologue = [bind_count]
@@ -87,7 +87,7 @@ def _linear(partition: Partition, blocks: list[Any], extents: list[Any], body: l
     axes = list(range(len(blocks)))
     if partition.form == "range" and partition.order == "column_major":
         axes[:2] = axes[1::-1]
-    size: Any = 1
+    size: ir.Expr | int = 1
     for axis in axes:
         value = work if isinstance(size, int) and size == 1 else tirx.floordiv(work, size)
         if axis != axes[-1]:
@@ -97,9 +97,11 @@ def _linear(partition: Partition, blocks: list[Any], extents: list[Any], body: l
     return [*prologue, loop(item, count, [*inner, *body])]
 
 
-def _rectangular(partition: Partition, blocks: list[Any], extents: list[Any], body: list[Any]) -> list[Any]:
+def _rectangular(
+    partition: Partition, blocks: list[ir.Var], extents: list[ir.Expr | int], body: list[tirx.Stmt]
+) -> list[tirx.Stmt]:
     made = body
-    prologue: list[Any] = []
+    prologue: list[tirx.Stmt] = []
     nest = list(enumerate(zip(blocks, "xyz", strict=False)))
     if partition.order == "column_major":
         nest[:2] = nest[1::-1]

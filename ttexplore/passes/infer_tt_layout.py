@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import is_buffer, span_of
@@ -15,7 +15,7 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.passes.single_elements import refuse_single_elements
-from ttexplore.passes.tensor_roles import read_and_written, roles_of
+from ttexplore.passes.tensor_roles import Role, read_and_written, roles_of
 from ttexplore.plan import FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
 from ttexplore.target import Target
 
@@ -31,7 +31,7 @@ _UNREAD = "float32"
 MAX_RANK = 8
 
 
-def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, Any] | None) -> Program:
+def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, object] | None) -> Program:
     """Decide the layout of each tensor: format, tiles, padded shape, memory.
 
         A: T.Tensor((1024, 512), "float16")
@@ -83,7 +83,7 @@ def _cost_of_rows(layout: TensorLayout) -> str:
     )
 
 
-def _check_blocks(body: Any) -> None:
+def _check_blocks(body: tirx.Stmt) -> None:
     """Raises Unsupported for an operation or a T.Parallel that no pass understands."""
     for statement in statements(body):
         if is_parallel(statement) or op_name(statement).startswith("tl."):
@@ -96,10 +96,9 @@ def _check_blocks(body: Any) -> None:
                 _check_blocks(statement.else_case)
 
 
-def _check_outputs(function: Any, roles: dict[str, Any]) -> None:
+def _check_outputs(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
     """Raises KernelError for a kernel that writes nothing, and for an output that it does not write."""
-    attributes = function.attrs
-    outputs = attributes["tl.outs"] if attributes is not None and "tl.outs" in attributes else ()
+    outputs = function.attrs.get("tl.outs", ())
     for output in (function.params[int(index)] for index in outputs):
         if roles[str(output.name)] == "input":
             raise KernelError(
@@ -115,7 +114,7 @@ def _check_outputs(function: Any, roles: dict[str, Any]) -> None:
 
 
 def _layout(
-    parameter: Any, position: int, roles: dict[str, Any], sizes: Mapping[str, int], read: set[str]
+    parameter: ir.Var, position: int, roles: Mapping[str, Role], sizes: Mapping[str, int], read: set[str]
 ) -> TensorLayout:
     span = span_of(parameter)
     if not is_buffer(parameter):

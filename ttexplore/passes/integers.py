@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -24,6 +23,7 @@ from ttexplore.ir.index import (
     SYMBOLS,
     Binary,
     Expression,
+    Key,
     Range,
     Variable,
     convert,
@@ -38,7 +38,7 @@ from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift, not_held
 
 
-def check_integers(function: Any, sizes: Mapping[str, int]) -> None:
+def check_integers(function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
     """Check a traced kernel whose T.dynamic sizes have these values. Raises Unsupported with the kernel's line."""
     _Check(function, sizes).body(function.body)
 
@@ -46,17 +46,17 @@ def check_integers(function: Any, sizes: Mapping[str, int]) -> None:
 class _Check:
     """Goes through a kernel with what is known about its variables."""
 
-    def __init__(self, function: Any, sizes: Mapping[str, int]) -> None:
-        self.numbers: dict[Any, Variable] = {}
-        self.known: dict[Any, Range] = {}
+    def __init__(self, function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
+        self.numbers: dict[ir.Var, Variable] = {}
+        self.known: dict[Key, Range] = {}
         for size in size_variables(function):
             value = sizes[str(size.name)]
             self.learn(size, (value, value))
 
-    def number(self, variable: Any) -> Variable:
+    def number(self, variable: ir.Var) -> Variable:
         return self.numbers.setdefault(variable, Variable(len(self.numbers), str(variable.name)))
 
-    def body(self, body: Any) -> None:
+    def body(self, body: tirx.Stmt) -> None:
         for statement in statements(body):
             match statement:
                 case tirx.For():
@@ -82,7 +82,7 @@ class _Check:
                 case _:
                     pass
 
-    def loop(self, statement: Any) -> None:
+    def loop(self, statement: tirx.For) -> None:
         low = self.expression(statement.min, statement)
         extent = self.expression(statement.extent, statement)
         if low is not None and extent is not None:
@@ -93,11 +93,11 @@ class _Check:
             learn_loop(self.known, self.number(statement.loop_var), *parts)
         self.body(statement.body)
 
-    def learn(self, variable: Any, known: Range | None) -> None:
+    def learn(self, variable: ir.Var, known: Range | None) -> None:
         if known is not None:
             self.known[self.number(variable)] = known
 
-    def expression(self, e: Any, statement: Any, wraps: bool = False) -> Range | None:
+    def expression(self, e: ir.Expr, statement: tirx.Stmt, wraps: bool = False) -> Range | None:
         """The range of a whole number; None of what elements decide, and of what is none. `wraps` is for values of
         elements, whose narrow integers wrap around."""
         if type(e) is tirx.IntImm and str(e.ty.dtype) == "int32":
@@ -134,17 +134,17 @@ class _Found:
 class _Values:
     """The ranges of the parts of an expression. Raises Unsupported for one that int32 does not hold."""
 
-    def __init__(self, check: _Check, statement: Any, wraps: bool) -> None:
+    def __init__(self, check: _Check, statement: tirx.Stmt, wraps: bool) -> None:
         self.check, self.statement, self.wraps = check, statement, wraps
 
-    def all(self, e: Any) -> Range | None:
+    def all(self, e: ir.Expr) -> Range | None:
         """The range of an expression, whatever its conditions let through: each part once."""
-        found: dict[Any, _Found] = {}
+        found: dict[ir.Expr, _Found] = {}
         for one in nodes_of(e):
             found[one] = self.node(one, [found[part] for part in _operands(one)], self.check.known)
         return found[e].range
 
-    def reached(self, e: Any, known: Mapping[Any, Range], patience: _Patience) -> _Found:
+    def reached(self, e: ir.Expr, known: Mapping[Key, Range], patience: _Patience) -> _Found:
         """The range of an expression, each part under the conditions that let it through."""
         patience.spend()
         operands = _operands(e)
@@ -157,14 +157,16 @@ class _Values:
             parts.append(_Found((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
         return self.node(e, parts, known, text)
 
-    def node(self, e: Any, parts: list[_Found], known: Mapping[Any, Range], text: Expression | None = None) -> _Found:
+    def node(
+        self, e: ir.Expr, parts: list[_Found], known: Mapping[Key, Range], text: Expression | None = None
+    ) -> _Found:
         """`text` is the expression, where what is known of sums and divisors shall count."""
         symbol, dtype = _symbol(e), str(e.ty.dtype)
         divisor = parts[1].range if symbol in DIVISIONS | SHIFTS else None
         if divisor is not None and "int" in dtype:
             nonzero = isinstance(text, Binary) and is_nonzero(text.right, known)
             if symbol in DIVISIONS and divisor[0] <= 0 <= divisor[1] and not nonzero:
-                raise no_divisor(format_expression(e), format_expression(e.b), span_of(self.statement))
+                raise no_divisor(format_expression(e), format_expression(parts_of(e)[1]), span_of(self.statement))
             if symbol in SHIFTS and not (divisor[0] >= 0 and divisor[1] <= 31):
                 raise no_shift(format_expression(e), int(divisor[0]), int(divisor[1]), span_of(self.statement))
         found = self.range(e, symbol, [part.range for part in parts], known, text)
@@ -182,7 +184,7 @@ class _Values:
         return _Found(found, near)
 
     def range(
-        self, e: Any, symbol: str, given: list[Range | None], known: Mapping[Any, Range], text: Expression | None
+        self, e: ir.Expr, symbol: str, given: list[Range | None], known: Mapping[Key, Range], text: Expression | None
     ) -> Range | None:
         value = constant(e)
         if value is not None:
@@ -202,15 +204,15 @@ class _Values:
         return range_of(symbol, ranges) if text is None else operation_range(text, ranges, known)
 
 
-def _operands(e: Any) -> list[Any]:
+def _operands(e: ir.Expr) -> list[ir.Expr]:
     return [] if constant(e) is not None else parts_of(e)
 
 
-def _symbol(e: Any) -> str:
+def _symbol(e: ir.Expr) -> str:
     return "select" if _is_choice(e) else _UNARY.get(type(e)) or SYMBOLS.get(type(e), "")
 
 
-_UNARY: dict[type, str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
+_UNARY: dict[type[ir.Expr], str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
 # What casts to these dtypes leave; those to int32 and int64 keep their number.
 _HELD: dict[str, Range] = {
     "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
@@ -227,11 +229,11 @@ def _is_held(known: Range | None, dtype: str) -> bool:
     return known is None or bool(known[0] >= least and known[1] <= most)
 
 
-def _is_choice(e: Any) -> bool:
+def _is_choice(e: ir.Expr) -> bool:
     return isinstance(e, tirx.Select) or (isinstance(e, ir.Call) and str(e.op.name).endswith(".if_then_else"))
 
 
-def _in_dtype(e: Any, dtype: str, known: Range | None, statement: Any) -> None:
+def _in_dtype(e: ir.Expr, dtype: str, known: Range | None, statement: tirx.Stmt) -> None:
     if known is None or _is_held(known, dtype):
         return
     if constant(e) is not None:

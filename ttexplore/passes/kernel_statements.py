@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import identity, span_of
-from ttexplore.ir.build import arguments, op_name, operands, statements, when, with_body
-from ttexplore.ir.index import SYMBOLS
+from ttexplore.ir.adapter import identity, span_of, variables_of
+from ttexplore.ir.build import arguments, buffer_of, op_name, operands, statements, when, with_body
+from ttexplore.ir.index import is_binary
 
 
-def packed_by(statement: Any) -> Any:
+def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
     """The circular buffer that a tile loop packs a block into, or that gets a block of rows or tiles; else None."""
     if op_name(statement) in ("tt.tilize", "tt.untilize"):
-        return operands(statement)["out"]
+        return buffer_of(operands(statement)["out"])
     inner = statements(statement.body) if isinstance(statement, tirx.For) else []
-    return operands(inner[0])["out"] if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
+    return buffer_of(operands(inner[0])["out"]) if len(inner) == 1 and op_name(inner[0]) == "tt.pack_tile" else None
 
 
-def pruned(body: list[Any], used: set[int]) -> list[Any]:
+def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
     """The statements without bindings and allocations that nothing uses. A variable is used after it is bound, so one
     look from the end is enough; `used` collects the variables that are read, by identity, those after the body
     included."""
-    made: list[Any] = []
+    made: list[tirx.Stmt] = []
     for statement in reversed(body):
         match statement:
             case tirx.Bind():
@@ -54,13 +51,12 @@ def pruned(body: list[Any], used: set[int]) -> list[Any]:
     return made[::-1]
 
 
-def _collect(expression: Any, used: set[int]) -> None:
+def _collect(expression: ir.Expr, used: set[int]) -> None:
     """Add the variables of an expression. Most are of few parts: TVM's own walk is slow to start."""
-    kind = type(expression)
-    if kind is ir.Var:
+    if type(expression) is ir.Var:
         used.add(identity(expression))
-    elif kind in SYMBOLS:
+    elif is_binary(expression):
         _collect(expression.a, used)
         _collect(expression.b, used)
-    elif kind is not tirx.IntImm:
-        tvm_ffi.structural_walk(expression, (ir.Var, lambda one: used.add(identity(one))), order="pre")
+    elif type(expression) is not tirx.IntImm:
+        used.update(map(identity, variables_of(expression)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from tvm import tirx
 
@@ -13,9 +12,9 @@ from ttexplore.ir.build import statements
 from ttexplore.ir.sizes import evaluate
 
 
-def grid_loops(function: Any) -> list[Any]:
+def grid_loops(function: tirx.PrimFunc) -> list[tirx.For]:
     """The launch-grid loops of a kernel, x first. Raises KernelError where there are none."""
-    loops: list[Any] = []
+    loops: list[tirx.For] = []
     body = statements(function.body)
     while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].kind == tirx.ForKind.THREAD_BINDING:
         loops.append(body[0])
@@ -30,7 +29,7 @@ def grid_loops(function: Any) -> list[Any]:
     return loops
 
 
-def grid_extents(function: Any, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
+def grid_extents(function: tirx.PrimFunc, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
     """The block counts along x, y, z with these sizes. Raises KernelError where one is no positive number."""
     extents: list[int] = []
     for loop in grid_loops(function):

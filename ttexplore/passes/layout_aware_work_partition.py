@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, cast
+from typing import Literal
 
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.program import Program
-from ttexplore.options import OPTIONS, parse_order
+from ttexplore.options import OPTIONS, parse_order, parse_policy
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
 from ttexplore.passes.launch_grid import grid_extents, grid_loops
@@ -31,6 +31,7 @@ from ttexplore.plan import (
     CoreRange,
     CoreWork,
     Mode,
+    Order,
     Partition,
     Policy,
     TensorLayout,
@@ -42,6 +43,8 @@ from ttexplore.plan import (
 from ttexplore.target import Target
 
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
+# A work item as users give it: its number, or its block.
+WorkItem = int | Sequence[int]
 # How many items or cores an error names.
 _SHOWN = 8
 
@@ -55,7 +58,7 @@ def layout_aware_work_partition(
     cores: tuple[int, int] | None,
     core_offset: tuple[int, int],
     core_ranges: Sequence[tuple[Core, Core]] | None,
-    work_lists: Mapping[Core, Sequence[Any]] | None,
+    work_lists: Mapping[Core, Sequence[WorkItem]] | None,
     rectangle: tuple[int, int] | None,
     stride: int | None,
     match: str | None,
@@ -124,8 +127,8 @@ def layout_aware_work_partition(
     if values:
         work = tuple(dataclasses.replace(core, values=core.values | values) for core in work)
     partition = Partition(
-        grid, cast(Any, policy), cast(Any, mode), (columns, rows), work, (*made.arguments, *values),
-        program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), cast(Any, order), edge, made.form,
+        grid, policy, mode, (columns, rows), work, (*made.arguments, *values),
+        program.plan.reason(*_SCHEDULE, given=any(given) or order != "row_major"), order, edge, made.form,
         made.step, allowed,
     )  # fmt: skip
     program = program.with_plan(partition=partition)
@@ -135,9 +138,9 @@ def layout_aware_work_partition(
 # What the options mean
 
 
-def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[str, str, int | None]:
+def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[Policy, Order, int | None]:
     """The policy, the order and the edge of the order's squares."""
-    name = policy.replace("-", "_").partition("(")[0]
+    name = parse_policy(policy)
     if work_lists is not None:
         if name not in ("contiguous", "explicit") or order is not None:
             raise UsageError("U008", "work lists and another policy or order are given", hint="give one or the other")
@@ -171,7 +174,7 @@ def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], targe
             )
 
 
-def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[Any]]) -> dict[Core, list[int]]:
+def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -> dict[Core, list[int]]:
     """The lists by core, proved to hold each item once."""
     work = {core: [_item(grid, one) for one in items] for core, items in given.items()}
     total = prod(grid)
@@ -193,7 +196,7 @@ def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[Any]]) -> dic
     return {core: items for core, items in work.items() if items}
 
 
-def _item(grid: tuple[int, ...], given: Any) -> int:
+def _item(grid: tuple[int, ...], given: WorkItem) -> int:
     """The number of a work item that is given as a number or as a block."""
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < prod(grid):
         return given

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, span_of
-from ttexplore.ir.build import allocation, arguments, attribute, dtype_of, op_name, scope_of, shape_of, variable
-from ttexplore.ir.dag import folded
-from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    attribute,
+    dtype_of,
+    op_name,
+    operation,
+    regions,
+    scope_of,
+    shape_of,
+    variable,
+)
+from ttexplore.ir.dag import folded, with_parts
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.passes.regions import BlockRegion
@@ -38,8 +48,8 @@ class Padding:
 
 
 def with_masks(
-    function: Any, loads: Mapping[Any, BlockRegion], firings: Firings
-) -> tuple[Any, tuple[str, ...]]:  # fmt: skip
+    function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion], firings: Firings
+) -> tuple[tirx.PrimFunc, tuple[str, ...]]:  # fmt: skip
     """The kernel with zeros wherever a product would add up something else, and a note for each such operand.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
@@ -76,27 +86,26 @@ class _Masks(Context):
     """The masked copies: by statement and operand what is masked, what takes its place and along which axis; and their
     allocations by what is masked."""
 
-    def __init__(self, function: Any, firings: Firings) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.operands: dict[Any, dict[str, Any]] = {}
-        self.allocated: dict[Any, list[Any]] = {}
+        self.operands: dict[tirx.Stmt, dict[str, tuple[tirx.Buffer, tirx.Buffer, int]]] = {}
+        self.allocated: dict[tirx.Buffer, list[tirx.Stmt]] = {}
 
-    def allocation(self, statement: Any) -> list[Any] | None:
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not isinstance(statement, tirx.AllocBuffer) or statement.buffer not in self.allocated:
             return None
         return [statement, *self.allocated[statement.buffer]]
 
-    def product(self, statement: Any) -> list[Any] | None:
+    def product(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if statement not in self.operands:
             return None
         parts = arguments(statement)
-        nests: list[Any] = []
+        nests: list[tirx.Stmt] = []
         for role, (source, target, axis) in self.operands[statement].items():
             nests.append(_mask(source, target, axis))
             place = "AB".index(role)
-            parts[place] = tirx.BufferRegion(target, list(parts[place].region))
-        value = tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)
-        return [*nests, value]
+            parts[place] = tirx.BufferRegion(target, list(regions(statement)[place].region))
+        return [*nests, tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
 
 
 _RULES = (
@@ -109,18 +118,18 @@ _RULES = (
 )
 
 
-def _mask(source: Any, target: Any, axis: int) -> Any:
+def _mask(source: tirx.Buffer, target: tirx.Buffer, axis: int) -> tirx.Stmt:
     shape = shape_of(source)
     indices = [variable(name) for name in "ij"]
     zero = tirx.const(0, source.ty.dtype)
     value = tirx.if_then_else(indices[axis] < shape[axis], tirx.BufferLoad(source, indices), zero)
-    made: Any = tirx.BufferStore(target, value, indices)
+    made: tirx.Stmt = tirx.BufferStore(target, value, indices)
     for index, extent in reversed([*zip(indices, shape, strict=True)]):
         made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
     return made
 
 
-def _note(buffer: Any, name: str, axis: int, statement: Any) -> str:
+def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt) -> str:
     extent, tile = (shape_of(buffer)[axis], (TILE_ROWS, TILE_COLUMNS)[axis])
     span = span_of(statement)
     return (
@@ -132,10 +141,10 @@ def _note(buffer: Any, name: str, axis: int, statement: Any) -> str:
 class _Facts:
     """The padding of each web: a fixed point, because loops feed values back."""
 
-    def __init__(self, function: Any, loads: Mapping[Any, BlockRegion]) -> None:
+    def __init__(self, function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion]) -> None:
         self.webs, self.loads = webs(function), loads
         self.of = {id(web): Padding(True, True) for web in self.webs}
-        self.seen: dict[tuple[Any, Any], list[Web]] = {}
+        self.seen: dict[tuple[tirx.Stmt, tirx.Buffer], list[Web]] = {}
         for web in self.webs:
             for statement in [*web.writes, *(read for read, _ in web.reads)]:
                 self.seen.setdefault((statement, web.buffer), []).append(web)
@@ -154,34 +163,34 @@ class _Facts:
             found = found & self._written(write, web.buffer)
         return Padding(found.rows or whole.rows, found.columns or whole.columns)
 
-    def _value(self, statement: Any, buffer: Any) -> Padding:
+    def _value(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
         """What a statement finds in a buffer, or leaves there: both, where it does both."""
         found = Padding(True, True)
         for web in self.seen.get((statement, buffer), []):
             found = found & self.of[id(web)]
         return found
 
-    def _written(self, statement: Any, buffer: Any) -> Padding:
+    def _written(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
         if is_parallel(statement):
             return self._stored(statement, buffer)
-        parts = arguments(statement)
         match op_name(statement):
             case "tl.copy" if statement in self.loads:
                 block = self.loads[statement]
                 return Padding(block.zero_rows, block.zero_columns)
-            case "tl.copy" if is_on_chip(parts[0].source):
-                return self._value(statement, parts[0].source)
+            case "tl.copy" if is_on_chip(regions(statement)[0].source):
+                return self._value(statement, regions(statement)[0].source)
             case "tl.fill":
-                zero = isinstance(parts[1], tirx.FloatImm | tirx.IntImm) and float(parts[1].value) == 0.0
+                number = arguments(statement)[1]
+                zero = isinstance(number, tirx.FloatImm | tirx.IntImm) and float(number.value) == 0.0
                 return Padding(zero, zero)
             case _:
                 # A product of zeros with what is no number is none.
                 return Padding(False, False)
 
-    def _stored(self, statement: Any, buffer: Any) -> Padding:
-        loops, body = parallel_body(statement)
+    def _stored(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
+        loops, body = nest_of(statement)
         variables = [loop.loop_var for loop in loops]
-        names: dict[Any, Padding] = {}
+        names: dict[ir.Var, Padding] = {}
         found = Padding(True, True)
         for one in body:
             elements = folded(one.value, lambda part, known: self._elements(part, known, statement, variables, names))
@@ -192,7 +201,12 @@ class _Facts:
         return found
 
     def _elements(
-        self, value: Any, parts: list[Padding], statement: Any, variables: list[Any], names: dict[Any, Padding]
+        self,
+        value: ir.Expr,
+        parts: list[Padding],
+        statement: tirx.Stmt,
+        variables: list[ir.Var],
+        names: dict[ir.Var, Padding],
     ) -> Padding:
         """Where an expression is zero beyond the block, given the same of its parts."""
         neither = Padding(False, False)

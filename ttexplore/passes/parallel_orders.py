@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from ttexplore.ir.build import with_body
@@ -11,7 +9,7 @@ from ttexplore.ir.dataflow import is_parallel, parallel_body, same_indices
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 
 
-def with_ordered_parallel(function: Any, firings: Firings) -> Any:
+def with_ordered_parallel(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with turned T.Parallel nests the right way round: they have no order of their own.
 
     for j, i in T.Parallel(64, 32):       for i, j in T.Parallel(32, 64):
@@ -25,7 +23,7 @@ def with_ordered_parallel(function: Any, firings: Firings) -> Any:
     return made if len(firings.all) > fired else function
 
 
-def _in_order(context: Context, statement: Any) -> list[Any] | None:
+def _in_order(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
         return None
     loops, body = parallel_body(statement)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 from ttexplore.errors import KernelError, ResourceError, TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.program import Program
+from ttexplore.ir.storage import TileOrder
 from ttexplore.language.dtypes import dtype_name
 from ttexplore.layout_request import LayoutRequest, layout_request
 from ttexplore.passes.core_sets import ranges_of_options
@@ -30,7 +31,7 @@ Kind = Literal["height", "width", "block"]
 
 
 def place_tensors(
-    layouts: tuple[TensorLayout, ...], asked: Mapping[str, Any], program: Program, target: Target
+    layouts: tuple[TensorLayout, ...], asked: Mapping[str, object], program: Program, target: Target
 ) -> tuple[TensorLayout, ...]:
     """The layouts with what is asked for some tensors, by name. Shards go to the cores that the options allow.
 
@@ -85,7 +86,7 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
         return dataclasses.replace(layout, memory=memory)
     kind, grid, shard_tiles = _shards(layout, request, _shard_holders(memory, request, target, ranges))
     _check_projection(layout.name, request, grid, shard_tiles)
-    order: Any = "column_major" if request.order == "column_major" else "row_major"
+    order: TileOrder = "column_major" if request.order == "column_major" else "row_major"
     cores = _cores(layout.name, kind, grid, order, memory, target, ranges)
     shape = (shard_tiles[0] * TILE_ROWS, shard_tiles[1] * TILE_COLUMNS)
     return dataclasses.replace(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -12,7 +11,7 @@ from ttexplore.errors import TTExploreError, Unsupported, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
-from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, parallel_body
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.ir.storage import Staging, StagingBuffer
@@ -162,15 +161,15 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
-def check_regions(program: Program, target: Target) -> dict[Any, BlockRegion]:
+def check_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
     """The regions of tensors that copies move, by statement.
 
     Raises as :func:`block_region` does where tiles and strips do not express one, at the kernel's line.
     """
-    found: dict[Any, BlockRegion] = {}
+    found: dict[tirx.Stmt, BlockRegion] = {}
     bounds = Bounds(program.kernel)
 
-    def visit(body: Any) -> None:
+    def visit(body: tirx.Stmt) -> None:
         for statement in statements(body):
             bounds.enter(statement)
             try:
@@ -185,7 +184,7 @@ def check_regions(program: Program, target: Target) -> dict[Any, BlockRegion]:
     return found
 
 
-def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -> list[BlockRegion]:
+def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Target) -> list[BlockRegion]:
     if is_parallel(statement):
         check_indices(statement, bounds)
     name = op_name(statement)
@@ -211,7 +210,7 @@ def _regions(statement: Any, bounds: Bounds, program: Program, target: Target) -
     return found
 
 
-def _tensor_operand(name: str, region: Any) -> TTExploreError:
+def _tensor_operand(name: str, region: ir.TensorRegion) -> TTExploreError:
     return Unsupported(
         "L008",
         f"T.{name[3:]} works on the tensor {region.source.name} directly",
@@ -249,19 +248,19 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     for statement in found:
         if not is_parallel(statement):
             continue
-        body = parallel_body(statement)[1]
+        body = nest_of(statement)[1]
         if not all(_one_fpu_operation(store, statement, staging, engine) for store in body):
             return True, ["32-bit DST: SFPU operations cut 16-bit results"]
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
 
 
-def _one_fpu_operation(store: Any, nest: Any, staging: Staging, engine: Engine) -> bool:
+def _one_fpu_operation(store: tirx.BufferStore | tirx.Bind, nest: tirx.Stmt, staging: Staging, engine: Engine) -> bool:
     """Whether a store is a copy, or a sum or difference that the FPU computes from circular buffers."""
     if not isinstance(store, tirx.BufferStore):
         return False
     variables = [loop.loop_var for loop in parallel_body(nest)[0]]
 
-    def role(load: Any) -> str:
+    def role(load: ir.Expr) -> str:
         if not isinstance(load, ir.TensorLoad):
             return ""
         known = load_role(load, variables)

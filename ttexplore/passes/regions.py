@@ -10,10 +10,9 @@ Where the compute kernel makes tiles of rows, a strip is a row of the block, or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import tvm
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements
@@ -30,9 +29,13 @@ class Axis:
     is an expression where it is a T.dynamic size."""
 
     number: int
-    low: Any
+    low: ir.Expr
     extent: int
-    length: Any
+    length: ir.Expr | int
+
+
+# The first of some tiles or elements, and where they end.
+Guard = tuple[ir.Expr | int, ir.Expr | int]
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,15 @@ class BlockRegion:
     `zero_rows` and `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles.
     """
 
-    first_page: Any
+    first_page: ir.Expr
     rows: int
     columns: int
-    row_stride_pages: int
-    guards: tuple[tuple[Any, int], tuple[Any, int]] | None
-    condition: Any
+    row_stride_pages: ir.Expr | int
+    guards: tuple[Guard, Guard] | None
+    condition: ir.Expr | None
     unit: int = 0
-    row: Any = None
-    column: Any = None
+    row: ir.Expr | int = 0
+    column: ir.Expr | int = 0
     matrix_stride_pages: int = 0
     zero_rows: bool = True
     zero_columns: bool = True
@@ -68,7 +71,7 @@ class BlockRegion:
         return -(-self.rows // TILE_ROWS), -(-self.columns // TILE_COLUMNS)
 
     @property
-    def guard_arguments(self) -> list[Any]:
+    def guard_arguments(self) -> list[ir.Expr | int]:
         """The guards as the last arguments of the operation that moves the block; none where all of it exists."""
         if self.guards is None and self.condition is None:
             return []
@@ -77,7 +80,7 @@ class BlockRegion:
 
 
 def block_region(
-    region: Any, block: tuple[int, ...], layout: TensorLayout, accessor: Accessor, bounds: Bounds,
+    region: ir.TensorRegion, block: tuple[int, ...], layout: TensorLayout, accessor: Accessor, bounds: Bounds,
     alignment_bytes: int, *, write: bool = False,
 ) -> BlockRegion:  # fmt: skip
     """How a region of a tensor is moved to, or from (`write`), an on-chip buffer of shape `block`.
@@ -102,8 +105,8 @@ def block_region(
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     by_rows = layout.page == "row"
     strides = page_strides(tensor, accessor, by_rows)
-    page: Any = tirx.const(0, "int32")
-    condition: Any = None
+    page: ir.Expr = tirx.const(0, "int32")
+    condition: ir.Expr | None = None
     for axis in outer:
         page = page + axis.low * strides[axis.number]
         if axis is not matrix and not bounds.proves(axis.low < axis.length):
@@ -132,7 +135,7 @@ def block_region(
     return _strips(rows, columns, matrix, page, strides, condition, unit, bounds, by_rows)
 
 
-def page_strides(tensor: Any, accessor: Accessor, by_rows: bool) -> tuple[Any, ...]:
+def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tuple[ir.Expr | int, ...]:
     """The pages to step along each axis of a tensor's tile grid, or of its rows: numbers, or expressions of its
     T.dynamic sizes."""
     shape = extents_of(tensor)
@@ -143,11 +146,11 @@ def page_strides(tensor: Any, accessor: Accessor, by_rows: bool) -> tuple[Any, .
     return row_major_strides((*leading, *matrix))[0]
 
 
-def _tiles_along(length: Any, tile: int) -> Any:
+def _tiles_along(length: ir.Expr | int, tile: int) -> ir.Expr | int:
     return -(-length // tile) if isinstance(length, int) else tirx.floordiv(length + (tile - 1), tile)
 
 
-def _plus(low: Any, extent: int) -> Any:
+def _plus(low: ir.Expr, extent: int) -> ir.Expr:
     return tvm.sym.Analyzer().simplify(low + extent)
 
 
@@ -192,11 +195,12 @@ def _fills(axis: Axis, tile: int, bounds: Bounds) -> bool:
 
 
 def _tiles(
-    rows: Axis, columns: Axis, page: Any, stride: int, condition: Any, bounds: Bounds, zero: tuple[bool, bool]
-) -> BlockRegion:
+    rows: Axis, columns: Axis, page: ir.Expr, stride: ir.Expr | int, condition: ir.Expr | None, bounds: Bounds,
+    zero: tuple[bool, bool],
+) -> BlockRegion:  # fmt: skip
     row, column = tirx.floordiv(rows.low, TILE_ROWS), tirx.floordiv(columns.low, TILE_COLUMNS)
     first = bounds.ranges.simplify(page + row * stride + column)
-    guards: list[tuple[Any, int]] = []
+    guards: list[Guard] = []
     row_count, column_count = -(-rows.extent // TILE_ROWS), -(-columns.extent // TILE_COLUMNS)
     for axis, count, tile in ((rows, row_count, TILE_ROWS), (columns, column_count, TILE_COLUMNS)):
         end = _tiles_along(axis.length, tile)
@@ -207,7 +211,7 @@ def _tiles(
     )  # fmt: skip
 
 
-def _guards(guards: list[tuple[Any, int]]) -> tuple[tuple[Any, int], tuple[Any, int]] | None:
+def _guards(guards: list[Guard]) -> tuple[Guard, Guard] | None:
     rows, columns = guards
     return None if isinstance(rows[0], int) and isinstance(columns[0], int) else (rows, columns)
 
@@ -270,17 +274,11 @@ def _no_strips(
 
 
 def _strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, page: Any, strides: tuple[Any, ...], condition: Any, unit: int,
-    bounds: Bounds, by_rows: bool,
+    rows: Axis, columns: Axis, matrix: Axis | None, page: ir.Expr, strides: tuple[ir.Expr | int, ...],
+    condition: ir.Expr | None, unit: int, bounds: Bounds, by_rows: bool,
 ) -> BlockRegion:  # fmt: skip
-    matrix_stride = 0 if matrix is None else strides[matrix.number]
-    if matrix is not None and not isinstance(matrix_stride, int):
-        raise Unsupported(
-            "L006",
-            f"the rows of a block along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
-            hint="give the last two axes of the tensor constant sizes, or take one index along the leading axes",
-        )
-    guards: list[tuple[Any, int]] = []
+    matrix_stride = 0 if matrix is None else _matrix_stride(matrix, strides)
+    guards: list[Guard] = []
     counted = matrix or rows
     if matrix is not None and not bounds.proves(rows.low < rows.length):
         inside = rows.low < rows.length
@@ -298,7 +296,18 @@ def _strips(
     )  # fmt: skip
 
 
-def read_operation(tensor: Any, cb: Any, block: BlockRegion, column_major: bool) -> Any:
+def _matrix_stride(matrix: Axis, strides: tuple[ir.Expr | int, ...]) -> int:
+    stride = strides[matrix.number]
+    if isinstance(stride, int):
+        return stride
+    raise Unsupported(
+        "L006",
+        f"the rows of a block along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
+        hint="give the last two axes of the tensor constant sizes, or take one index along the leading axes",
+    )
+
+
+def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, column_major: bool) -> tirx.Stmt:
     """The statement that loads a block into a circular buffer, whose tiles are in rows or in columns."""
     row_slots, column_slots = _slots(block, column_major)
     if not block.unit:
@@ -309,7 +318,7 @@ def read_operation(tensor: Any, cb: Any, block: BlockRegion, column_major: bool)
     return op("read_strips", tensor, cb, *_strip_arguments(block), row_slots, column_slots, *block.guard_arguments)
 
 
-def write_operation(tensor: Any, cb: Any, block: BlockRegion) -> Any:
+def write_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion) -> tirx.Stmt:
     """The statement that stores a block from a circular buffer, whose tiles are in rows."""
     if not block.unit:
         return op(
@@ -319,7 +328,7 @@ def write_operation(tensor: Any, cb: Any, block: BlockRegion) -> Any:
     return op("write_strips", cb, tensor, *_strip_arguments(block), *_slots(block, False), *block.guard_arguments)
 
 
-def _strip_arguments(block: BlockRegion) -> list[Any]:
+def _strip_arguments(block: BlockRegion) -> list[ir.Expr | int]:
     return [
         block.first_page, block.row_stride_pages, block.matrix_stride_pages, block.row, block.column, block.rows,
         block.columns, block.unit,
@@ -332,7 +341,7 @@ def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
     return (1, rows) if column_major else (columns, 1)
 
 
-def check_on_chip(region: Any) -> None:
+def check_on_chip(region: ir.TensorRegion) -> None:
     """Raise Unsupported for a part of an on-chip buffer."""
     extents = tuple(constant(part.extent) for part in elements(region.region))
     if extents != shape_of(region.source):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,7 +21,7 @@ def with_annotations(
     """
     given_layouts = dict(options.get("layouts") or {})
     replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     layouts: dict[str, LayoutRequest] = {}
     told: list[KernelAnnotation] = []
     for one in annotations:
@@ -50,9 +49,8 @@ _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 _REPLACES: dict[str, tuple[str, ...]] = {"policy": _SCHEDULE, "work_lists": _SCHEDULE, "order": ("policy", "order")}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if not isinstance(value, LayoutRequest):
         return str(value)
-    default = LayoutRequest()
-    shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "span"}
-    return ", ".join(f"{name} {one}" for name, one in shown.items() if one != getattr(default, name))
+    default = vars(LayoutRequest())
+    return ", ".join(f"{name} {one}" for name, one in vars(value).items() if name != "span" and one != default[name])

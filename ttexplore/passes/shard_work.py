@@ -9,11 +9,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.ir.build import arguments, constant, op_name, shape_of, statements
+from ttexplore.ir.build import constant, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.index import Expression, Variable, compiled, convert, placed
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Sharding, TensorLayout
@@ -26,7 +25,7 @@ class TensorCopy:
     """A copy between a tensor and an on-chip buffer: its statement, its block's extents along the tensor's axes, and
     the extents of the loops around it. `low` gives the block's first element for a work item and loop values."""
 
-    statement: Any
+    statement: tirx.Stmt
     tensor: str
     loads: bool
     extents: tuple[int, ...]
@@ -39,16 +38,16 @@ class TensorCopy:
             yield self.low(block, values)
 
 
-def tensor_copies(loops: list[Any]) -> list[TensorCopy]:
+def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:
     """The copies of a kernel under its grid `loops`, in order. Those that numbers cannot follow are left out."""
-    numbers: dict[Any, Variable] = {}
+    numbers: dict[ir.Var, Variable] = {}
     bound: dict[Variable, Expression] = {}
     found: list[TensorCopy] = []
 
-    def number(one: Any) -> Variable:
+    def number(one: ir.Var) -> Variable:
         return numbers.setdefault(one, Variable(len(numbers), str(one.name)))
 
-    def visit(body: list[Any], names: dict[Variable, str], around: tuple[int, ...]) -> None:
+    def visit(body: list[tirx.Stmt], names: dict[Variable, str], around: tuple[int, ...]) -> None:
         for statement in body:
             if isinstance(statement, tirx.Bind):
                 bound[number(statement.var)] = convert(statement.value, number)
@@ -66,14 +65,15 @@ def tensor_copies(loops: list[Any]) -> list[TensorCopy]:
 
 
 def _copy(
-    statement: Any, names: dict[Variable, str], around: tuple[int, ...], written_out: Callable[[Any], Expression]
+    statement: tirx.Stmt, names: dict[Variable, str], around: tuple[int, ...],
+    written_out: Callable[[ir.Expr], Expression],
 ) -> TensorCopy | None:  # fmt: skip
-    source, target = arguments(statement)
+    source, target = regions(statement)
     if is_on_chip(source.source) == is_on_chip(target.source):
         return None
     region = target if is_on_chip(source.source) else source
     extents = [constant(part.extent) for part in region.region]
-    if None in extents or not isinstance(region, ir.TensorRegion):
+    if None in extents:
         return None
     low = compiled([written_out(part.min) for part in region.region], "b, v", names)
     if low is None:
@@ -147,6 +147,6 @@ def shard_tiles(layout: TensorLayout) -> int:
 
 def whole_buffer(copy: TensorCopy) -> bool:
     """Whether the copy fills or drains the whole on-chip buffer."""
-    source, target = arguments(copy.statement)
+    source, target = regions(copy.statement)
     region = target if copy.loads else source
     return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)

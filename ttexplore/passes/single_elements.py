@@ -7,7 +7,6 @@ refused where it is used, also through names and scalar variables.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from tvm import ir, tirx
 
@@ -24,7 +23,7 @@ _CONSTANT_GRID = "launch a constant number of blocks"
 _CONSTANT_LENGTH = "give it a constant length, and leave out what is too much with T.if_then_else on elements"
 
 
-def refuse_single_elements(function: Any) -> None:
+def refuse_single_elements(function: tirx.PrimFunc) -> None:
     """Raises Unsupported at the first statement that needs an element of a tensor as a number."""
     _Finder().look(function.body)
 
@@ -34,14 +33,14 @@ class _Finder:
 
     def __init__(self) -> None:
         # Names and scalar variables that hold an element, each with its tensor and the line that says so.
-        self.held: dict[Any, tuple[str, Span | None]] = {}
+        self.held: dict[ir.Var, tuple[str, Span | None]] = {}
 
-    def look(self, body: Any) -> None:
+    def look(self, body: tirx.Stmt) -> None:
         self._body(body, in_parallel=False)
         for tensor, span in self.held.values():
             raise _value(tensor, span)
 
-    def _body(self, body: Any, *, in_parallel: bool) -> None:
+    def _body(self, body: tirx.Stmt, *, in_parallel: bool) -> None:
         for statement in statements(body):
             span = span_of(statement)
             match statement:
@@ -72,7 +71,7 @@ class _Finder:
                     # Nothing else has operands of the kernel's.
                     pass
 
-    def _store(self, statement: Any, span: Span | None) -> None:
+    def _store(self, statement: tirx.BufferStore, span: Span | None) -> None:
         name = self._element(statement.value)
         if scope_of(statement.buffer) == "local.var":
             self._hold(statement.buffer, name, span)
@@ -86,7 +85,7 @@ class _Finder:
         elif name:
             raise _value(name, span)
 
-    def _operation(self, statement: Any, span: Span | None) -> None:
+    def _operation(self, statement: tirx.Stmt, span: Span | None) -> None:
         for argument in arguments(statement):
             if not isinstance(argument, ir.TensorRegion):
                 if name := self._element(argument):
@@ -98,7 +97,7 @@ class _Finder:
                     if name:
                         raise _place(name, span)
 
-    def _control(self, what: str, hint: str, values: Iterable[Any], span: Span | None) -> None:
+    def _control(self, what: str, hint: str, values: Iterable[ir.Expr], span: Span | None) -> None:
         for value in values:
             if name := self._element(value):
                 raise Unsupported(
@@ -108,22 +107,22 @@ class _Finder:
                     span=span,
                 )
 
-    def _places(self, accesses: Iterable[Any], span: Span | None) -> None:
+    def _places(self, accesses: Iterable[ir.TensorLoad | tirx.BufferStore], span: Span | None) -> None:
         """Raises for a load or a store whose indices are elements of tensors."""
         for access in accesses:
             for index in access.indices:
                 if name := self._element(index):
                     raise _place(name, span)
 
-    def _hold(self, holder: Any, name: str, span: Span | None) -> None:
+    def _hold(self, holder: ir.Var, name: str, span: Span | None) -> None:
         if name:
             self.held.setdefault(holder, (name, span))
 
-    def _element(self, value: Any, *, direct: bool = True) -> str:
+    def _element(self, value: ir.Expr, *, direct: bool = True) -> str:
         """The tensor of which the value needs an element; "" where there is none. Without `direct` only what is held
         counts: T.Parallel tells itself of the tensors that it reads."""
         for node in nodes_of(value):
-            holder: Any = node.source if isinstance(node, ir.TensorLoad) else node
+            holder = node.source if isinstance(node, ir.TensorLoad) else node
             if isinstance(holder, ir.Var) and holder in self.held:
                 return self.held[holder][0]
             if direct and isinstance(node, ir.TensorLoad) and not is_on_chip(node.source):
@@ -131,7 +130,7 @@ class _Finder:
         return ""
 
 
-def _on_chip_element(value: Any) -> str:
+def _on_chip_element(value: ir.Expr) -> str:
     return next((str(one.source.name) for one in loads_of(value) if scope_of(one.source) != "local.var"), "")
 
 

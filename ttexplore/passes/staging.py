@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, shape_of, statements
-from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, parallel_body, webs
+from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, webs
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
 from ttexplore.plan import (
@@ -24,6 +24,7 @@ from ttexplore.plan import (
     DATA_FORMATS,
     FORMAT_OF_DTYPE,
     TILE_COLUMNS,
+    KernelRole,
     TensorLayout,
 )
 
@@ -32,6 +33,10 @@ _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
 # Those of element-wise operations.
 _OF_ELEMENTS = ("element", "row", "column", "scalar")
 
+
+# A use of a buffer by a statement, in a role; a statement and a buffer that it writes.
+_Read = tuple[tirx.Stmt, tirx.Buffer, str]
+_Write = tuple[tirx.Stmt, tirx.Buffer]
 
 # How deep buffers are that move blocks, where neither the kernel nor an option says it.
 DEFAULT_STAGES = 2
@@ -43,14 +48,14 @@ class _Draft:
 
     tensors: frozenset[str]
     buffers: dict[str, StagingBuffer] = field(default_factory=dict[str, StagingBuffer])
-    reads: dict[tuple[Any, Any, str], str] = field(default_factory=dict[tuple[Any, Any, str], str])
-    writes: dict[tuple[Any, Any], str] = field(default_factory=dict[tuple[Any, Any], str])
-    before: dict[Any, list[TileCopy]] = field(default_factory=dict[Any, list[TileCopy]])
-    after: dict[Any, list[TileCopy]] = field(default_factory=dict[Any, list[TileCopy]])
+    reads: dict[_Read, str] = field(default_factory=dict[_Read, str])
+    writes: dict[_Write, str] = field(default_factory=dict[_Write, str])
+    before: dict[tirx.Stmt, list[TileCopy]] = field(default_factory=dict[tirx.Stmt, list[TileCopy]])
+    after: dict[tirx.Stmt, list[TileCopy]] = field(default_factory=dict[tirx.Stmt, list[TileCopy]])
 
-    def add(self, name: str, **facts: Any) -> str:
-        unique = unused_name(name, self.buffers.keys() | self.tensors)
-        self.buffers[unique] = StagingBuffer(unique, **facts)
+    def add(self, buffer: StagingBuffer) -> str:
+        unique = unused_name(buffer.name, self.buffers.keys() | self.tensors)
+        self.buffers[unique] = replace(buffer, name=unique)
         return unique
 
     def decided(self) -> Staging:
@@ -79,7 +84,7 @@ def storage_dtype(dtype: str) -> str:
     return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
-def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
+def plan_staging(function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
     """Decide the storage of every on-chip value of a kernel whose tensors have these layouts. What goes through tilize
     gets a circular buffer of rows besides that of tiles. `stages` is the depth of what the reader fills, None where
     that is left to the kernel.
@@ -96,26 +101,26 @@ def plan_staging(function: Any, stages: int | None, layouts: Sequence[TensorLayo
     return draft.decided()
 
 
-def _pipelines(function: Any) -> dict[Any, Pipeline | None]:
+def _pipelines(function: tirx.PrimFunc) -> dict[tirx.Stmt, Pipeline | None]:
     """The innermost pipelined loop around each statement, None where there is none."""
-    found: dict[Any, Pipeline | None] = {}
+    found: dict[tirx.Stmt, Pipeline | None] = {}
 
-    def visit(body: Any, around: Pipeline | None) -> None:
+    def visit(body: tirx.Stmt, around: Pipeline | None) -> None:
         for statement in statements(body):
             found[statement] = around
             if isinstance(statement, tirx.For) and not is_parallel(statement):
-                own: Any = dict(statement.annotations).get("num_stages")
+                own = dict(statement.annotations).get("num_stages")
                 visit(statement.body, around if own is None else Pipeline(int(own), span_of(statement)))
 
     visit(function.body, None)
     return found
 
 
-def _loops_around(function: Any) -> dict[Any, tuple[int, ...]]:
+def _loops_around(function: tirx.PrimFunc) -> dict[tirx.Stmt, tuple[int, ...]]:
     """The loops around each statement, numbered, outermost first."""
-    found: dict[Any, tuple[int, ...]] = {}
+    found: dict[tirx.Stmt, tuple[int, ...]] = {}
 
-    def visit(body: Any, loops: tuple[int, ...]) -> None:
+    def visit(body: tirx.Stmt, loops: tuple[int, ...]) -> None:
         for statement in statements(body):
             found[statement] = loops
             if isinstance(statement, tirx.For) and not is_parallel(statement):
@@ -125,7 +130,7 @@ def _loops_around(function: Any) -> dict[Any, tuple[int, ...]]:
     return found
 
 
-def check_block(buffer: Any) -> None:
+def check_block(buffer: tirx.Buffer) -> None:
     """Raise Unsupported, at its allocation, for an on-chip buffer of a dtype or rank that no tiles hold."""
     shape, span = shape_of(buffer), span_of(buffer)
     if dtype_of(buffer) not in FORMAT_OF_DTYPE:
@@ -144,26 +149,49 @@ def check_block(buffer: Any) -> None:
         )
 
 
+class _Depth(TypedDict):
+    """How deep a staging buffer is, and the loop that asks for it."""
+
+    stages: int
+    pipeline: Pipeline | None
+
+
+class _Facts(TypedDict, total=False):
+    """What a staging buffer may have besides its name and kind."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    producer: KernelRole
+    consumer: KernelRole
+    stages: int
+    order: TileOrder
+    exact: bool
+    data_format: str
+    reason: str
+    rows: bool
+    pipeline: Pipeline | None
+
+
 class _Web:
     """Places one web."""
 
     def __init__(
-        self, web: Web, draft: _Draft, pipelines: dict[Any, Pipeline | None], loops: dict[Any, tuple[int, ...]],
-        stages: int | None, tensors: dict[str, Held],
+        self, web: Web, draft: _Draft, pipelines: dict[tirx.Stmt, Pipeline | None],
+        loops: dict[tirx.Stmt, tuple[int, ...]], stages: int | None, tensors: dict[str, Held],
     ) -> None:  # fmt: skip
         self.web, self.draft, self.stages = web, draft, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
-        self.loads = [write for write in web.writes if _tensor_of_load(write) is not None]
-        self.computed = [write for write in web.writes if _tensor_of_load(write) is None]
-        self.stores = [read for read, role in web.reads if role == "source" and _tensor_of_store(read) is not None]
+        self.loads = [write for write in web.writes if _is_load(write)]
+        self.computed = [write for write in web.writes if not _is_load(write)]
+        self.stores = [read for read, role in web.reads if role == "source" and _is_store(read)]
         self.uses = [(read, role) for read, role in web.reads if not any(read.same_as(store) for store in self.stores)]
 
     def place(self, tilized: frozenset[str]) -> None:
         self._place()
-        loads = [load for load in self.loads if str(_tensor_of_load(load).name) in tilized]
-        stores = [store for store in self.stores if str(_tensor_of_store(store).name) in tilized]
+        loads = [load for load in self.loads if str(_tensor(load).name) in tilized]
+        stores = [store for store in self.stores if str(_tensor(store).name) in tilized]
         straight = [store for store in stores if self._is_straight(store)]
         for load in loads:
             if not straight:
@@ -176,17 +204,17 @@ class _Web:
             else:
                 self._store_rows(store)
 
-    def _is_straight(self, store: Any) -> bool:
+    def _is_straight(self, store: tirx.Stmt) -> bool:
         """Whether the reader fills what the writer stores from."""
         name = self.draft.reads[(store, self.web.buffer, "source")]
         return self.draft.buffers[name].producer == "reader"
 
-    def _load_rows(self, load: Any) -> None:
+    def _load_rows(self, load: tirx.Stmt) -> None:
         """Let the reader fill a buffer of rows, and the compute kernel that of tiles from it."""
         key = (load, self.web.buffer)
         name = self.draft.writes[key]
         tiles = self.draft.buffers[name]
-        reason = f"rows of {_tensor_of_load(load).name}, which the compute kernel makes tiles of"
+        reason = f"rows of {_tensor(load).name}, which the compute kernel makes tiles of"
         # The tiles are packed and used by one kernel: another stage would hold nothing.
         stages = tiles.stages if tiles.consumer == "writer" else 1
         self.draft.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
@@ -196,12 +224,12 @@ class _Web:
         )  # fmt: skip
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, False))
 
-    def _store_rows(self, store: Any) -> None:
+    def _store_rows(self, store: tirx.Stmt) -> None:
         """Let the compute kernel fill a buffer of rows from that of tiles, and the writer store from it."""
         key = (store, self.web.buffer, "source")
         name = self.draft.reads[key]
         tiles = self.draft.buffers[name]
-        reason = f"rows of {_tensor_of_store(store).name}, which the compute kernel makes of tiles"
+        reason = f"rows of {_tensor(store).name}, which the compute kernel makes of tiles"
         stages = tiles.stages if tiles.producer == "reader" else 1
         self.draft.buffers[name] = replace(tiles, consumer="compute", stages=stages)
         self.draft.reads[key] = self._add(
@@ -229,16 +257,16 @@ class _Web:
         around = self.loops[self.loads[0]]
         return all(self.loops[read][: len(around)] == around for read, _ in self.web.reads)
 
-    def _same_format(self, load: Any) -> bool:
+    def _same_format(self, load: tirx.Stmt) -> bool:
         """Whether the tiles of the tensor are the value: of its dtype, or in a narrower format that it holds."""
         held = self._loaded(load)
         return held.dtype == self.dtype or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
 
-    def _loaded(self, load: Any) -> Held:
-        return self.tensors[str(_tensor_of_load(load).name)]
+    def _loaded(self, load: tirx.Stmt) -> Held:
+        return self.tensors[str(_tensor(load).name)]
 
-    def _stored(self, store: Any) -> Held:
-        return self.tensors[str(_tensor_of_store(store).name)]
+    def _stored(self, store: tirx.Stmt) -> Held:
+        return self.tensors[str(_tensor(store).name)]
 
     def _plain_write(self) -> bool:
         """Whether one statement other than a gemm writes it, once and without reading it."""
@@ -248,7 +276,7 @@ class _Web:
         if op_name(write) == "tl.gemm":
             return False
         if is_parallel(write):
-            body = parallel_body(write)[1]
+            body = nest_of(write)[1]
             stores = [one for one in body if isinstance(one, tirx.BufferStore)]
             if sum(store.buffer.same_as(self.web.buffer) for store in stores) > 1:
                 return False
@@ -274,35 +302,38 @@ class _Web:
             and all(map(self._used_where_written, reads))
         )
 
-    def _used_where_written(self, read: Any) -> bool:
+    def _used_where_written(self, read: tirx.Stmt) -> bool:
         """Whether each write meets one turn of `read`: a circular buffer is emptied as often as it is filled."""
         return all(self.loops[write] == self.loops[read] for write in self.web.writes)
 
     # Placing it
 
-    def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Any) -> str:
-        facts = {"dtype": self.dtype, "shape": self.shape, "span": self.span} | facts
-        return self.draft.add(name, kind=kind, **facts)
+    def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Unpack[_Facts]) -> str:
+        return self.draft.add(replace(StagingBuffer(name, kind, self.shape, self.dtype, self.span), **facts))
 
-    def _input_depth(self, load: Any) -> dict[str, Any]:
+    def _input_depth(self, load: tirx.Stmt) -> _Depth:
         """How deep a buffer is that the reader fills, and what the kernel asks for."""
         around = self.pipelines.get(load)
         pipeline = around if around is not None and around.stages else None
         return {"stages": self.stages or (pipeline.stages if pipeline else DEFAULT_STAGES), "pipeline": pipeline}
 
-    def _place_loaded(self, load: Any) -> None:
+    def _place_loaded(self, load: tirx.Stmt) -> None:
         held = self._loaded(load)
-        form = {"dtype": held.dtype, "data_format": held.data_format} | self._input_depth(load)
+        depth = self._input_depth(load)
         straight = not self.uses and len(self.stores) == 1 and self._used_where_written(self.stores[0])
         if straight and self._stored(self.stores[0]) == held:
-            name = self._add(self.name, "cb", producer="reader", consumer="writer", **form)
+            name = self._add(
+                self.name, "cb", producer="reader", consumer="writer", dtype=held.dtype, data_format=held.data_format,
+                **depth,
+            )  # fmt: skip
         else:
             transposed = (
                 bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
             )
             name = self._add(
                 self.name, "cb", producer="reader", consumer="compute", exact=self._exact(),
-                order="column_major" if transposed else "row_major", **form,
+                order="column_major" if transposed else "row_major", dtype=held.dtype, data_format=held.data_format,
+                **depth,
             )  # fmt: skip
             self._store_from(name)
         self.draft.writes[(load, self.web.buffer)] = name
@@ -382,7 +413,7 @@ class _Web:
             else:
                 self.draft.reads[key] = name
 
-    def _is_turned(self, read: Any, role: str) -> bool:
+    def _is_turned(self, read: tirx.Stmt, role: str) -> bool:
         """Whether a use wants the transposed block. A vector is a row of tiles, so as a column it is transposed."""
         if role == "A":
             return bool(attribute(read, "transpose_A"))
@@ -391,10 +422,10 @@ class _Web:
     def _turned_shape(self) -> tuple[int, ...]:
         return self.shape[::-1] if len(self.shape) == 2 else (self.shape[0], TILE_COLUMNS)
 
-    def _copy_before(self, statement: Any, source: str, target: str, *, transpose: bool) -> None:
+    def _copy_before(self, statement: tirx.Stmt, source: str, target: str, *, transpose: bool) -> None:
         self.draft.before.setdefault(statement, []).append((source, target, transpose))
 
-    def _serves(self, home: StagingBuffer, read: Any, role: str) -> bool:
+    def _serves(self, home: StagingBuffer, read: tirx.Stmt, role: str) -> bool:
         """Whether an operation on circular buffers can read the value where it is, without cutting it for others."""
         cuts = role in ("A", "B") and self._is_kept_whole()
         return home.kind == "cb" and self._order_fits(home, read, role) and not cuts
@@ -406,13 +437,13 @@ class _Web:
         DRAM."""
         if self.dtype != "float32":
             return False
-        copied = [_tensor_of_store(store) for store in self.stores]
-        copied += [arguments(read)[1].source for read, role in self.uses if role == "source"]
+        copied = [_tensor(store) for store in self.stores]
+        copied += [regions(read)[1].source for read, role in self.uses if role == "source"]
         elements = any(role in _OF_ELEMENTS for _, role in self.uses)
         return elements or any(dtype_of(target) == "float32" for target in copied)
 
     @staticmethod
-    def _order_fits(home: StagingBuffer, read: Any, role: str) -> bool:
+    def _order_fits(home: StagingBuffer, read: tirx.Stmt, role: str) -> bool:
         return (home.order == "column_major") == _is_transposed_b(read, role)
 
     def _exact(self) -> bool:
@@ -423,21 +454,21 @@ class _Web:
         return all(role in (*_OF_ELEMENTS, "source") for _, role in self.uses)
 
 
-def _is_transposed_b(read: Any, role: str) -> bool:
+def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:
     return role == "B" and bool(attribute(read, "transpose_B"))
 
 
-def _tensor_of_load(statement: Any) -> Any:
-    """The tensor that a copy into an on-chip buffer loads, else None."""
-    if op_name(statement) != "tl.copy":
-        return None
-    source, target = (region.source for region in arguments(statement))
-    return source if not is_on_chip(source) and is_on_chip(target) else None
+def _is_load(statement: tirx.Stmt) -> bool:
+    """Whether a statement copies from a tensor into an on-chip buffer."""
+    return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [False, True]
 
 
-def _tensor_of_store(statement: Any) -> Any:
-    """The tensor that a copy from an on-chip buffer stores to, else None."""
-    if op_name(statement) != "tl.copy":
-        return None
-    source, target = (region.source for region in arguments(statement))
-    return target if is_on_chip(source) and not is_on_chip(target) else None
+def _is_store(statement: tirx.Stmt) -> bool:
+    """Whether a statement copies from an on-chip buffer to a tensor."""
+    return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [True, False]
+
+
+def _tensor(copy: tirx.Stmt) -> tirx.Buffer:
+    """The tensor that a copy loads from or stores to."""
+    source, target = regions(copy)
+    return target.source if is_on_chip(source.source) else source.source

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements, is_buffer
-from ttexplore.ir.build import arguments, attribute, op_name
+from ttexplore.ir.build import arguments, attribute, op_name, regions
 from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
 from ttexplore.ir.rewrite import walk
 
+Role = Literal["input", "output", "inout"]
 
-def tensor_roles(function: Any) -> dict[str, Literal["input", "output", "inout"]]:
+
+def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
     """What the kernel does with each of its tensors, from its statements alone. One that it does not touch is an input
     that nobody reads."""
     return roles_of(function, *read_and_written(function))
 
 
-def roles_of(function: Any, read: set[str], written: set[str]) -> dict[str, Literal["input", "output", "inout"]]:
-    roles: dict[str, Literal["input", "output", "inout"]] = {}
+def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict[str, Role]:
+    roles: dict[str, Role] = {}
     for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
         roles[name] = "input" if name not in written else "inout" if name in read else "output"
     return roles
 
 
-def read_and_written(function: Any) -> tuple[set[str], set[str]]:
+def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
     """The names of the tensors that the kernel reads, and of those that it writes."""
     read: set[str] = set()
     written: set[str] = set()
@@ -39,10 +41,10 @@ def read_and_written(function: Any) -> tuple[set[str], set[str]]:
     return read, written
 
 
-def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
+def _touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
     """Each buffer that a statement reads or writes itself, without the statements in it, in blocks and in elements."""
-    found: list[tuple[Any, AccessKind]] = []
-    values: list[Any] = []
+    found: list[tuple[tirx.Buffer, AccessKind]] = []
+    values: list[ir.Expr] = []
     match statement:
         case tirx.For():
             values = [statement.min, statement.extent]
@@ -54,13 +56,13 @@ def _touched(statement: Any) -> list[tuple[Any, AccessKind]]:
             values = [statement.value, *statement.indices]
             found.append((statement.buffer, "write"))
         case tirx.Evaluate() if op_name(statement).startswith("tl."):
-            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
+            blocks = regions(statement)
             values = [one for one in arguments(statement) if not isinstance(one, ir.TensorRegion)]
-            values += [bound for one in regions for part in elements(one.region) for bound in (part.min, part.extent)]
+            values += [bound for one in blocks for part in elements(one.region) for bound in (part.min, part.extent)]
             # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
-            found.extend((one.source, "read") for one in regions[:-1])
+            found.extend((one.source, "read") for one in blocks[:-1])
             adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
-            found.extend((one.source, "update" if adds else "write") for one in regions[-1:])
+            found.extend((one.source, "update" if adds else "write") for one in blocks[-1:])
         case _:
             # Nothing else touches a buffer.
             pass

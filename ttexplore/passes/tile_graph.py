@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from ttexplore.ir.adapter import is_buffer
@@ -21,7 +19,7 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
     def flow(source: str, target: str, tiles: int) -> None:
         edges[(source, target)] = edges.get((source, target), 0) + tiles
 
-    def visit(body: list[Any], times: int) -> None:
+    def visit(body: list[tirx.Stmt], times: int) -> None:
         for statement in body:
             if isinstance(statement, tirx.For):
                 extent = constant(statement.extent)

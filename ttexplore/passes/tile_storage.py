@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variable
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ir.storage import tile_grid
-from ttexplore.plan import CircularBuffer, Plan
+from ttexplore.plan import CircularBuffer, KernelRole, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")
 _VALUE = Rule("tiles of a value", "What an operation leaves for the next one gets tiles of DST.")
@@ -29,27 +28,30 @@ class TileStorage:
         assert plan.compute is not None
         self.dst_dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
         self.firings = firings
-        self.tiles: dict[Any, Any] = {}
-        self.made: list[Any] = []
-        self.prologue: list[Any] = []
+        self.tiles: dict[tirx.Buffer, tirx.Buffer] = {}
+        self.made: list[tirx.Stmt] = []
+        self.prologue: list[tirx.Stmt] = []
         self.extra: list[CircularBuffer] = []
         self.names = {layout.name for layout in plan.layouts}
         self.orders: dict[str, str] = {buffer.name: buffer.tile_order for buffer in plan.buffers}
-        self.constants: dict[str, Any] = {}
+        self.constants: dict[str, tirx.Buffer] = {}
 
     @property
     def is_wide(self) -> bool:
         """Whether DST holds float32."""
         return self.dst_dtype == "float32"
 
-    def allocate(self, rule: Rule, source: Any, name: str, tiles: int, dtype: str, scope: str, span: Any = None) -> Any:
+    def allocate(
+        self, rule: Rule, source: tirx.Stmt | None, name: str, tiles: int, dtype: str, scope: str,
+        span: ir.Span | None = None,
+    ) -> tirx.Buffer:  # fmt: skip
         unique = unused_name(name, self.names)
         self.names.add(unique)
         statement = allocation(unique, (tiles, 32, 32), dtype, scope, span)
         self.made += self.firings.made(rule, source, [statement])
         return statement.buffer
 
-    def add(self, statement: Any, dtype: str) -> None:
+    def add(self, statement: tirx.AllocBuffer, dtype: str) -> None:
         """Allocate the tiles of a block buffer, where the statement allocates that."""
         block = statement.buffer
         rows, columns = tile_grid(shape_of(block))
@@ -61,31 +63,31 @@ class TileStorage:
         """What a tile of DST holds of a dtype: integers, or the numbers that there is room for."""
         return "int32" if dtype == "int32" else self.dst_dtype
 
-    def temporary(self, like: Any, dtype: str, source: Any) -> Any:
+    def temporary(self, like: tirx.Buffer, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
         """A DST array for values of a dtype that the statement `source` needs, with a tile for each tile of `like`."""
         return self.allocate(_VALUE, source, f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst")
 
-    def move(self, source: Any, target: Any, dtype: str) -> Any:
+    def move(self, source: tirx.Buffer, target: tirx.Buffer, dtype: str) -> tirx.Stmt:
         """Copying values of a dtype within DST."""
         name = "bitwise_or_binary_tile" if dtype == "int32" else "binary_max_tile"
         return self.each(self.count(target), lambda t: op(name, source, t, source, t, target, t))
 
-    def convert(self, array: Any, source: str, target: str) -> list[Any]:
+    def convert(self, array: tirx.Buffer, source: str, target: str) -> list[tirx.Stmt]:
         """Turning what DST holds into integers or back, in place; nothing between dtypes of the same kind."""
         if (source == "int32") == (target == "int32"):
             return []
         name = "typecast_int32_to_fp32_tile" if source == "int32" else "typecast_fp32_to_int32_tile"
         return [self.each(self.count(array), lambda t: op(name, array, t))]
 
-    def count(self, buffer: Any) -> int:
-        return int(buffer.ty.shape[0])
+    def count(self, buffer: tirx.Buffer) -> int:
+        return shape_of(buffer)[0]
 
-    def each(self, tiles: int, make: Callable[[Any], Any]) -> Any:
+    def each(self, tiles: int, make: Callable[[ir.Var], tirx.Stmt]) -> tirx.Stmt:
         """A loop over the tiles of a block with one operation in it."""
         t = variable("t")
         return loop(t, tiles, [make(t)])
 
-    def pack(self, value: Any, target: Any, target_block: Any) -> list[Any]:
+    def pack(self, value: tirx.Buffer, target: tirx.Buffer, target_block: tirx.Buffer) -> list[tirx.Stmt]:
         rows, columns = tile_grid(shape_of(target_block))
         if self.orders[str(target.name)] == "row_major":
             return [self.each(self.count(target), lambda t: op("pack_tile", value, t, target, t))]
@@ -97,7 +99,7 @@ class TileStorage:
 
     # Constant tiles
 
-    def zero_tile(self, source: Any) -> Any:
+    def zero_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
         """A circular buffer with one tile of zeros that the compute kernel fills once; `source` is its first use."""
         if "zeros" not in self.constants:
             value = self.allocate(_VALUE, source, "zeros_value", 1, self.dst_dtype, "tt.dst")
@@ -108,7 +110,7 @@ class TileStorage:
             ])  # fmt: skip
         return self.constants["zeros"]
 
-    def index_tile(self, axis: int, source: Any) -> Any:
+    def index_tile(self, axis: int, source: tirx.Stmt | None) -> tirx.Buffer:
         """A circular buffer with one tile of the row numbers (axis 0) or column numbers (axis 1) of its elements,
         0 to 31, which bfloat16 holds exactly. The reader writes it once; `source` is its first use."""
         name = ("row_numbers", "column_numbers")[axis]
@@ -117,7 +119,7 @@ class TileStorage:
             self.prologue += self.firings.made(_CONSTANT, source, [op("index_block", numbers, axis)])
         return self.constants[name]
 
-    def _constant(self, source: Any, name: str, producer: Any, reason: str) -> Any:
+    def _constant(self, source: tirx.Stmt | None, name: str, producer: KernelRole, reason: str) -> tirx.Buffer:
         made = self.allocate(_CONSTANT, source, name, 1, "bfloat16", "tt.cb")
         self.orders[str(made.name)] = "row_major"
         self.extra.append(CircularBuffer(str(made.name), 1, 1, "Float16_b", producer, "compute", reason=reason))

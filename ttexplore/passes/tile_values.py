@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
 import tvm_ffi
+from tvm import ir, tirx
 
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
+from ttexplore.ops.storage import Array
 
 COMMUTING = frozenset(["add", "mul", "max", "min"])
 MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
@@ -44,7 +46,7 @@ _KEEPS_BFLOAT16 = frozenset(
 
 _TRUTH = COMPARISONS | {"not", *(f"{name}z" for name in MIRRORED)}
 
-_FOLDED: dict[str, Callable[..., Any]] = {
+_FOLDED: dict[str, Callable[..., float | np.generic | Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "pow": FUNCTIONS["pow"], "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
     "eq": np.equal, "ne": np.not_equal, "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
@@ -58,18 +60,30 @@ _SYMMETRIC_INT32 = frozenset(
 )
 
 
+class Load(NamedTuple):
+    """A read of a block's elements: the block, the role (see :class:`ttexplore.ir.dataflow.Access`), the number of
+    stores to the block that come before it in the nest, and the block's dtype."""
+
+    buffer: tirx.Buffer
+    role: str
+    version: int
+    dtype: str
+
+
 @dataclass(frozen=True)
 class Value:
     """One value: the operation, its operands (numbers of other values), and for leaves what they are.
 
-    Leaves: ``number`` (detail: a float32), ``integer`` (detail: an int), ``scalar`` and ``whole`` (a whole number that
-    the kernel computes when it runs, as float32 and as int32; detail: its place in `ValueGraph.scalars`), ``load``
-    (detail: buffer, role, version), ``axis`` (0: the row of an element in its tile, 1: its column).
+    Leaves: ``number`` (a float32) and ``integer`` (an int), whose `constant` they are; ``scalar`` and ``whole`` (a
+    whole number that the kernel computes when it runs, as float32 and as int32; `place` is that in
+    `ValueGraph.scalars`), ``axis`` (`place` 0: the row of an element in its tile, 1: its column), ``load``.
     """
 
     op: str
     operands: tuple[int, ...] = ()
-    detail: Any = None
+    constant: float = 0.0
+    place: int = 0
+    load: Load | None = None
 
 
 @dataclass
@@ -81,7 +95,7 @@ class ValueGraph:
     # Floats stand under their bits: -0.0 equals 0.0.
     numbers: dict[Value | bytes, int] = field(default_factory=dict["Value | bytes", int])
     ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
-    scalars: list[Any] = field(default_factory=list[Any])
+    scalars: list[ir.Expr] = field(default_factory=list[ir.Expr])
     # The places of scalars by their hashes, and what is known of each value.
     _places: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     _is_int32: list[bool] = field(default_factory=list[bool])
@@ -93,7 +107,7 @@ class ValueGraph:
         return self.values[number]
 
     def _add(self, value: Value) -> int:
-        key = _bits(value.detail) if value.op == "number" else value
+        key = _bits(value.constant) if value.op == "number" else value
         if key not in self.numbers:
             self.numbers[key] = len(self.values)
             self.values.append(value)
@@ -107,39 +121,46 @@ class ValueGraph:
 
     # Leaves
 
-    def number(self, value: Any) -> int:
-        return self._add(Value("number", detail=float(np.float32(value))))
+    def number(self, value: float | np.generic | Array) -> int:
+        return self._add(Value("number", constant=float(np.float32(value))))
 
-    def scalar(self, expression: Any) -> int:
+    def scalar(self, expression: ir.Expr) -> int:
         """An int32 expression of variables that do not change within a tile."""
         alike = self._places.setdefault(tvm_ffi.structural_hash(expression), [])
         for place in alike:
             if tvm_ffi.structural_equal(self.scalars[place], expression):
-                return self._add(Value("scalar", detail=place))
+                return self._add(Value("scalar", place=place))
         alike.append(len(self.scalars))
         self.scalars.append(expression)
-        return self._add(Value("scalar", detail=len(self.scalars) - 1))
+        return self._add(Value("scalar", place=len(self.scalars) - 1))
 
     def integer(self, value: int) -> int:
         """A constant of int32."""
-        return self._add(Value("integer", detail=value))
+        return self._add(Value("integer", constant=value))
 
     def whole(self, place: int) -> int:
         """One of the `scalars` as int32."""
-        return self._add(Value("whole", detail=place))
+        return self._add(Value("whole", place=place))
 
-    def load(self, buffer: Any, role: str, version: int, dtype: str) -> int:
-        return self._add(Value("load", detail=(buffer, role, version, dtype)))
+    def load(self, buffer: tirx.Buffer, role: str, version: int, dtype: str) -> int:
+        return self._add(Value("load", load=Load(buffer, role, version, dtype)))
 
     def axis(self, axis: int) -> int:
-        return self._add(Value("axis", detail=axis))
+        return self._add(Value("axis", place=axis))
+
+    def loaded(self, value: int) -> Load:
+        """What a load reads. Raises ValueError for a value that is not a load."""
+        load = self[value].load
+        if load is None:
+            raise ValueError(f"{self[value].op} is not a load")
+        return load
 
     # What is known of a value
 
     def is_number(self, value: int, wanted: float | None = None) -> bool:
         """Whether it is a constant, and the `wanted` one: 0.0 is not -0.0."""
         known = self[value]
-        return known.op == "number" and (wanted is None or _bits(known.detail) == _bits(wanted))
+        return known.op == "number" and (wanted is None or _bits(known.constant) == _bits(wanted))
 
     def is_zero(self, value: int) -> bool:
         """Whether it is a constant that is 0.0 or -0.0."""
@@ -170,14 +191,14 @@ class ValueGraph:
         return not self.is_wide or self._is_bfloat16[value]
 
     def _holds_int32(self, known: Value) -> bool:
-        if known.op == "load":
-            return known.detail[3] == "int32"
+        if known.load is not None:
+            return known.load.dtype == "int32"
         return known.op in _INT32_RESULTS or (known.op == "where" and self.is_int32(known.operands[1]))
 
     def _holds_truth(self, known: Value) -> bool:
         if known.op == "number":
             # where_tile takes -0.0 for true.
-            return _bits(known.detail) in (_bits(0.0), _bits(1.0))
+            return _bits(known.constant) in (_bits(0.0), _bits(1.0))
         if known.op in ("max", "min", "mul"):
             return all(self.is_boolean(operand) for operand in known.operands)
         if known.op == "to_float32":
@@ -186,20 +207,20 @@ class ValueGraph:
 
     def _holds_bfloat16(self, known: Value, is_boolean: bool) -> bool:
         if known.op == "number":
-            return float(ml_dtypes.bfloat16(known.detail)) == known.detail or math.isnan(known.detail)
-        if known.op == "load":
-            return known.detail[3] in ("bfloat16", "uint8")
+            return float(ml_dtypes.bfloat16(known.constant)) == known.constant or math.isnan(known.constant)
+        if known.load is not None:
+            return known.load.dtype in ("bfloat16", "uint8")
         if known.op in _KEEPS_BFLOAT16:
             return all(self._is_bfloat16[operand] for operand in known.operands[known.op == "where" :])
         return known.op in ("axis", "to_bfloat16", "sign") or is_boolean
 
     def _may_hold_minus_zero(self, known: Value, is_boolean: bool) -> bool:
         may_be = [self._may_be_minus_zero[operand] for operand in known.operands]
+        if known.load is not None:
+            return known.load.dtype in ("float32", "bfloat16")
         match known.op:
             case "number":
-                return _bits(known.detail) == _bits(-0.0)
-            case "load":
-                return known.detail[3] in ("float32", "bfloat16")
+                return _bits(known.constant) == _bits(-0.0)
             case "axis" | "scalar" | "to_float32" | "abs" | "exp" | "exp2":
                 return False
             case "add":
@@ -208,7 +229,7 @@ class ValueGraph:
                 return may_be[0]
             case "mul":
                 # A factor of 1 or more: a smaller one can round a negative number to -0.0.
-                kept = any(self.is_number(one) and self[one].detail >= 1 for one in known.operands)
+                kept = any(self.is_number(one) and self[one].constant >= 1 for one in known.operands)
                 return known.operands[0] != known.operands[1] and not (kept and not any(may_be))
             case "where":
                 return any(may_be[1:])
@@ -224,11 +245,11 @@ class ValueGraph:
         found = (-math.inf, math.inf)
         match known.op.removesuffix(_ON_INT32):
             case "number" | "integer":
-                found = (known.detail, known.detail)
+                found = (known.constant, known.constant)
             case "axis":
                 found = (0, 31)
-            case "load" if known.detail[3] in SMALL_INTEGERS:
-                found = SMALL_INTEGERS[known.detail[3]]
+            case "load" if known.load is not None and known.load.dtype in SMALL_INTEGERS:
+                found = SMALL_INTEGERS[known.load.dtype]
             case "to" | "to_float32" | "trunc":  # "to" of to_int32
                 found = parts[0]
             case "where":
@@ -294,7 +315,7 @@ class ValueGraph:
         """The number of a value: of one that there is, of a simpler one that equals it, or of a new one."""
         if op in _FOLDED and all(self.is_number(operand) for operand in operands):
             with np.errstate(all="ignore"):
-                return self.number(_FOLDED[op](*(np.float32(self[operand].detail) for operand in operands)))
+                return self.number(_FOLDED[op](*(np.float32(self[operand].constant) for operand in operands)))
         if op == "where" and any(map(self.is_int32, operands[1:])):
             operands = (operands[0], *(self.make("to_int32", one) for one in operands[1:]))
         if op in INT32_FORMS and any(map(self.is_int32, operands)):
@@ -356,7 +377,7 @@ def _gelu(graph: ValueGraph, half: int, rest: int) -> int | None:
     if error.op != "erf" or graph[error.operands[0]].op != "mul":
         return None
     inner, factor = graph[error.operands[0]].operands
-    if inner != x or not graph.is_number(factor) or abs(graph[factor].detail - math.sqrt(0.5)) > 1e-7:
+    if inner != x or not graph.is_number(factor) or abs(graph[factor].constant - math.sqrt(0.5)) > 1e-7:
         return None
     return graph.make("gelu", x)
 
@@ -365,11 +386,11 @@ def _divide(graph: ValueGraph, a: int, b: int) -> int | None:
     """A product with a reciprocal where that differs by rounding alone."""
     if graph.is_number(b) and not graph.is_zero(b):
         with np.errstate(over="ignore"):
-            inverse = np.float32(1) / np.float32(graph[b].detail)
+            inverse = np.float32(1) / np.float32(graph[b].constant)
         if np.finfo(np.float32).tiny <= np.abs(inverse) < np.inf:
             return graph.make("mul", a, graph.number(inverse))
     # The reciprocal of a huge number is 0, as the quotient of 1 or less is; that of NaN is 0, times 0 as well.
-    if graph.is_number(a) and 0 < abs(graph[a].detail) <= 1:
+    if graph.is_number(a) and 0 < abs(graph[a].constant) <= 1:
         return graph.make("mul", graph.make("recip", b), a)
     return None
 
@@ -407,13 +428,13 @@ def _clamped(graph: ValueGraph, inner: int, bound: int, other: str) -> int | Non
     else:
         return None
     low, high = (second, bound) if other == "max" else (bound, second)
-    return graph.make("clamp", x, low, high) if graph[low].detail <= graph[high].detail else None
+    return graph.make("clamp", x, low, high) if graph[low].constant <= graph[high].constant else None
 
 
 def _power(graph: ValueGraph, a: int, b: int) -> int | None:
     if not graph.is_number(b):
         return None
-    match graph[b].detail:
+    match graph[b].constant:
         case 0.0:
             return graph.number(1.0)
         case 1.0:
@@ -435,7 +456,7 @@ def _power(graph: ValueGraph, a: int, b: int) -> int | None:
 
 def _where(graph: ValueGraph, test: int, a: int, b: int) -> int | None:
     if graph.is_number(test):
-        return a if graph[test].detail else b
+        return a if graph[test].constant else b
     if a == b:
         return a
     return test if graph.is_boolean(test) and graph.is_number(a, 1.0) and graph.is_number(b, 0.0) else None
@@ -450,7 +471,7 @@ def _and(graph: ValueGraph, a: int, b: int) -> int:
     a, b = _truth(graph, a), _truth(graph, b)
     for one, other in ((a, b), (b, a)):
         if graph.is_number(one):
-            return other if graph[one].detail else one
+            return other if graph[one].constant else one
     return graph.make("min", a, b)
 
 
@@ -458,7 +479,7 @@ def _or(graph: ValueGraph, a: int, b: int) -> int:
     a, b = _truth(graph, a), _truth(graph, b)
     for one, other in ((a, b), (b, a)):
         if graph.is_number(one):
-            return one if graph[one].detail else other
+            return one if graph[one].constant else other
     return graph.make("max", a, b)
 
 
@@ -479,7 +500,7 @@ def _compared(name: str) -> Callable[[ValueGraph, int, int], int | None]:
 
 def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
     if graph.is_number(a):
-        return graph.number(float(ml_dtypes.bfloat16(graph[a].detail)))
+        return graph.number(float(ml_dtypes.bfloat16(graph[a].constant)))
     return a if graph.is_bfloat16(a) else None
 
 
@@ -536,9 +557,9 @@ def _to_int32(graph: ValueGraph, a: int) -> int | None:
     known = graph[a]
     match known.op:
         case "number":
-            return graph.integer(int(as_int32(np.array(known.detail))))
+            return graph.integer(int(as_int32(np.array(known.constant))))
         case "scalar":
-            return graph.whole(known.detail)
+            return graph.whole(known.place)
         case "to_float32" if graph.is_boolean(a):
             return known.operands[0]
         case "trunc":
@@ -553,7 +574,7 @@ def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
         a, b = b, a
     if graph[b].op != "integer":
         return None
-    factor = graph[b].detail
+    factor = int(graph[b].constant)
     if graph[a].op == "integer":
         return _folded_int32(np.multiply)(graph, a, b)
     if factor == -1:
@@ -567,17 +588,17 @@ def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
 def _to_float32(graph: ValueGraph, a: int) -> int | None:
     if not graph.is_int32(a):
         return a
-    return graph.number(graph[a].detail) if graph[a].op == "integer" else None
+    return graph.number(graph[a].constant) if graph[a].op == "integer" else None
 
 
-def _folded_int32(meaning: Callable[..., Any]) -> Callable[..., int | None]:
+def _folded_int32(meaning: Callable[..., float | np.generic | Array]) -> Callable[..., int | None]:
     """The constant of an operation on constants."""
 
     def composed(graph: ValueGraph, *operands: int) -> int | None:
         if any(graph[one].op != "integer" for one in operands):
             return None
         with np.errstate(all="ignore"):
-            return graph.integer(int(np.int32(meaning(*(np.int32(graph[one].detail) for one in operands)))))
+            return graph.integer(int(np.int32(meaning(*(np.int32(graph[one].constant) for one in operands)))))
 
     return composed
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import identity, span_of
-from ttexplore.ir.build import arguments, op_name, statements, with_body, with_function_body
+from ttexplore.ir.build import op_name, regions, statements, with_body, with_function_body
 from ttexplore.ir.dag import nodes_of
-from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, parallel_body, webs
+from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, parallel_body, webs
 from ttexplore.ir.rewrite import Firings, Rule
 
 
-def without_unused(function: Any, firings: Firings) -> tuple[Any, tuple[str, ...]]:
+def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
     """The kernel without the statements that no output depends on, and a note for each of them.
 
         T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
@@ -39,10 +39,10 @@ class _Liveness:
     def __init__(self, found: tuple[Web, ...], firings: Firings) -> None:
         self.firings = firings
         self.webs = found
-        self.written: dict[Any, list[int]] = {}
+        self.written: dict[tirx.Stmt, list[int]] = {}
         # The webs that a statement may need a value of. One that changes a buffer in place may read it for another
         # result, too.
-        self.read: dict[Any, list[int]] = {}
+        self.read: dict[tirx.Stmt, list[int]] = {}
         for number, web in enumerate(found):
             for write in web.writes:
                 self.written.setdefault(write, []).append(number)
@@ -59,30 +59,29 @@ class _Liveness:
                     self.live.add(number)
                     waiting += found[number].writes
 
-    def needed(self, statement: Any) -> list[Any]:
+    def needed(self, statement: tirx.Stmt) -> Sequence[ir.Var]:
         """The buffers whose values the statement needs for what is live of its results."""
         if is_parallel(statement):
             return self.kept(statement)[1]
-        stores = op_name(statement) == "tl.copy" and not is_on_chip(arguments(statement)[1].source)
+        stores = op_name(statement) == "tl.copy" and not is_on_chip(regions(statement)[1].source)
         if not stores and not self.live_targets(statement):
             return []
-        return [region.source for region in arguments(statement) if hasattr(region, "source")]
+        return [region.source for region in regions(statement)]
 
-    def live_targets(self, statement: Any) -> list[Any]:
+    def live_targets(self, statement: tirx.Stmt) -> list[tirx.Buffer]:
         """The buffers of live values that the statement writes."""
         return [self.webs[number].buffer for number in self.written.get(statement, ()) if number in self.live]
 
-    def kept(self, nest: Any) -> tuple[list[Any], list[Any]]:
+    def kept(self, nest: tirx.Stmt) -> tuple[list[tirx.Stmt], list[ir.Var]]:
         """The statements of a T.Parallel nest that its live results need, and the buffers that these read from before
         it.
 
         A store covers its buffer: what was in it before is needed only where the stored value reads it.
         """
-        needed = {identity(buffer): buffer for buffer in self.live_targets(nest)}
-        kept: list[Any] = []
-        for one in reversed(parallel_body(nest)[1]):
-            target = one.buffer if isinstance(one, tirx.BufferStore) else one.var
-            if needed.pop(identity(target), None) is None:
+        needed: dict[int, ir.Var] = {identity(buffer): buffer for buffer in self.live_targets(nest)}
+        kept: list[tirx.Stmt] = []
+        for one in reversed(nest_of(nest)[1]):
+            if needed.pop(identity(_target(one)), None) is None:
                 continue
             kept.append(one)
             for node in nodes_of(one.value):
@@ -94,10 +93,10 @@ class _Liveness:
 
     # The statements that stay
 
-    def body(self, body: list[Any], notes: list[str]) -> list[Any]:
+    def body(self, body: list[tirx.Stmt], notes: list[str]) -> list[tirx.Stmt]:
         return [one for statement in body for one in self.statement(statement, notes)]
 
-    def statement(self, statement: Any, notes: list[str]) -> list[Any]:
+    def statement(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
         if is_parallel(statement):
             return self.parallel(statement, notes)
         if isinstance(statement, tirx.For):
@@ -109,25 +108,29 @@ class _Liveness:
             return []
         return [statement]
 
-    def parallel(self, statement: Any, notes: list[str]) -> list[Any]:
+    def parallel(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
         """The nest with the stores and names that live results need."""
         kept = self.kept(statement)[0]
         stay = {identity(one) for one in kept}
-        gone = [one for one in parallel_body(statement)[1] if identity(one) not in stay]
-        notes += [_note(one.buffer if isinstance(one, tirx.BufferStore) else one.var, one) for one in gone]
+        gone = [one for one in nest_of(statement)[1] if identity(one) not in stay]
+        notes += [_note(_target(one), one) for one in gone]
         if not gone:
             return [statement]
         return self.firings.made(_LEFT, statement, [_nest(statement, kept)]) if kept else []
 
 
-def _nest(statement: Any, body: list[Any]) -> Any:
+def _nest(statement: tirx.Stmt, body: list[tirx.Stmt]) -> tirx.Stmt:
     """The nest around other stores."""
     for one in reversed(parallel_body(statement)[0]):
         body = [with_body(one, body)]
     return body[0]
 
 
-def _note(variable: Any, statement: Any) -> str:
+def _target(statement: tirx.BufferStore | tirx.Bind) -> ir.Var:
+    return statement.buffer if isinstance(statement, tirx.BufferStore) else statement.var
+
+
+def _note(variable: ir.Var, statement: tirx.Stmt) -> str:
     span = span_of(statement)
     where = f" of line {span.line}" if span else ""
     return f"the value of {variable.name}{where} is never used: it is left out"

@@ -9,75 +9,76 @@ is arithmetic of int32.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call, elements
-from ttexplore.ir.build import arguments, op_name
+from ttexplore.ir.adapter import elements
+from ttexplore.ir.build import arguments, operation, regions
 from ttexplore.ir.dag import folded, nodes_of, with_parts
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 
 _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
 
-def with_wide_indices(function: Any, firings: Firings) -> Any:
+def with_wide_indices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel with each start of a region, bound of a loop and condition in int32."""
     if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
         return function
     return rewrite([_WIDE], Context(function, firings))
 
 
-def _indices(statement: Any) -> list[Any]:
+def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
     match statement:
         case tirx.For():
             return [statement.min, statement.extent]
         case tirx.IfThenElse():
             return [statement.condition]
         case tirx.Evaluate(value=ir.Call()):
-            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
-            return [part.min for region in regions for part in elements(region.region)]
+            return [part.min for region in regions(statement) for part in elements(region.region)]
         case _:
             return []
 
 
-def _is_narrow(e: Any) -> bool:
+def _is_narrow(e: ir.Expr) -> bool:
     """Whether there is a cast to few bits in an expression, and no element of a tensor."""
     nodes = nodes_of(e)
     narrow = any(isinstance(one, tirx.Cast) and str(one.ty.dtype) in _BITS for one in nodes)
     return narrow and not any(isinstance(one, ir.TensorLoad) for one in nodes)
 
 
-def _widest(context: Context, statement: Any) -> list[Any] | None:
+def _widest(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not any(map(_is_narrow, _indices(statement))):
         return None
-    if isinstance(statement, tirx.Evaluate):
-        parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
-        return [tirx.Evaluate(call(op_name(statement), parts, dict(statement.value.attrs or {})), statement.span)]
-    inner = context.inside(statement, lambda body: rewrite_body(body, [_WIDE], context))
+    match statement:
+        case tirx.For() | tirx.IfThenElse():
+            inner = context.inside(statement, lambda body: rewrite_body(body, [_WIDE], context))
+            return [_with_wide_bounds(inner)]
+        case _:
+            parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
+            return [tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
+
+
+def _with_wide_bounds(statement: tirx.For | tirx.IfThenElse) -> tirx.Stmt:
     if isinstance(statement, tirx.IfThenElse):
-        return [tirx.IfThenElse(_wide(statement.condition), inner.then_case, inner.else_case, statement.span)]
-    return [
-        tirx.For(
-            statement.loop_var, _wide(statement.min), _wide(statement.extent), statement.kind, inner.body,
-            statement.thread_binding, statement.annotations, statement.step, statement.span,
-        )
-    ]  # fmt: skip
+        return tirx.IfThenElse(_wide(statement.condition), statement.then_case, statement.else_case, statement.span)
+    return tirx.For(
+        statement.loop_var, _wide(statement.min), _wide(statement.extent), statement.kind, statement.body,
+        statement.thread_binding, statement.annotations, statement.step, statement.span,
+    )  # fmt: skip
 
 
 _WIDE = StatementRule("indices in int32", "Starts, bounds and conditions of few bits are computed in int32.", _widest)
 
 
-def _region(region: Any) -> Any:
+def _region(region: ir.TensorRegion) -> ir.TensorRegion:
     parts = [ir.Range.from_min_extent(_wide(part.min), part.extent) for part in region.region]
     return tirx.BufferRegion(region.source, parts)
 
 
-def _wide(e: Any) -> Any:
+def _wide(e: ir.Expr) -> ir.Expr:
     return folded(e, _widened) if _is_narrow(e) else e
 
 
-def _widened(e: Any, parts: list[Any]) -> Any:
+def _widened(e: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
     dtype = str(e.ty.dtype)
     match e:
         case tirx.Cast() if dtype in _BITS and str(parts[0].ty.dtype) == "int32":
