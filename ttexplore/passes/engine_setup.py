@@ -189,7 +189,7 @@ class _Placer:
         return self.loops[number]
 
     def tile_operation(self, statement: tirx.Stmt) -> tirx.Stmt:
-        """The one operation in a nest of loops, not counting those on circular buffers, or else the outermost statement
+        """The one operation in a nest of loops, not counting those on circular buffers, or the outermost statement
         that is not such a nest."""
         if type(statement) is not tirx.For:
             return statement

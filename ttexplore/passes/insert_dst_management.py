@@ -68,7 +68,7 @@ def insert_dst_management(
     partial sums of a larger one are spilled to a circular buffer between iterations. Where more values are alive than
     DST holds, the section ends: values that are needed later are spilled to circular buffers and reloaded right before
     their next use. Values that are never alive together share a buffer; if L1 has no room for all buffers, sub-blocks
-    are smaller. The inits of the operations are placed anew, for those of the sections.
+    are smaller. The inits are placed again, for the operations of the sections.
 
     `epilogue` determines where operations on the result of a loop run if its partial sums are spilled: ``fused`` peels
     off the last iteration of the loop, so that they find the result in DST; ``separate`` reloads the result. `subblock`
