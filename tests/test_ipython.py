@@ -399,5 +399,5 @@ def test_an_installed_tilelang_is_found_first(shell: Any, tmp_path: Path, monkey
     monkeypatch.syspath_prepend(str(package.parent))
     run(shell, "import tilelang\nkernel = tilelang.kernel")
     assert shell.user_ns["tilelang"].__file__ == str(package / "__init__.py")
-    with pytest.raises(UsageError, match="PrimFunc is a kernel of the TileLang or TVM that is installed"):
+    with pytest.raises(UsageError, match="PrimFunc is a kernel of the installed TileLang or TVM"):
         ttx.explore(shell.user_ns["kernel"])

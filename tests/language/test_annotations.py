@@ -155,7 +155,7 @@ def test_stride_and_rectangles(tmp_path: Path) -> None:
         ("T.annotate_tt_layout(A, memory='L1', halo=[1, 1])", Unsupported, "the layout of A requests a halo, [1, 1]"),
         ("T.annotate_tt_layout({A: {'memory': 'L3'}})", UsageError, "there is no memory 'L3'"),
         ("T.annotate_tt_layout({'Z': {'memory': 'L1'}})", UsageError, "there is no tensor 'Z'"),
-        ("T.annotate_tt_layout({5: {'memory': 'L1'}})", UsageError, "5 is no tensor"),
+        ("T.annotate_tt_layout({5: {'memory': 'L1'}})", UsageError, "5 is not a tensor"),
         ("T.annotate_tt_layout(A, shard='height', grid=[4])", UsageError, "A cannot be divided into 4 parts: it has 3"),
         (
             "T.annotate_tt_schedule(policy='strided'); T.annotate_tt_schedule(policy='z_order')", UsageError,

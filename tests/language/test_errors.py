@@ -22,7 +22,7 @@ def raised(trace: Callable[..., Any], *args: Any, **options: Any) -> TTExploreEr
     return caught.value
 
 
-GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
+GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of these"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "T.copy(None, C)",
             KernelError,
             0,
-            "T.copy wants a tensor, a buffer or a region of one, not None",
+            "T.copy takes a tensor, a buffer or a region of one, not None",
             "pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
         ),
         (
@@ -74,22 +74,22 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "v = T.alloc_fragment((64,))\nT.gemm(v, v, C)",
             KernelError,
             1,
-            "T.gemm: v (64,) is no matrix",
+            "T.gemm: v (64,) is not a matrix",
             "index the leading dimensions",
         ),
-        ("T.fill(C, None)", KernelError, 0, "T.fill works on numbers, and this is None", GIVE_A_NUMBER),
+        ("T.fill(C, None)", KernelError, 0, "T.fill works on numbers, not on None", GIVE_A_NUMBER),
         (
             "T.fill(C, A)",
             KernelError,
             0,
-            "T.fill works on elements, and A is a block",
+            "T.fill works on elements, but A is a block",
             "write A[i, j] inside `for i, j in T.Parallel(...)`",
         ),
         (
             "x = T.alloc_shared((4,), 'int32')\nT.fill(x, 0.5)",
             KernelError,
             1,
-            "0.5 is no int32",
+            "0.5 is not an integer, as int32 needs",
             "cast it: int(...) or T.cast(value, dtype)",
         ),
         (
@@ -99,7 +99,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "T.reduce_sum: A (128, 128) along dim=0 does not fit C (64, 64)",
             "the result has the source's shape without that dimension",
         ),
-        ("T.reduce_max(C, C, dim=2)", KernelError, 0, "T.reduce_max: dim=2, and C (64, 64) has 2 dimensions", ""),
+        ("T.reduce_max(C, C, dim=2)", KernelError, 0, "T.reduce_max: dim=2, but C (64, 64) has 2 dimensions", ""),
         (
             "T.reduce(C, C, 'mean')",
             Unsupported,
@@ -145,25 +145,25 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "A (128, 128) is indexed with 3 indices",
             "give one index or slice for each dimension",
         ),
-        ("C[0:2, 0] = 1.0", KernelError, 0, "C: a slice cannot be assigned to", "use T.copy or T.fill"),
+        ("C[0:2, 0] = 1.0", KernelError, 0, "C: a slice cannot be assigned", "use T.copy or T.fill"),
         (
             "C[0, 0] = A",
             KernelError,
             0,
-            "storing to C works on elements, and A is a block",
+            "storing to C works on elements, but A is a block",
             "write A[i, j] inside `for i, j in T.Parallel(...)`",
         ),
-        ("C[0, 0] = None", KernelError, 0, "storing to C works on numbers, and this is None", GIVE_A_NUMBER),
-        ("C[0, None] = 1", KernelError, 0, "an index of C works on numbers, and this is None", GIVE_A_NUMBER),
+        ("C[0, 0] = None", KernelError, 0, "storing to C works on numbers, not on None", GIVE_A_NUMBER),
+        ("C[0, None] = 1", KernelError, 0, "an index of C works on numbers, not on None", GIVE_A_NUMBER),
         (
             "C[0, 0] = T.exp(A)",
             KernelError,
             0,
-            "T.exp works on elements, and A is a block",
+            "T.exp works on elements, but A is a block",
             "write A[i, j] inside `for i, j in T.Parallel(...)`",
         ),
         ("C[0, 0] = T.max(A[0, 0])", KernelError, 0, "T.max takes 2 arguments, not 1", ""),
-        ("C[0, 0] = T.exp('x')", KernelError, 0, "T.exp works on numbers, and this is 'x' (str)", GIVE_A_NUMBER),
+        ("C[0, 0] = T.exp('x')", KernelError, 0, "T.exp works on numbers, not on 'x' (str)", GIVE_A_NUMBER),
         (
             "C[0, 0] = T.cast(A, 'int32')",
             KernelError,
@@ -183,7 +183,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "C[0, 0] = A[0, 0] if bx > 0 else A",
             KernelError,
             0,
-            "`x if c else y` works on elements, and A is a block",
+            "`x if c else y` works on elements, but A is a block",
             "write A[i, j] inside `for i, j in T.Parallel(...)`",
         ),
         # Memory.
@@ -192,20 +192,20 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             0,
             "T.alloc_shared: the shape (0, 4) has no elements",
-            "extents are 1 or more",
+            "use extents of 1 or more",
         ),
         (
             "x = T.alloc_shared((4.5, 4))",
             KernelError,
             0,
-            "T.alloc_shared: 4.5 is no extent",
-            "a shape is a tuple of ints",
+            "T.alloc_shared: 4.5 is not a valid extent",
+            "write the shape as a tuple of ints",
         ),
         (
             "x = T.alloc_shared((bx, 4))",
             Unsupported,
             0,
-            "T.alloc_shared with the size bx, which is not known now, is not lowered",
+            "T.alloc_shared with the size bx, which is not known at compile time, is not lowered",
             "give the kernel constant sizes: pass them as arguments of a factory, or use T.const",
         ),
         (
@@ -213,14 +213,14 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             0,
             "T.alloc_shared: unknown scope 'local.x'",
-            "leave scope= out",
+            "remove scope=",
         ),
         # Loops and branches.
         (
             "for i in T.serial(4.0):\n    T.clear(C)",
             KernelError,
             0,
-            "a loop bound is 4.0, which is no integer",
+            "a loop bound is 4.0, which is not an integer",
             'use // for integer division, or cast: T.cast(x, "int32")',
         ),
         (
@@ -228,7 +228,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             0,
             "a loop steps by 0",
-            "a step is a constant that is not 0",
+            "use a constant step other than 0",
         ),
         (
             "for i in T.serial(bx, 0, -1):\n    T.clear(C)",
@@ -242,21 +242,21 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             0,
             "T.Parallel needs at least one extent",
-            "T.Parallel(block_M, block_N)",
+            "write T.Parallel(block_M, block_N)",
         ),
         (
             "for i in T.Parallel(0):\n    T.clear(C)",
             KernelError,
             0,
             "T.Parallel: the extent 0 leaves nothing to do",
-            "extents are 1 or more",
+            "use extents of 1 or more",
         ),
         (
             "for i in T.Parallel(2.0):\n    T.clear(C)",
             KernelError,
             0,
-            "T.Parallel: 2.0 is no extent",
-            "extents are integers; use // for integer division",
+            "T.Parallel: 2.0 is not a valid extent",
+            "use an integer extent: // divides integers",
         ),
         (
             "for i, j in T.Parallel(4):\n    T.clear(C)",
@@ -270,7 +270,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             0,
             "T.Pipelined: num_stages is -1",
-            "give 0 or more stages",
+            "use 0 or more stages",
         ),
         (
             "for i in bx:\n    T.clear(C)",
@@ -320,7 +320,7 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             Unsupported,
             0,
             "a second T.Kernel in one function is not lowered",
-            "write one kernel for each launch",
+            "write one kernel per launch",
         ),
         # Names.
         ("T.cpoy(A, C)", KernelError, 0, "T.cpoy does not exist", "did you mean T.copy?"),
@@ -352,8 +352,8 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             "for i in T.serial(2):\n    T.copy(A[i / 2, 0], C)",
             KernelError,
             1,
-            "integers are divided with /, which has a fraction",
-            'use // for the whole number, or cast one side first: T.cast(x, "float32")',
+            "/ is applied to integers, and its result has a fraction",
+            'use // for an integer result, or cast one side first: T.cast(x, "float32")',
         ),
         (
             "T.clear(C)\nx = 1 // 0",
@@ -367,14 +367,14 @@ GIVE_A_NUMBER = "give a number, an element as a[i, j], or an expression of them"
             KernelError,
             1,
             "TypeError: bad operand type for abs(): 'TensorLoad'",
-            "write T.abs(x): plain Python cannot work on what is known only when the kernel runs",
+            "write T.abs(x): plain Python cannot compute with values known only when the kernel runs",
         ),
         (
             "for i, j in T.Parallel(32, 32):\n    C[i, j] = T.cast(A[i, j], 'float32') // 2.0",
             KernelError,
             1,
-            "an operation on integers is applied to floating-point numbers",
-            'T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
+            "an integer operation is applied to floating-point numbers",
+            'cast first: T.cast(x, "int32"), or write T.floor(a / b) for a // b, a - T.floor(a / b) * b for a % b',
         ),
         (
             "T.clear(D)",
@@ -428,8 +428,8 @@ STORE = HELPER.replace("    if i > 2:\n", "    if True:\n")
 def test_plain_helpers_that_need_a_macro_say_so(trace_body: Callable[..., Any], before: str, line: int) -> None:
     error = raised(trace_body, "for i in range(4):\n    helper(C, i)", before=before)
     assert isinstance(error, KernelError)
-    assert error.message == "plain Python works on a value that is known only when the kernel runs"
-    assert error.hint.startswith("decorate a helper function with @T.macro")
+    assert error.message == "plain Python uses a value known only when the kernel runs"
+    assert error.hint.startswith("decorate the helper function with @T.macro")
     assert error.span is not None
     assert error.span.line == line
 
@@ -443,8 +443,8 @@ def test_values_of_modules_that_are_not_installed_are_refused(trace_body: Callab
         ("C[0, 0] = T.exp(flash_attn.size())", "an operand of T.exp is flash_attn.size()"),
     ):
         error = raised(trace_body, body, before=before)
-        assert error.message == message + ", of a module that is not installed"
-        assert error.hint == "install it, or write the value into the kernel's arguments"
+        assert error.message == message + ", from a module that is not installed"
+        assert error.hint == "install the module, or pass the value as an argument of the kernel"
         assert error.span is not None
         assert error.span.line == BODY_LINE + 2
 
@@ -466,10 +466,10 @@ def test_errors_in_a_macro_name_the_macros_line(trace_body: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("scope", "message", "hint"),
     [
-        ("T.Kernel()", "T.Kernel has 0 axes", "give one to three block counts"),
-        ("T.Kernel(1, 2, 3, 4)", "T.Kernel has 4 axes", "give one to three block counts"),
-        ("T.Kernel(2.5) as bx", "T.Kernel: 2.5 is no extent", "extents are integers; use // for integer division"),
-        ("T.Kernel(0) as bx", "T.Kernel: the extent 0 leaves nothing to do", "extents are 1 or more"),
+        ("T.Kernel()", "T.Kernel has 0 axes", "pass one to three block counts"),
+        ("T.Kernel(1, 2, 3, 4)", "T.Kernel has 4 axes", "pass one to three block counts"),
+        ("T.Kernel(2.5) as bx", "T.Kernel: 2.5 is not a valid extent", "use an integer extent: // divides integers"),
+        ("T.Kernel(0) as bx", "T.Kernel: the extent 0 leaves nothing to do", "use extents of 1 or more"),
         ("T.Kernel(2) as (bx, by)", "T.Kernel gives 1 index to 2 names", "name each index"),
     ],
 )
@@ -497,8 +497,8 @@ def test_errors_of_the_grid(trace_body: Callable[..., Any], scope: str, message:
         (
             "    with T.Kernel(4) as bx:\n        T.clear(A)\n    T.clear(A)",
             7,
-            "a statement is outside of T.Kernel",
-            "move it into the `with T.Kernel(...)`",
+            "a statement is outside T.Kernel",
+            "move it into `with T.Kernel(...)`",
         ),
         (
             "    for i in range(4):\n        with T.Kernel(4) as bx:\n            T.clear(A)",
@@ -509,13 +509,13 @@ def test_errors_of_the_grid(trace_body: Callable[..., Any], scope: str, message:
         (
             "    x = T.alloc_shared((4, 4))",
             5,
-            "T.alloc_shared is outside of T.Kernel",
+            "T.alloc_shared is outside T.Kernel",
             "allocate inside `with T.Kernel(...)`",
         ),
         (
             "    bx = T.get_block_binding()",
             5,
-            "there are no block indices outside of T.Kernel",
+            "there are no block indices outside T.Kernel",
             "use it inside `with T.Kernel(...)`",
         ),
         ("    x = T.const('M')", 5, "T.const M has no value", "pass it: explore(kernel, M=1024)"),
@@ -530,19 +530,19 @@ def test_errors_of_the_frame(trace_text: Callable[..., Any], body: str, line: in
 @pytest.mark.parametrize(
     ("parameter", "kind", "message"),
     [
-        ("A", KernelError, "parameter A is not annotated, which makes it no tensor"),
-        ("A: int", KernelError, "parameter A is annotated with <class 'int'>, which makes it no tensor"),
+        ("A", KernelError, "parameter A is not annotated, so it is not a tensor"),
+        ("A: int", KernelError, "parameter A is annotated with <class 'int'>, so it is not a tensor"),
         ("A: T.Tensor((4, 0), 'float32')", KernelError, "A: the shape (4, 0) has no elements"),
-        ("A: T.Tensor((4, 4), 'float33')", KernelError, "'float33' is no dtype"),
+        ("A: T.Tensor((4, 4), 'float33')", KernelError, "'float33' is not a dtype"),
         (
             "A: T.Tensor((T.dynamic('m') + 1, 4))",
             Unsupported,
-            "A with the size m + 1, which is not known now, is not lowered",
+            "A with the size m + 1, which is not known at compile time, is not lowered",
         ),
         (
             "A: T.StridedTensor((4, 4), (4, 1))",
             KernelError,
-            "parameter A is annotated with T.StridedTensor, which makes it no tensor",
+            "parameter A is annotated with T.StridedTensor, so it is not a tensor",
         ),
     ],
 )
@@ -577,12 +577,12 @@ def kernel(A, block, dtype=T.float32, other=None):
         (
             {"M": 64, "policy": "strided"},
             "{at} takes no argument policy",
-            'it is an option of a pass: explore(..., options={{"policy": ...}}), or --option policy=...',
+            'pass it as an option: explore(..., options={{"policy": ...}}), or --option policy=...',
         ),
         ({"M": 64, "zzz": 1}, "{at} takes no argument zzz", "it takes block, dtype, other, M, N"),
         (
             {"A": [1.0]},
-            "{at}: A is a tensor, whose data is no argument of the kernel",
+            "{at}: A is a tensor: its data is not an argument of the kernel",
             "pass it when the kernel runs: explore(...).run([A, ...])",
         ),
     ],
@@ -616,18 +616,21 @@ def test_errors_of_output_indices(trace_text: Callable[..., Any]) -> None:
         f"    {line}\n" for line in body_text("T.clear(C)").splitlines()
     )
     error = raised(trace_text, text + "    return kernel\n")
-    assert error.message == "out_idx=[7], and kernel has 3 parameters"
+    assert error.message == "out_idx=[7], but kernel has 3 parameters"
 
 
 def test_returning_what_is_no_tensor(trace_text: Callable[..., Any]) -> None:
     error = raised(trace_text, EAGER.replace("return C", "return 3"), M=64, N=64, block=32)
     assert isinstance(error, KernelError)
-    assert (error.message, error.span and error.span.line) == ("kernel returns 3, which is no tensor", 11)
+    assert (error.message, error.span and error.span.line) == ("kernel returns 3, which is not a tensor", 11)
 
 
 def test_a_body_annotation_that_is_no_tensor(trace_text: Callable[..., Any]) -> None:
     error = raised(trace_text, EAGER.replace("A: T.Tensor((M, N), dtype)", "A: dtype"), M=64, N=64, block=32)
-    assert (error.message, error.span and error.span.line) == ("A is annotated with 'float32', which is no tensor", 7)
+    assert (error.message, error.span and error.span.line) == (
+        "A is annotated with 'float32', which is not a tensor",
+        7,
+    )
 
 
 def test_use_outside_of_a_kernel() -> None:
@@ -638,20 +641,20 @@ def test_use_outside_of_a_kernel() -> None:
         (lambda: macro(lambda: None)(), "T.macro <lambda>"),
     ):
         error = raised(use)
-        assert error.message == f"{what} works inside a kernel only"
+        assert error.message == f"{what} works only inside a kernel"
         assert error.hint.startswith("use it in a @T.prim_func")
 
 
 def test_what_is_no_kernel() -> None:
     error = raised(trace, Tensor((4, 4)))
     assert isinstance(error, UsageError)
-    assert error.message.endswith("is no kernel but TensorSpec")
+    assert error.message.endswith("is not a kernel but a value of type TensorSpec")
 
 
 @pytest.mark.parametrize("decorator", [prim_func, macro])
 def test_a_function_that_python_has_no_source_of(decorator: Any) -> None:
     error = raised(decorator, print)
-    assert error.message == "a kernel is made of <built-in function print>, which is no function of Python's"
+    assert error.message == "a kernel is made from <built-in function print>, which is not a Python function"
     assert error.hint.endswith("above a def")
 
 

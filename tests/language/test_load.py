@@ -210,10 +210,13 @@ def test_errors_in_the_file_name_its_line(kernel_file: Callable[..., str], text:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("import not_there", "install not_there, or keep what imports it in another file than the kernel"),
-        ("from . import neighbour", "a file is loaded by itself: import its neighbours by their names"),
-        ("from tilelang.tenstorrent import apply_tt_default", "the module has no such name: compare it with dir()"),
-        ("1 // 0", "the file raised this while it was loaded; put what runs a kernel under"),
+        ("import not_there", "install not_there, or move the code that imports it to a file without kernels"),
+        (
+            "from . import neighbour",
+            "import neighbouring files by their plain names: the file is not part of a package here",
+        ),
+        ("from tilelang.tenstorrent import apply_tt_default", "check the name against dir()"),
+        ("1 // 0", "the file raised this while it was loaded; put what runs kernels under"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::ImportWarning")
@@ -253,7 +256,7 @@ def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(UsageError) as caught:
         load_kernel(f"{path}::k")
-    assert caught.value.message.endswith("cannot be read: its name is no UTF-8")
+    assert caught.value.message.endswith("cannot be read: its name is not UTF-8")
     assert caught.value.hint == "give the file another name"
 
 
@@ -368,18 +371,18 @@ def test_what_a_file_asks_is_answered(
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("3 if torch.backends.cudnn.enabled else 4", "a condition is torch.backends.cudnn.enabled, of a module"),
-        ("3 if torch.cuda.get_device_capability()[0] >= 9 else 4", "what is compared is torch.cuda.get_device_capab"),
-        ("3 if torch.get_num_threads() == 9 else 4", "what is compared is torch.get_num_threads(), of a module"),
-        ("max(torch.get_num_threads(), 4)", "what is compared is torch.get_num_threads(), of a module"),
-        ("int(torch.get_num_threads())", "a number is torch.get_num_threads(), of a module"),
-        ("range(torch.get_num_threads())[0]", "a number is torch.get_num_threads(), of a module"),
-        ("sum(torch.cuda.get_device_capability())", "what is iterated over is torch.cuda.get_device_capability()"),
-        ("9 in torch.cuda.get_device_capability()", "what is searched is torch.cuda.get_device_capability()"),
-        ("len(torch.arange(4))", "what has a length is torch.arange(), of a module"),
+        ("3 if torch.backends.cudnn.enabled else 4", "a condition is torch.backends.cudnn.enabled, from a module"),
+        ("3 if torch.cuda.get_device_capability()[0] >= 9 else 4", "a compared value is torch.cuda.get_device_capab"),
+        ("3 if torch.get_num_threads() == 9 else 4", "a compared value is torch.get_num_threads(), from a module"),
+        ("max(torch.get_num_threads(), 4)", "a compared value is torch.get_num_threads(), from a module"),
+        ("int(torch.get_num_threads())", "a number is torch.get_num_threads(), from a module"),
+        ("range(torch.get_num_threads())[0]", "a number is torch.get_num_threads(), from a module"),
+        ("sum(torch.cuda.get_device_capability())", "the iterated value is torch.cuda.get_device_capability()"),
+        ("9 in torch.cuda.get_device_capability()", "the searched value is torch.cuda.get_device_capability()"),
+        ("len(torch.arange(4))", "the argument of len is torch.arange(), from a module"),
         ("torch.get_num_threads() * 2 + 1", "an operand of storing to a is torch.get_num_threads()"),
         ("torch.cuda.get_device_properties(0).warp_size", "wormhole_n150 has no warp_size"),
-        ("next_power_of_2(T.dynamic('m'))", "next_power_of_2 works on numbers, and this is m"),
+        ("next_power_of_2(T.dynamic('m'))", "next_power_of_2 works on numbers, not on m"),
         ("next_power_of_2(torch.get_num_threads())", "a number is torch.get_num_threads()"),
     ],
 )  # fmt: skip

@@ -102,5 +102,5 @@ def test_ipython_cells_are_named_by_their_execution_count() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.splitlines() == [
         "cell 2 cell 2 1",
-        "cell 3:6: T.gemm wants a tensor, a buffer or a region of one, not None",
+        "cell 3:6: T.gemm takes a tensor, a buffer or a region of one, not None",
     ], done.stdout + done.stderr

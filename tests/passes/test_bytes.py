@@ -15,8 +15,8 @@ import ttexplore.language as T
 from ttexplore.errors import KernelError, Unsupported
 
 Array = np.ndarray[Any, Any]
-FLOATS = "an operation on integers is applied to floating-point numbers"
-FRACTION = "integers are divided with /, which has a fraction"
+FLOATS = "an integer operation is applied to floating-point numbers"
+FRACTION = "/ is applied to integers, and its result has a fraction"
 U8, I32, F32 = "uint8", "int32", "float32"
 
 
@@ -129,9 +129,9 @@ def test_a_sum_is_wrapped_around_once() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a, b: a + 300, "300 is no uint8, which goes from 0 to 255"),
-        (lambda a, b: a * -1, "-1 is no uint8, which goes from 0 to 255"),
-        (lambda a, b: T.max(a, 256), "256 is no uint8, which goes from 0 to 255"),
+        (lambda a, b: a + 300, "300 does not fit uint8, which holds 0 to 255"),
+        (lambda a, b: a * -1, "-1 does not fit uint8, which holds 0 to 255"),
+        (lambda a, b: T.max(a, 256), "256 does not fit uint8, which holds 0 to 255"),
         (lambda a, b: a << 8, "<< of uint8 by 8"),
         (lambda a, b: a / 2, FRACTION),
         (lambda a, b: a // 0, "// by 0"),

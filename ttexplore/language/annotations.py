@@ -44,7 +44,7 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
             raise UsageError(
                 "U015",
                 f"rect={(first_y, first_x, rows, columns)} leaves out the blocks before ({first_x}, {first_y})",
-                hint="rect=(0, 0, rows, columns) is the rectangle that each core gets",
+                hint="start at (0, 0): rect=(0, 0, rows, columns) is the rectangle of each core",
             )
         options |= {"policy": options.get("policy", "rectangular"), "rectangle": (columns, rows)}
     if (stride := given.get("stride")) is not None:
@@ -53,7 +53,7 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
             raise UsageError(
                 "U015",
                 f"stride={(first, step)} leaves out the first {first} work items",
-                hint="stride=(0, step) deals them out to `step` cores",
+                hint="start at 0: stride=(0, step) distributes the items over `step` cores",
             )
         options |= {"policy": options.get("policy", "strided"), "stride": step}
     for key in ("chunk_k_tiles", "qk_chunk_tiles"):
@@ -79,7 +79,7 @@ def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
 def annotate_tt_sharding(*arguments: object, **values: object) -> Any:
     """Say how tensors are divided among cores: ``{A: T.TTShard(axis=0, placement="L1")}``.
 
-    In a kernel, as a decorator (tensors by name), or of a kernel. Raises UsageError for what is no tensor of it.
+    In a kernel, as a decorator (tensors by name), or of a kernel. Raises UsageError for what is not a tensor of it.
     """
     return _annotate("annotate_tt_sharding", arguments, values, _layouts)
 
@@ -102,7 +102,9 @@ def _layouts(given: Mapping[object, object], span: Span | None) -> list[Annotati
     for tensor, asked in given.items():
         name = str(tensor.name) if is_buffer(tensor) else tensor
         if not isinstance(name, str):
-            raise UsageError("U003", f"{shown(tensor)} is no tensor", hint="give a tensor of the kernel or its name")
+            raise UsageError(
+                "U003", f"{shown(tensor)} is not a tensor", hint="pass a tensor of the kernel, or its name"
+            )
         request = layout_request(name, asked, span)
         made.append(Annotation("layouts", request, name, span))
         if request.order == "match_shard":
@@ -120,7 +122,9 @@ def _annotate(
     given: dict[object, object] = {}
     for one in arguments:
         if not is_mapping(one):
-            raise UsageError("U015", f"{what} takes a dictionary, not {shown(one)}", hint=f"{what}({{name: ...}})")
+            raise UsageError(
+                "U015", f"{what} takes a dictionary, not {shown(one)}", hint=f"write {what}({{name: ...}})"
+            )
         given |= dict(one)
     given |= values
     if CURRENT.get() is not None and kernel is None:
@@ -148,7 +152,7 @@ def annotated(kernel: object, annotations: Iterable[Annotation]) -> object:
         raise UsageError(
             "U015",
             f"{shown(kernel)} cannot be annotated from outside",
-            hint="annotate a T.prim_func, or write the annotation inside of the kernel",
+            hint="annotate a T.prim_func, or write the annotation inside the kernel",
         )
     return add(tuple(annotations))
 

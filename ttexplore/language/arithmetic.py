@@ -130,12 +130,12 @@ def _check(kind: str, dtype: str, b: Value) -> None:
     """Raises KernelError for an operation that the dtype does not have, and for divisors and shifts that it does not
     take."""
     if kind in _OF_INTEGERS and is_float(dtype):
-        raise _floats_as_integers()
+        raise floats_as_integers()
     if kind == "truediv" and not is_float(dtype):
         raise KernelError(
             "K009",
-            "integers are divided with /, which has a fraction",
-            hint='use // for the whole number, or cast one side first: T.cast(x, "float32")',
+            "/ is applied to integers, and its result has a fraction",
+            hint='use // for an integer result, or cast one side first: T.cast(x, "float32")',
         )
     number = b.value if is_constant(b) else b
     if kind in ("floordiv", "mod") and isinstance(number, int) and number == 0:
@@ -147,11 +147,11 @@ def _check(kind: str, dtype: str, b: Value) -> None:
         )
 
 
-def _floats_as_integers() -> KernelError:
+def floats_as_integers() -> KernelError:
     return KernelError(
         "K009",
-        "an operation on integers is applied to floating-point numbers",
-        hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
+        "an integer operation is applied to floating-point numbers",
+        hint='cast first: T.cast(x, "int32"), or write T.floor(a / b) for a // b, a - T.floor(a / b) * b for a % b',
     )
 
 
@@ -169,5 +169,5 @@ def _negative(a: ir.Expr, usual: Callable[[ir.Expr], object]) -> object:
 def _inverted(a: ir.Expr, usual: Callable[[ir.Expr], object]) -> object:
     dtype = _dtype(a)
     if is_float(dtype):
-        raise _floats_as_integers()
+        raise floats_as_integers()
     return folded(np.invert, dtype, a.value) if is_constant(a) and dtype not in _EXACT else usual(a)

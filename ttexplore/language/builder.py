@@ -85,15 +85,15 @@ def element(value: object, what: str) -> ir.Expr:
         name = value.name if is_buffer(value) else value.source.name
         raise KernelError(
             "K008",
-            f"{what} works on elements, and {name} is a block",
+            f"{what} works on elements, but {name} is a block",
             hint=f"write {name}[i, j] inside `for i, j in T.Parallel(...)`",
         )
     if not isinstance(value, int | float | ir.Expr):
         refuse_unknown(value, f"an operand of {what}")
         raise KernelError(
             "K008",
-            f"{what} works on numbers, and this is {described(value)}",
-            hint="give a number, an element as a[i, j], or an expression of them",
+            f"{what} works on numbers, not on {described(value)}",
+            hint="pass a number, an element such as a[i, j], or an expression of these",
         )
     return to_expr(value)
 
@@ -104,7 +104,7 @@ def index_of(name: str, value: object) -> ir.Expr:
     if "float" in str(place.ty.dtype):
         raise KernelError(
             "K003",
-            f"an index of {name} is {place.ty.dtype}",
+            f"an index of {name} has the dtype {place.ty.dtype}",
             hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
         )
     return place
@@ -200,11 +200,17 @@ def shape_of(shape: object, what: str) -> tuple[int, ...]:
             extent = int(extent.value)
         refuse_unknown(extent, f"a size of {what}")
         if isinstance(extent, ir.Expr):
-            raise unsupported(f"{what} with the size {extent}, which is not known now,", HINT_CONSTANT_SIZES)
+            raise unsupported(
+                f"{what} with the size {extent}, which is not known at compile time,", HINT_CONSTANT_SIZES
+            )
         if not isinstance(extent, SupportsIndex) or isinstance(extent, bool):
-            raise KernelError("K004", f"{what}: {shown(extent)} is no extent", hint="a shape is a tuple of ints")
+            raise KernelError(
+                "K004", f"{what}: {shown(extent)} is not a valid extent", hint="write the shape as a tuple of ints"
+            )
         if int(extent) < 1:
-            raise KernelError("K004", f"{what}: the shape {shown(given)} has no elements", hint="extents are 1 or more")
+            raise KernelError(
+                "K004", f"{what}: the shape {shown(given)} has no elements", hint="use extents of 1 or more"
+            )
         extents.append(int(extent))
     return tuple(extents)
 
@@ -265,8 +271,8 @@ class Builder:
             if other.name == variable.name:
                 raise KernelError(
                     "K013",
-                    f"two sizes are called {variable.name}",
-                    hint=f"make T.dynamic({str(variable.name)!r}) once and use it wherever it is meant",
+                    f"two sizes are named {variable.name}",
+                    hint=f"make T.dynamic({str(variable.name)!r}) once and reuse the result",
                 )
         self.sizes.append(variable)
 
@@ -332,8 +338,8 @@ class Builder:
         if len(self.begun) != depth:
             raise KernelError(
                 "K014",
-                "an exception leaves a kernel loop or a branch, and is caught outside of it",
-                hint="catch it in the Python that raises it: the body is traced once, for all turns",
+                "an exception leaves a kernel loop or a branch and is caught outside it",
+                hint="catch it where it is raised: the body is traced once, for all iterations",
                 span=self.begun[depth],
             )
         self.reads.put_names(self.frames.pop())
@@ -352,7 +358,7 @@ class Builder:
         dtype = buffer.ty.dtype
         check_rank(buffer, indices)
         if any(isinstance(index, slice) for index in indices):
-            raise KernelError("K003", f"{buffer.name}: a slice cannot be assigned to", hint="use T.copy or T.fill")
+            raise KernelError("K003", f"{buffer.name}: a slice cannot be assigned", hint="use T.copy or T.fill")
         value = plain(value)
         if isinstance(value, int | float):
             stored = constant(value, str(dtype.dtype))
@@ -446,13 +452,15 @@ def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
     if "int" not in dtype:
         return tirx.const(held(value, dtype), dtype)
     if isinstance(value, float) and not value.is_integer():
-        raise KernelError("K008", f"{value} is no {dtype}", hint="cast it: int(...) or T.cast(value, dtype)")
+        raise KernelError(
+            "K008", f"{value} is not an integer, as {dtype} needs", hint="cast it: int(...) or T.cast(value, dtype)"
+        )
     low, high = integer_range(dtype)
     if not low <= value <= high:
         raise KernelError(
             "K008",
-            f"{value} is no {dtype}, which goes from {low} to {high}",
-            hint='cast elements beside it to a wider dtype, as T.cast(x, "int32"), or the number itself',
+            f"{value} does not fit {dtype}, which holds {low} to {high}",
+            hint='cast the other operand to a wider dtype, such as T.cast(x, "int32"), or cast the number itself',
         )
     return tirx.const(int(value), dtype)
 
@@ -470,7 +478,7 @@ class Loop:
     def __iter__(self) -> Iterator[Any]:
         raise KernelError(
             "K010",
-            "a kernel loop is run through in plain Python",
+            "plain Python iterates over a kernel loop",
             hint="write `for k in T.serial(n):` as a statement of its own",
         )
 
@@ -495,7 +503,7 @@ def current(what: str) -> Builder:
     if builder is None:
         raise KernelError(
             "K005",
-            f"{what} works inside a kernel only",
+            f"{what} works only inside a kernel",
             hint="use it in a @T.prim_func or @tilelang.jit function, and trace that with ttexplore.explore",
         )
     return builder

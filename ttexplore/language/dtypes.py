@@ -143,7 +143,7 @@ def dtype_name(value: object) -> str:
     if isinstance(value, NotLowered):
         raise Unsupported("L009", f"the dtype {value!r} is not lowered", hint="use T.bfloat16 or T.float32")
     if name not in _NAMES:
-        raise KernelError("K009", f"{shown(value)} is no dtype", hint=f"dtypes are {', '.join(_NAMES)}")
+        raise KernelError("K009", f"{shown(value)} is not a dtype", hint=f"use one of {', '.join(_NAMES)}")
     return name
 
 

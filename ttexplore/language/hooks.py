@@ -148,7 +148,7 @@ class Hooks:
         if not isinstance(annotation, TensorSpec):
             raise KernelError(
                 "K007",
-                f"{name} is annotated with {shown(annotation)}, which is no tensor",
+                f"{name} is annotated with {shown(annotation)}, which is not a tensor",
                 hint=f"write {name}: T.Tensor((M, N), dtype)",
             )
         return annotation.make(self._at(index), name)
@@ -185,7 +185,7 @@ class Hooks:
         if any(map(is_symbolic, items_of(value))):
             raise KernelError(
                 "K010",
-                "match decides by a value that is known only when the kernel runs",
+                "match depends on a value known only when the kernel runs",
                 hint="write `if x == 0:` and `else:`, or T.if_then_else(x == 0, a, b)",
                 span=self.spans[index],
             )
@@ -334,7 +334,7 @@ class Hooks:
         if builder.emitted != given:
             raise KernelError(
                 "K014",
-                "the condition of a kernel's while stores something, and it is traced once, for all turns",
+                "the condition of a kernel's while stores a value, but it is traced once, for all iterations",
                 hint="store it in the body of the loop",
                 span=self.spans[index],
             )
@@ -365,7 +365,7 @@ class Hooks:
         builder = self._at(index)
         span = builder.tvm_span()
         if builder.blocks:
-            raise unsupported("a second T.Kernel in one function", "write one kernel for each launch")
+            raise unsupported("a second T.Kernel in one function", "write one kernel per launch")
         if builder.enclosing:
             raise KernelError(
                 "K005", "T.Kernel is inside a loop or a branch", hint="put it at the top level of the kernel"
@@ -454,7 +454,7 @@ class Hooks:
             raise KernelError(
                 "K014",
                 "whether := binds its name depends on a value known only when the kernel runs",
-                hint="give the name its value in a statement before",
+                hint="assign the name in an earlier statement",
                 span=self.spans[index],
             )
         if is_dynamic(value) and effect == "call":
@@ -472,7 +472,7 @@ class Hooks:
         if is_dynamic(ended.value) and builder.emitted != ended.emitted:
             raise KernelError(
                 "K014",
-                "a part of an expression stores, and whether it is evaluated is known only when the kernel runs",
+                "part of an expression stores a value, and whether it is evaluated is known only when the kernel runs",
                 hint="write it as an `if` statement",
                 span=self.spans[index],
             )
@@ -513,7 +513,7 @@ class Hooks:
         if is_dynamic(value):
             raise KernelError(
                 "K014",
-                "the condition of a kernel's while binds a name, and it is traced once, for all turns",
+                "the condition of a kernel's while binds a name, but it is traced once, for all iterations",
                 hint="bind it in the body of the loop",
                 span=self.spans[index],
             )
@@ -689,7 +689,7 @@ def span_loop(
     """A loop from `start` to before `stop`. Raises KernelError for a step that is no constant or is zero."""
     first, last = _bound(start), _bound(stop)
     if not isinstance(step, int) or step == 0:
-        raise KernelError("K004", f"a loop steps by {shown(step)}", hint="a step is a constant that is not 0")
+        raise KernelError("K004", f"a loop steps by {shown(step)}", hint="use a constant step other than 0")
     extent = last - first
     if step != 1:
         extent = -(-extent // step) if isinstance(extent, int) else (extent + (step - 1)) // step
@@ -706,7 +706,7 @@ def _bound(bound: object) -> Integer:
     if not is_integer(bound):
         raise KernelError(
             "K004",
-            f"a loop bound is {shown(bound)}, which is no integer",
+            f"a loop bound is {shown(bound)}, which is not an integer",
             hint='use // for integer division, or cast: T.cast(x, "int32")',
         )
     return whole(bound) if isinstance(bound, ir.Expr) else bound

@@ -48,7 +48,7 @@ def decided_by(error: BaseException | None = None) -> str | None:
     return place or None
 
 
-_WHY = "plain Python cannot work on what is known only when the kernel runs"
+_WHY = "plain Python cannot compute with values known only when the kernel runs"
 OPERATORS_AND_T = f"{_WHY}; use the operators + - * / and the functions of T, as T.exp(x)"
 
 # A frame and the byte offset of the instruction that it is at.

@@ -23,6 +23,7 @@ from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.ir.build import statements
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
+from ttexplore.language.arithmetic import floats_as_integers
 from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
@@ -96,12 +97,7 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
     if "Cannot use and / or / not" in text:
         return no_answer(span, decided_by(error))
     if "MatchesCode(DLDataTypeCode::kDLInt, DLDataTypeCode::kDLUInt)" in text:
-        return KernelError(
-            "K009",
-            "an operation on integers is applied to floating-point numbers",
-            hint='T.cast(x, "int32"), or write T.floor(a / b) for a // b, and a - T.floor(a / b) * b for a % b',
-            span=span,
-        )
+        return floats_as_integers().at(span)
     beyond = re.search(r"Literal value (-?\d+) exceeds range of (\w+)", text)
     if beyond is not None:
         return not_held(beyond[2], int(beyond[1]), span)
@@ -172,8 +168,8 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
         if not isinstance(statement, tirx.For) or statement.kind != tirx.ForKind.THREAD_BINDING:
             raise KernelError(
                 "K005",
-                "a statement is outside of T.Kernel",
-                hint="move it into the `with T.Kernel(...)`",
+                "a statement is outside T.Kernel",
+                hint="move it into `with T.Kernel(...)`",
                 span=span_of(statement),
             )
     outputs: list[int] = []
@@ -182,7 +178,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
         if index is None:
             raise KernelError(
                 "K007",
-                f"{name} returns {shown(output)}, which is no tensor",
+                f"{name} returns {shown(output)}, which is not a tensor",
                 hint="return tensors made by T.empty",
                 span=builder.span,
             )
@@ -206,7 +202,7 @@ def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
             if not is_buffer(variable):
                 raise KernelError(
                     "K013",
-                    f"{variable.name} is the size of no tensor, so nothing gives it a value",
+                    f"no tensor has the size {variable.name}, so nothing gives it a value",
                     hint="use it in the shape of a tensor, or make it an argument of the factory",
                     span=span_of(statement),
                 )
@@ -221,8 +217,8 @@ def _check_depth(body: list[tirx.Stmt]) -> None:
         if depth > _LARGEST_DEPTH:
             raise Unsupported(
                 "L016",
-                f"more than {_LARGEST_DEPTH} loops and branches inside one another",
-                hint="write several loops as one: for n in T.serial(rows * columns), with n // columns and n % columns",
+                f"loops and branches are nested more than {_LARGEST_DEPTH} deep",
+                hint="merge loops into one: for n in T.serial(rows * columns), with n // columns and n % columns",
                 span=span_of(statement),
             )
         match statement:
@@ -332,7 +328,7 @@ def _annotations(function: types.FunctionType) -> dict[str, object]:
 def prim_func(function: types.FunctionType | None = None, **options: object) -> Any:
     """``@T.prim_func``: trace a function whose parameters are annotated tensors.
 
-    Raises KernelError for a parameter that is no tensor and for what is wrong in the kernel, Unsupported for what is
+    Raises KernelError for a parameter that is not a tensor and for what is wrong in the kernel, Unsupported for what is
     not lowered; while an example file loads, only when the kernel is used.
     """
     if function is None:
@@ -352,7 +348,7 @@ def prim_func(function: types.FunctionType | None = None, **options: object) -> 
                 how = f"annotated with {shown(annotation)}" if annotation is not None else "not annotated"
                 raise KernelError(
                     "K007",
-                    f"parameter {name} is {how}, which makes it no tensor",
+                    f"parameter {name} is {how}, so it is not a tensor",
                     hint=f"write {name}: T.Tensor((M, N), T.bfloat16)",
                     span=node_span(file, places[name]),
                 )
@@ -584,13 +580,13 @@ def _factory_result(made: object, reference: str) -> TracedKernel:
             raise UsageError(
                 "U002",
                 f"{reference} returns the kernel {made.__name__}, which takes arguments of its own",
-                hint=f"explore that: ttexplore.explore({made.__name__}, ...)",
+                hint=f"explore that kernel: ttexplore.explore({made.__name__}, ...)",
             )
         case _:
             raise UsageError(
                 "U002",
                 f"{reference} returns {type(made).__name__}, not a kernel",
-                hint="a factory returns its T.prim_func",
+                hint="return the T.prim_func from the factory",
             )
 
 
@@ -603,7 +599,7 @@ def _output_indices(out_idx: object, traced: TracedKernel) -> tuple[int, ...]:
     for index in items_of(out_idx):
         if not isinstance(index, int) or not -count <= index < count:
             raise KernelError(
-                "K007", f"out_idx={out_idx!r}, and {traced.name} has {count} parameters", hint="count from 0"
+                "K007", f"out_idx={out_idx!r}, but {traced.name} has {count} parameters", hint="count from 0"
             )
         indices.append(index % count)
     return tuple(indices)
@@ -633,14 +629,14 @@ def _check_known(given: Iterable[str], known: list[str], reference: str, tensors
         if name in tensors:
             raise UsageError(
                 "U003",
-                f"{reference}: {name} is a tensor, whose data is no argument of the kernel",
+                f"{reference}: {name} is a tensor: its data is not an argument of the kernel",
                 hint=f"pass it when the kernel runs: explore(...).run([{name}, ...])",
             )
         if name in OPTIONS and name not in known:
             raise UsageError(
                 "U003",
                 f"{reference} takes no argument {name}",
-                hint=f'it is an option of a pass: explore(..., options={{"{name}": ...}}), or --option {name}=...',
+                hint=f'pass it as an option: explore(..., options={{"{name}": ...}}), or --option {name}=...',
             )
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
@@ -774,13 +770,13 @@ def trace_named(kernel: object, arguments: dict[str, object], reference: str) ->
         case _ if type(kernel).__module__.partition(".")[0] in ("tilelang", "tvm", "tirx"):
             raise UsageError(
                 "U002",
-                f"{reference or type(kernel).__name__} is a kernel of the TileLang or TVM that is installed",
-                hint="write `import ttexplore.language as T` above it, or explore its file: 'file.py::name'",
+                f"{reference or type(kernel).__name__} is a kernel of the installed TileLang or TVM",
+                hint="write `import ttexplore.language as T` above the kernel, or explore its file: 'file.py::name'",
             )
         case _:
             raise UsageError(
                 "U002",
-                f"{reference or shown(kernel)} is no kernel but {type(kernel).__name__}",
+                f"{reference or shown(kernel)} is not a kernel but a value of type {type(kernel).__name__}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )
 
@@ -793,6 +789,6 @@ def _in_module(module: ir.IRModule) -> TracedKernel:
         raise UsageError(
             "U002",
             f"the module holds {len(functions)} functions, of which {len(found)} are kernels of this language",
-            hint="make it of one kernel: tvm.IRModule.from_expr(kernel)",
+            hint="create it from one kernel: tvm.IRModule.from_expr(kernel)",
         )
     return found[0]

@@ -31,7 +31,7 @@ def load_module(file: str | Path) -> types.ModuleType:
         file.encode()
     except UnicodeEncodeError:
         raise UsageError(
-            "U002", f"{shown(file)} cannot be read: its name is no UTF-8", hint="give the file another name"
+            "U002", f"{shown(file)} cannot be read: its name is not UTF-8", hint="give the file another name"
         ) from None
     # Unlike Path.is_file this takes names that no file system takes.
     if not os.path.isfile(file):
@@ -43,7 +43,9 @@ def load_module(file: str | Path) -> types.ModuleType:
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         span = Span(file, line, column, error.end_lineno or line, max(error.end_offset or 0, column))
-        raise UsageError("U004", f"{error.msg}", hint="the file is no valid Python", span=span) from error
+        raise UsageError(
+            "U004", f"{error.msg}", hint="fix the syntax error: the file is not valid Python", span=span
+        ) from error
     except (OSError, ValueError) as error:
         raise UsageError("U002", f"{file} cannot be read: {error}", hint="give a Python file in UTF-8") from error
     linecache.cache[file] = (len(text), None, [line + "\n" for line in lines_of(text)], file)
@@ -68,13 +70,13 @@ def _hint(error: BaseException) -> str:
     """What to do about what a file raised while it was loaded."""
     match error:
         case ModuleNotFoundError():
-            return f"install {error.name}, or keep what imports it in another file than the kernel"
+            return f"install {error.name}, or move the code that imports it to a file without kernels"
         case ImportError() if "relative import" in str(error):
-            return "a file is loaded by itself: import its neighbours by their names"
+            return "import neighbouring files by their plain names: the file is not part of a package here"
         case ImportError():
-            return "the module has no such name: compare it with dir() of the module"
+            return "check the name against dir() of the module"
         case _:
-            return "the file raised this while it was loaded; put what runs a kernel under `if __name__ == '__main__':`"
+            return "the file raised this while it was loaded; put what runs kernels under `if __name__ == '__main__':`"
 
 
 @contextlib.contextmanager

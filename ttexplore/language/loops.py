@@ -46,14 +46,14 @@ def vectorized(start: object, stop: object = None, **hints: object) -> Loop:
 def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> Loop:
     """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
     if num_stages < 0:
-        raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="give 0 or more stages")
+        raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="use 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
 
 
 def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dict[str, object]) -> Loop:
     note_hints(what, hints)
     if not extents:
-        raise KernelError("K004", f"{what} needs at least one extent", hint=f"{what}(block_M, block_N)")
+        raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}(block_M, block_N)")
     return Loop(tuple(_extent(what, extent) for extent in extents), kind)
 
 
@@ -62,10 +62,10 @@ def _extent(what: str, extent: object) -> Integer:
     refuse_unknown(extent, f"an extent of {what}")
     if not is_integer(extent):
         raise KernelError(
-            "K004", f"{what}: {shown(extent)} is no extent", hint="extents are integers; use // for integer division"
+            "K004", f"{what}: {shown(extent)} is not a valid extent", hint="use an integer extent: // divides integers"
         )
     if isinstance(extent, int) and extent < 1:
-        raise KernelError("K004", f"{what}: the extent {extent} leaves nothing to do", hint="extents are 1 or more")
+        raise KernelError("K004", f"{what}: the extent {extent} leaves nothing to do", hint="use extents of 1 or more")
     return extent
 
 
@@ -95,11 +95,11 @@ def Kernel(
             named.pop()
         if blocks or None in named:
             raise KernelError(
-                "K004", "T.Kernel: an axis is given twice or left out", hint="T.Kernel(grid_x=Nt, grid_y=Mt)"
+                "K004", "T.Kernel: an axis is given twice or left out", hint="write T.Kernel(grid_x=Nt, grid_y=Mt)"
             )
         blocks = tuple(named)
     if not 1 <= len(blocks) <= 3:
-        raise KernelError("K004", f"T.Kernel has {len(blocks)} axes", hint="give one to three block counts")
+        raise KernelError("K004", f"T.Kernel has {len(blocks)} axes", hint="pass one to three block counts")
     return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
 
 
@@ -113,6 +113,6 @@ def get_block_bindings() -> tuple[ir.Var, ...]:
     builder = current("T.get_block_bindings")
     if not builder.blocks:
         raise KernelError(
-            "K005", "there are no block indices outside of T.Kernel", hint="use it inside `with T.Kernel(...)`"
+            "K005", "there are no block indices outside T.Kernel", hint="use it inside `with T.Kernel(...)`"
         )
     return builder.blocks

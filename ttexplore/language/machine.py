@@ -44,7 +44,7 @@ class DeviceProperties:
         raise KernelError(
             "K011",
             f"{self.name} has no {name}",
-            hint="a Tensix core has no threads and registers of a GPU; write the value into the kernel's arguments",
+            hint="pass the value as an argument of the kernel: a Tensix core has no GPU threads or registers",
         )
 
 

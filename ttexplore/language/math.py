@@ -61,7 +61,7 @@ def _function(
         if name in _TRUNCATED and any(is_float(str(value.ty.dtype)) for value in values):
             raise KernelError(
                 "K009",
-                "an operation on integers is applied to floating-point numbers",
+                "an integer operation is applied to floating-point numbers",
                 hint=f"write {_TRUNCATED[name]}",
             )
         if name in _FLOATING and not is_float(str(values[0].ty.dtype)):
@@ -70,8 +70,8 @@ def _function(
         if name == "pow" and not any(map(is_float, dtypes)):
             raise KernelError(
                 "K009",
-                f"T.pow takes floating-point numbers, and these are {' and '.join(sorted(dtypes))}",
-                hint='write x * x, or 1 << x for a power of 2; of elements T.pow(T.cast(x, "float32"), y)',
+                f"T.pow takes floating-point numbers, not {' and '.join(sorted(dtypes))}",
+                hint='write x * x, 1 << x for a power of 2, or cast the elements: T.pow(T.cast(x, "float32"), y)',
             )
         if name == "pow" and dtypes & {"bfloat16", "float16"}:
             # TVM has no power of these.
@@ -94,7 +94,7 @@ def _of_integers(name: str, meaning: Callable[..., Value], args: tuple[object, .
     try:
         return meaning(*args)
     except (ArithmeticError, ValueError) as error:
-        raise KernelError("K011", f"T.{name}{args}: {error}", hint="give it other numbers") from None
+        raise KernelError("K011", f"T.{name}{args}: {error}", hint="use operands for which it is defined") from None
 
 
 def _operation(name: str, meaning: Callable[[Any, Any], Value]) -> Callable[[object, object], Value]:
@@ -239,20 +239,20 @@ def if_then_else(test: object, then: T, otherwise: T, *, what: str = "T.if_then_
 
 
 def cast(value: object, dtype_: object) -> ir.Expr:
-    """`value` as another dtype. Raises KernelError for what is no dtype, or cannot be cast."""
+    """`value` as another dtype. Raises KernelError for what is not a dtype, or cannot be cast."""
     if is_dynamic(dtype_):
         raise KernelError(
-            "K009", f"{shown(dtype_)} is no dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)"
+            "K009", f"{shown(dtype_)} is not a dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)"
         )
     return dtype(dtype_)(plain(value))
 
 
 def Cast(dtype_: object, value: object) -> ir.Expr:
     """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
-    ``T.cast(x, "float32")``. Raises KernelError for what is no dtype, or cannot be cast."""
+    ``T.cast(x, "float32")``. Raises KernelError for what is not a dtype, or cannot be cast."""
     if is_dynamic(dtype_):
         raise KernelError(
-            "K009", f"{shown(dtype_)} is no dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)"
+            "K009", f"{shown(dtype_)} is not a dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)"
         )
     return cast(value, dtype_)
 
@@ -302,5 +302,5 @@ def disjunction(*conditions: object) -> object:
 
 def _joined(what: str, conditions: tuple[object, ...], join: Callable[[object, object], object]) -> object:
     if not conditions:
-        raise KernelError("K008", f"{what} works on numbers, and this is None", hint=f"write {what}(i > 0, j > 0)")
+        raise KernelError("K008", f"{what} needs at least one condition", hint=f"write {what}(i > 0, j > 0)")
     return functools.reduce(join, conditions)

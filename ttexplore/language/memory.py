@@ -29,7 +29,7 @@ class TensorAnnotation:
 
 
 def _is_extent(value: object) -> bool:
-    """Whether it can be the size of a tensor, so that it is no dtype: NumPy's scalar types have __index__, too."""
+    """Whether it can be the size of a tensor, so that it is not a dtype: NumPy's scalar types have __index__, too."""
     return isinstance(value, ir.Expr) or (isinstance(value, SupportsIndex) and not isinstance(value, type))
 
 
@@ -44,10 +44,10 @@ def dynamic(names: str, _dtype: object = "int32") -> Any:
     made: list[ir.Var] = []
     for name in names.replace(",", " ").split():
         if not name.isidentifier():
-            raise KernelError("K008", f"T.dynamic: {shown(name)} is no name", hint='write T.dynamic("m")')
+            raise KernelError("K008", f"T.dynamic: {shown(name)} is not a name", hint='write T.dynamic("m")')
         made.append(tirx.Var(name, "int32"))
     if not made:
-        raise KernelError("K013", "T.dynamic wants a name", hint='write T.dynamic("m")')
+        raise KernelError("K013", "T.dynamic needs a name", hint='write T.dynamic("m")')
     return made[0] if len(made) == 1 else tuple(made)
 
 
@@ -63,11 +63,11 @@ def empty(shape: object, *more: object, dtype: object = None, **_options: object
 def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocation:
     builder = current(what)
     if not builder.blocks:
-        raise KernelError("K005", f"{what} is outside of T.Kernel", hint="allocate inside `with T.Kernel(...)`")
+        raise KernelError("K005", f"{what} is outside T.Kernel", hint="allocate inside `with T.Kernel(...)`")
     if scope == "shared":
         scope = "shared.dyn"
     if scope not in ("shared.dyn", "local.fragment", "local"):
-        raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="leave scope= out")
+        raise KernelError("K008", f"{what}: unknown scope {shown(scope)}", hint="remove scope=")
     return Allocation(shape_of(shape, what), dtype_name(dtype), scope)
 
 

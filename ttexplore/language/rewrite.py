@@ -569,9 +569,8 @@ def _compiled(
         deep = error.lineno if isinstance(error, SyntaxError) and error.lineno else node.lineno
         raise Unsupported(
             "L016",
-            f"loops and branches of {name} stand too deep inside one another",
-            hint="give some of them to a function of their own, decorated with @T.macro; an elif stands inside of the "
-            "if before it",
+            f"the loops and branches of {name} are nested too deeply",
+            hint="move some of them into a function decorated with @T.macro; each elif adds a level",
             span=Span(display, deep, 1, deep, 1),
         ) from error
 

@@ -26,7 +26,7 @@ def display_file(function: object) -> str:
     if not isinstance(function, types.FunctionType):
         raise KernelError(
             "K008",
-            f"a kernel is made of {function!r}, which is no function of Python's",
+            f"a kernel is made from {function!r}, which is not a Python function",
             hint="write @T.prim_func, @T.macro or @tilelang.jit above a def",
         )
     file = function.__code__.co_filename

@@ -75,8 +75,8 @@ class StandIn:
         """The error for a value that nothing is known about."""
         return KernelError(
             "K012",
-            f"{what} is {self!r}, of a module that is not installed",
-            hint="install it, or write the value into the kernel's arguments",
+            f"{what} is {self!r}, from a module that is not installed",
+            hint="install the module, or pass the value as an argument of the kernel",
         )
 
     def _asked(self, what: str) -> None:
@@ -84,11 +84,11 @@ class StandIn:
             raise self.refuse(what)
 
     def __iter__(self) -> Iterator[object]:
-        self._asked("what is iterated over")
+        self._asked("the iterated value")
         return iter(())
 
     def __len__(self) -> int:
-        self._asked("what has a length")
+        self._asked("the argument of len")
         return 0
 
     def __bool__(self) -> bool:
@@ -105,12 +105,12 @@ class StandIn:
         raise self.refuse("a number")
 
     def __contains__(self, _item: object) -> bool:
-        self._asked("what is searched")
+        self._asked("the searched value")
         return False
 
     def __eq__(self, other: object) -> bool:
         if other is not self:
-            self._asked("what is compared")
+            self._asked("a compared value")
         return other is self
 
     def __hash__(self) -> int:
@@ -128,7 +128,7 @@ def _itself(self: StandIn, *_operands: object) -> StandIn:
 
 
 def _compared(self: StandIn, _other: object) -> StandIn:
-    self._asked("what is compared")
+    self._asked("a compared value")
     return self
 
 

@@ -448,21 +448,22 @@ def carried(name: str, span: Span, read: Span | None) -> KernelError:
     where = f", and line {read.line} reads it" if read is not None else ", and a function reads it"
     return KernelError(
         "K014",
-        f"{name} changes in Python from turn to turn of a kernel loop{where}: its body is traced once, for all turns",
+        f"{name} changes in Python between iterations of a kernel loop{where}: "
+        "the body is traced once, for all iterations",
         hint="compute it from the loop's variable, keep it in T.alloc_var or a buffer, or run the loop in Python: "
-        "`for k in [*range(n)]` writes its turns out",
+        "`for k in [*range(n)]` unrolls it",
         span=span,
     )
 
 
 def changed(name: str, span: Span, where: str) -> KernelError:
     is_loop = where == "loop"
-    why = "its body is traced once, for all turns" if is_loop else "it is decided when the kernel runs"
+    why = "the body is traced once, for all iterations" if is_loop else "it is decided when the kernel runs"
     return KernelError(
         "K014",
-        f"what {name} stands for is changed in Python inside a {'kernel loop' if is_loop else 'branch'}: {why}",
+        f"Python changes the value of {name} inside a {'kernel loop' if is_loop else 'branch'}: {why}",
         hint="change it outside, keep it in T.alloc_var or a buffer, or let Python run the loop: "
-        "`for k in [*range(n)]` writes its turns out; what a helper has computed is kept by @functools.cache",
+        "`for k in [*range(n)]` unrolls it; cache what a helper computes with @functools.cache",
         span=span,
     )
 
@@ -470,9 +471,9 @@ def changed(name: str, span: Span, where: str) -> KernelError:
 def asked(what: str, span: Span | None) -> KernelError:
     return KernelError(
         "K014",
-        f"{what} gives another answer each time, and is asked inside a kernel loop: its body is traced once, for all "
-        "turns",
-        hint="ask before the loop, or let Python run the loop: `for k in [*range(n)]` writes its turns out",
+        f"{what} returns a different value each time and is called inside a kernel loop: "
+        "the body is traced once, for all iterations",
+        hint="call it before the loop, or let Python run the loop: `for k in [*range(n)]` unrolls it",
         span=span,
     )
 
@@ -481,8 +482,8 @@ def after_loop(name: str) -> Lost:
     return Lost(
         KernelError(
             "K014",
-            f"{name} is read after the loop that binds it: what it is in the last turn is not known here",
-            hint="keep it in T.alloc_var or a buffer, or compute it from the loop's bounds",
+            f"{name} is read after the loop that binds it: its last value is not known at compile time",
+            hint="keep it in T.alloc_var or a buffer, or compute it from the loop bounds",
         )
     )
 
@@ -491,7 +492,7 @@ def after_branch(name: str) -> Lost:
     return Lost(
         KernelError(
             "K014",
-            f"{name} is bound in a branch that is decided when the kernel runs: which value it has is not known here",
+            f"{name} is bound in a branch that is decided when the kernel runs: its value is not known at compile time",
             hint=f"write `{name} = a if condition else b`, or keep it in T.alloc_var",
         )
     )

@@ -36,10 +36,10 @@ def no_answer(span: Span | None = None, instead: str | None = None) -> KernelErr
     in its place."""
     return KernelError(
         "K010",
-        "plain Python works on a value that is known only when the kernel runs",
+        "plain Python uses a value known only when the kernel runs",
         hint=instead
-        or "decorate a helper function with @T.macro, so that its if, loops and assignments become the kernel's, "
-        "or write T.if_then_else(condition, a, b)",
+        or "decorate the helper function with @T.macro, so that its if, loops and assignments become part of the "
+        "kernel, or write T.if_then_else(condition, a, b)",
         span=span,
     )
 
@@ -96,7 +96,7 @@ def _hash(self: ExprWithOp) -> int:
         if is_symbolic(self):
             raise KernelError(
                 "K010",
-                "plain Python looks up a value that is known only when the kernel runs",
+                "a dict or a set looks up a value known only when the kernel runs",
                 hint="a dict or a set would find it by what it is called, not by its number: choose with "
                 "T.if_then_else(x == 0, a, b), or look up by a number that is known now",
             )
@@ -126,8 +126,8 @@ def no_text(value: str, span: Span | None = None) -> KernelError:
     """The error for a text that is made of a value that is known only when the kernel runs."""
     return KernelError(
         "K010",
-        f"{value} becomes a text, and its number is known only when the kernel runs",
-        hint="a text is made while the kernel is traced: leave the value out, or print it in the kernel itself",
+        f"{value} is converted to text, but its value is known only when the kernel runs",
+        hint="leave the value out, because text is made while the kernel is traced, or print it in the kernel itself",
         span=span,
     )
 
@@ -136,8 +136,8 @@ def of_compiler(name: str) -> KernelError:
     """The error for an attribute that TVM's object has and the value that it stands for has not."""
     return KernelError(
         "K010",
-        f".{name} asks how the compiler holds a value that is known only when the kernel runs",
-        hint="a value has .dtype, .astype(dtype) and the operators; decide by a number that is known now, or "
+        f".{name} belongs to the compiler's expression, not to its value, which is known only when the kernel runs",
+        hint="use .dtype, .astype(dtype) and operators; decide by a number known at compile time, or "
         "compare the value itself: T.if_then_else(x == 0, a, b)",
     )
 

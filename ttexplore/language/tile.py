@@ -81,14 +81,14 @@ def block_region(start: object, access: str | int = "rw", *sizes: int) -> ir.Ten
     is no element, an unknown access, and more sizes than the tensor has dimensions.
     """
     if access not in ("r", "w", "rw", 1, 2, 3):
-        raise KernelError("K008", f"T.region: {shown(access)} is no access", hint='write "r", "w" or "rw"')
+        raise KernelError("K008", f"T.region: {shown(access)} is not an access mode", hint='write "r", "w" or "rw"')
     if not isinstance(start, ir.TensorLoad):
-        raise KernelError("K008", "T.region wants an element", hint='T.region(A[i, k], "r", 32, 32)')
+        raise KernelError("K008", "T.region takes an element", hint='write T.region(A[i, k], "r", 32, 32)')
     name, indices = start.source.name, list(start.indices)
     if not sizes or len(sizes) > len(indices) or min(sizes) < 1:
         raise KernelError(
             "K008",
-            f"T.region: the sizes {shown(sizes)} of {name}, which has {len(indices)} dimensions",
+            f"T.region: the sizes {shown(sizes)} do not fit {name}, which has {len(indices)} dimensions",
             hint="give a positive size for each of the last dimensions",
         )
     lengths = [1] * (len(indices) - len(sizes)) + list(sizes)
@@ -160,7 +160,7 @@ def _as_region(value: object, what: str, like: list[int] | None = None) -> ir.Te
         return tirx.BufferRegion(value.source, ranges)
     raise KernelError(
         "K008",
-        f"{what} wants a tensor, a buffer or a region of one, not {described(value)}",
+        f"{what} takes a tensor, a buffer or a region of one, not {described(value)}",
         hint="pass a buffer, buffer[i, j] or buffer[a:b, c:d]",
     )
 
@@ -223,7 +223,7 @@ def _matrix(value: object, what: str) -> tuple[ir.TensorRegion, int, int]:
     block = _as_region(value, what)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
-        raise KernelError("K002", f"{what}: {_shown(block)} is no matrix", hint="index the leading dimensions")
+        raise KernelError("K002", f"{what}: {_shown(block)} is not a matrix", hint="index the leading dimensions")
     return block, shape[-2], shape[-1]
 
 
@@ -278,7 +278,7 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
     source, target = _as_region(src, what), _as_region(dst, what)
     shape, kept = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
-        raise KernelError("K002", f"{what}: dim={shown(dim)}, and {_shown(source)} has {len(shape)} dimensions")
+        raise KernelError("K002", f"{what}: dim={shown(dim)}, but {_shown(source)} has {len(shape)} dimensions")
     dim %= len(shape)
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])

@@ -35,7 +35,7 @@ def next_power_of_2(n: SupportsIndex) -> int:
         return 1 << (operator.index(n) - 1).bit_length()
     except TypeError:
         raise KernelError(
-            "K008", f"next_power_of_2 works on numbers, and this is {shown(n)}", hint="give the kernel constant sizes"
+            "K008", f"next_power_of_2 works on numbers, not on {shown(n)}", hint="give the kernel constant sizes"
         ) from None
 
 
