@@ -1,6 +1,6 @@
 """The TileLang-compatible kernel language: ``import ttexplore.language as T``.
 
-Names of TileLang that are not lowered exist too, and are refused at the kernel's line where they are used.
+TileLang names that cannot be lowered exist as well; a kernel that uses one is rejected at that line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""TileLang under its own name, while a file that imports it runs: this language answers to `tilelang`.
+"""Import `tilelang` as this language while a file that uses it is loaded.
 
-Modules beside it that are not installed (torch, einops, ...) are replaced by stand-ins for the same time. Installed
-ones are used as they are.
+Modules that TileLang's examples import and that are not installed (torch, einops, ...) are replaced by stand-ins for
+the same time. Installed modules are used as they are.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _LOADING = threading.RLock()
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a stand-in for what no other finder has found, in the thread that loads a file."""
+    """Find a stand-in for modules that no other finder knows, in the thread that loads a file."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -92,8 +92,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextlib.contextmanager
 def stand_ins() -> Generator[None]:
-    """Modules that are not installed are stand-ins, inside; those of TileLang stay. Other threads wait for their
-    turn."""
+    """Replace modules that are not installed by stand-ins inside the `with` block; those of TileLang remain afterwards.
+    Other threads wait for their turn."""
     with _LOADING:
         before, finder = set(sys.modules), _Finder()
         sys.meta_path.append(finder)
@@ -108,7 +108,8 @@ def stand_ins() -> Generator[None]:
 
 @contextlib.contextmanager
 def tilelang_alias(folder: Path) -> Generator[None]:
-    """`tilelang` is this language, and files of `folder` can be imported, inside. Other threads wait for their turn."""
+    """Make `tilelang` this language, and files in `folder` importable, inside the `with` block. Other threads wait for
+    their turn."""
     with _LOADING:
         yield from _alias(folder)
 
@@ -142,7 +143,7 @@ def _is_tilelang(name: str) -> bool:
 
 
 def _is_temporary(module: types.ModuleType, folder: Path) -> bool:
-    """Whether a module is a stand-in or a file beside the kernel's, which saw stand-ins."""
+    """Whether a module is a stand-in, or a file next to the kernel's file that has seen stand-ins."""
     if isinstance(module, StandInModule):
         return True
     file = vars(module).get("__file__")

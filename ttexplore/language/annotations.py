@@ -1,8 +1,8 @@
-"""What a kernel may say about its schedule and its tensors' place: checked here, decided on by the passes.
+"""Annotations of a kernel's schedule and of its tensors' layouts: checked here, applied by the passes.
 
-The annotations stand in the kernel (``T.annotate_tt_schedule(policy="strided")``), above it as decorators, or are
-functions of it (``annotate_tt_layout(kernel, {...})``). Each becomes an option of a pass; options that are given to
-``explore`` win.
+Annotations are written inside the kernel (``T.annotate_tt_schedule(policy="strided")``), above it as decorators, or as
+function calls on it (``annotate_tt_layout(kernel, {...})``). Each sets an option of a pass; options passed to
+``explore`` take precedence.
 """
 
 from __future__ import annotations
@@ -66,31 +66,35 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
 
 
 def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
-    """Say how the work is divided among the cores: in a kernel, as a decorator, or of a kernel with a dictionary.
+    """Set how work items are distributed over the cores. Use it inside a kernel, as a decorator, or on a kernel with a
+    dictionary.
 
     `policy`: contiguous, strided, rectangular (also ``rect``), block_linear, z_order, match_shard. `order`: row_major,
-    column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns) of each core's rectangle;
-    `stride`: (0, number of cores that deal the items out); `chunk_k_tiles` (also `qk_chunk_tiles`): tiles along the
-    summed dimension that are on their way at once. Raises UsageError for anything else.
+    column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns), the rectangle of work items per
+    core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles` (also `qk_chunk_tiles`):
+    tiles along the summed dimension that are in flight at once. Raises UsageError for other keys and values.
     """
     return _annotate("annotate_tt_schedule", arguments, values, _schedule)
 
 
 def annotate_tt_sharding(*arguments: object, **values: object) -> Any:
-    """Say how tensors are divided among cores: ``{A: T.TTShard(axis=0, placement="L1")}``.
+    """Set how tensors are sharded over cores: ``{A: T.TTShard(axis=0, placement="L1")}``.
 
-    In a kernel, as a decorator (tensors by name), or of a kernel. Raises UsageError for what is not a tensor of it.
+    Use it inside a kernel, as a decorator (tensors given by name), or on a kernel. Raises UsageError for a name that is
+    not a tensor of the kernel.
     """
     return _annotate("annotate_tt_sharding", arguments, values, _layouts)
 
 
 def annotate_tt_layout(*arguments: object, **values: object) -> Any:
-    """Say where tensors lie: ``{A: {"memory": "L1", "layout": "sharded"}}`` or ``(A, memory="L1", ...)``.
+    """Set the memory and layout of tensors: ``{A: {"memory": "L1", "layout": "sharded"}}`` or
+    ``(A, memory="L1", ...)``.
 
     Keys: memory (DRAM, L1), layout (interleaved, sharded), dtype (``"bfp8_b"`` for tiles of 1088 bytes in which 16
-    numbers share an exponent, else the tensor's own), tile_shape ([32, 32]), shard (height, width, block), grid, order
-    (row_major, column_major, match_shard), nd_shard, page (tile, row), through (tilize, runs) of rows. In a kernel,
-    as a decorator, or of a kernel. Raises UsageError for other keys and values, Unsupported for a halo.
+    numbers share an exponent; otherwise the tensor's own), tile_shape ([32, 32]), shard (height, width, block), grid,
+    order (row_major, column_major, match_shard), nd_shard, page (tile, row), through (tilize, runs) for row pages. Use
+    it inside a kernel, as a decorator, or on a kernel. Raises UsageError for other keys and values, Unsupported for a
+    halo.
     """
     if arguments and (is_buffer(arguments[0]) or (isinstance(arguments[0], str) and values)):
         arguments, values = ({arguments[0]: dict(values)}, *arguments[1:]), {}
@@ -146,7 +150,7 @@ def _annotate(
 
 
 def annotated(kernel: object, annotations: Iterable[Annotation]) -> object:
-    """The kernel with more annotations. Raises UsageError for what is no kernel that is traced already."""
+    """Return the kernel with more annotations. Raises UsageError unless `kernel` has been traced."""
     add = getattr(kernel, "annotated", None)
     if not callable(add):
         raise UsageError(
@@ -158,7 +162,8 @@ def annotated(kernel: object, annotations: Iterable[Annotation]) -> object:
 
 
 def check_tensors(annotations: Iterable[Annotation], tensors: Iterable[str]) -> None:
-    """Each annotation of a tensor names a parameter of the kernel. Raises UsageError at the annotation's line."""
+    """Check that each annotation of a tensor names a parameter of the kernel. Raises UsageError at the annotation's
+    line."""
     names = tuple(tensors)
     for one in annotations:
         if one.tensor and one.tensor not in names:

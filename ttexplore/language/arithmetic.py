@@ -1,11 +1,11 @@
-"""Operators of expressions while a kernel is traced.
+"""Operators on expressions while a kernel is traced.
 
-TVM's own operators simplify what they build: they make 0 of ``x * 0.0``, whatever x is, and compute constants in
-float64. Here an operation with a constant stays an operation, and one on constants gives what elements of their dtype
-would give. Expressions of int32, of which indices are made, keep TVM's operators: those are exact.
+TVM's own operators simplify what they build: ``x * 0.0`` becomes 0 whatever x is, and constants are computed in
+float64. Here an operation with a constant remains an operation, and one on constants gives the result that elements of
+their dtype would give. int32 expressions, of which indices consist, keep TVM's operators, which are exact.
 
-A number of Python takes the dtype of the expression beside it, so that bytes wrap around with it too. A fraction turns
-integers into float32, and comparisons with integers are exact.
+A Python number takes the dtype of the other operand, so bytes wrap around with it as well. A fraction converts integers
+to float32; comparisons with integers are exact.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _EXACT = ("int32", "int64", "bool")
 
 
 def operator(name: str, usual: Callable[..., object], *operands: object) -> object:
-    """What an operator gives, by its name in Python; `usual` is TVM's own meaning of it.
+    """Apply an operator, given by its Python name; `usual` is TVM's meaning of it.
 
-    Raises KernelError for operands that it does not take.
+    Raises KernelError for operands that it does not support.
     """
     operands = tuple(map(plain, operands))
     numbers = [one for one in operands if _is_number(one)]
@@ -67,7 +67,7 @@ def operator(name: str, usual: Callable[..., object], *operands: object) -> obje
 
 
 def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object]) -> object:
-    """An operation on two numbers or expressions, one of them an expression."""
+    """Apply an operation to two numbers or expressions, at least one of them an expression."""
     dtype = _result(a, b)
     _check(kind, dtype, b)
     fixed = [isinstance(one, int | float) or is_constant(one) for one in (a, b)]
@@ -80,7 +80,7 @@ def binary(kind: str, a: Value, b: Value, usual: Callable[[Value, Value], object
 
 
 def folded(meaning: Callable[..., object], dtype: str, *values: float) -> tirx.IntImm | tirx.FloatImm:
-    """The constant that `meaning` gives of numbers, computed in `dtype`; floats have the range of float32."""
+    """Compute `meaning` on numbers in `dtype` and return the constant; floats have the range of float32."""
     held = dtype if "int" in dtype else "float64" if dtype == "float64" else "float32"
     with np.errstate(all="ignore"):
         result = np.asarray(meaning(*(np.asarray([value]).astype(held) for value in values)))[0]
@@ -96,12 +96,12 @@ def _dtype(value: ir.Expr) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    """Whether it is a floating-point dtype."""
+    """Whether this is a floating-point dtype."""
     return dtype.startswith(("float", "bfloat"))
 
 
 def _result(a: Value, b: Value) -> str:
-    """The dtype that two operands have in common, of which one is an expression."""
+    """The common dtype of two operands, at least one of them an expression."""
     if not isinstance(a, ir.Expr):
         a, b = b, a
     assert isinstance(a, ir.Expr)
@@ -114,7 +114,7 @@ def _result(a: Value, b: Value) -> str:
 
 @functools.cache
 def _promoted(one: str, other: str) -> str:
-    """What TVM makes of two dtypes."""
+    """The common dtype of two dtypes by TVM's rules."""
     return _dtype(tirx.max(ir.Var("a", ir.PrimType(one)), ir.Var("b", ir.PrimType(other))))
 
 
@@ -127,8 +127,7 @@ def _as(value: Value, dtype: str) -> ir.Expr:
 
 
 def _check(kind: str, dtype: str, b: Value) -> None:
-    """Raises KernelError for an operation that the dtype does not have, and for divisors and shifts that it does not
-    take."""
+    """Raises KernelError for operations that the dtype does not support, and for invalid divisors and shift counts."""
     if kind in _OF_INTEGERS and is_float(dtype):
         raise floats_as_integers()
     if kind == "truediv" and not is_float(dtype):

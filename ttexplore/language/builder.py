@@ -1,4 +1,4 @@
-"""The kernel being traced: a stack of statement frames, and what the kernel asked for."""
+"""The kernel being traced: a stack of statement frames, and what the kernel has requested."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Integer = int | ir.Expr
 
 
 def sequence(statements: list[tirx.Stmt], span: ir.Span | None = None) -> tirx.Stmt:
-    """One statement for many; an empty list is the statement that does nothing."""
+    """Join statements into one; an empty list becomes the statement that does nothing."""
     if not statements:
         return tirx.Evaluate(tirx.const(0, "int32"), span)
     return statements[0] if len(statements) == 1 else tirx.SeqStmt(statements, span)
 
 
 def is_dynamic(value: object) -> TypeIs[ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp]:
-    """Whether a value is only known when the kernel runs."""
+    """Whether a value is known only when the kernel runs."""
     return isinstance(value, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
 
@@ -54,8 +54,8 @@ def plain(value: ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp) -> ir.Expr:
 @overload
 def plain(value: object) -> object: ...
 def plain(value: object) -> object:
-    """TVM's deferred comparisons as expressions, NumPy's scalars and arrays without dimensions as numbers of Python;
-    everything else as it is. Raises KernelError for a name without a value."""
+    """Convert TVM's deferred comparisons to expressions, and NumPy scalars and zero-dimensional arrays to Python
+    numbers; return other values unchanged. Raises KernelError for a name without a value."""
     if isinstance(value, Lost):
         raise value.refuse()
     if isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp):
@@ -64,13 +64,13 @@ def plain(value: object) -> object:
 
 
 def is_constant(value: object) -> TypeIs[tirx.IntImm | tirx.FloatImm]:
-    """Whether an expression is a number."""
+    """Whether a value is a constant expression."""
     return isinstance(value, tirx.IntImm | tirx.FloatImm)
 
 
 def condition(value: object) -> ir.Expr:
-    """A value as a TIR condition; a number is true where it is not 0. Raises KernelError for what is neither a number
-    nor an expression."""
+    """Convert a value to a TIR condition; a number is true unless it is 0. Raises KernelError for values that are
+    neither numbers nor expressions."""
     value = plain(value)
     if isinstance(value, bool):
         return tirx.const(value, "bool")
@@ -79,7 +79,7 @@ def condition(value: object) -> ir.Expr:
 
 
 def element(value: object, what: str) -> ir.Expr:
-    """A scalar as a TIR expression. Raises KernelError for blocks and for what is no number."""
+    """Convert a scalar to a TIR expression. Raises KernelError for blocks and for values that are not numbers."""
     value = plain(value)
     if is_buffer(value) or isinstance(value, ir.TensorRegion):
         name = value.name if is_buffer(value) else value.source.name
@@ -99,7 +99,7 @@ def element(value: object, what: str) -> ir.Expr:
 
 
 def index_of(name: str, value: object) -> ir.Expr:
-    """An index of a tensor or buffer as a TIR expression. Raises KernelError for what is no integer."""
+    """Convert an index of a tensor or buffer to a TIR expression. Raises KernelError unless it is an integer."""
     place = element(value, f"an index of {name}")
     if "float" in str(place.ty.dtype):
         raise KernelError(
@@ -111,15 +111,15 @@ def index_of(name: str, value: object) -> ir.Expr:
 
 
 def is_integer(value: object) -> TypeGuard[Integer]:
-    """Whether a value is an integer of Python's or an expression of integers."""
+    """Whether a value is a Python integer or an integer expression."""
     return isinstance(value, int) or (
         isinstance(value, ir.Expr) and ir.is_prim_expr(value) and "float" not in str(value.ty.dtype)
     )
 
 
 def whole(value: Integer) -> ir.Expr:
-    """A start or a bound as the int32 that loops and indices are: one of fewer bits would wrap around where a block's
-    extent is added, and TVM has no loops of them."""
+    """Convert a loop start or bound to int32, the type of loops and indices: a narrower type would wrap around when a
+    block's extent is added, and TVM has no loops of it."""
     e = to_expr(value)
     dtype = str(e.ty.dtype)
     return tirx.Cast(_INT32, e) if dtype.startswith(("int", "uint")) and dtype != "int32" else e
@@ -133,7 +133,7 @@ def described(value: object) -> str:
 
 
 def refuse_unknown(value: object, what: str) -> None:
-    """Raises for a value that nothing is known about here: of a module that is not installed, or not lowered."""
+    """Raise an error for a value from a module that is not installed, or for a name that is not lowered."""
     if isinstance(value, StandIn):
         raise value.refuse(what)
     if isinstance(value, NotLowered):
@@ -142,7 +142,7 @@ def refuse_unknown(value: object, what: str) -> None:
 
 @dataclass(frozen=True)
 class Allocation:
-    """A request for on-chip memory; it becomes a buffer when it gets its name."""
+    """A request for on-chip memory; it becomes a buffer when it is assigned to a name."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -162,7 +162,8 @@ class Allocation:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """The type of a tensor: a parameter's annotation, or an output made by T.empty. Checked where it is used."""
+    """The type of a tensor: the annotation of a parameter, or an output created by T.empty. It is checked where it is
+    used."""
 
     shape: object
     dtype: object
@@ -182,9 +183,9 @@ class TensorSpec:
 
 
 def tensor_shape_of(shape: object, what: str) -> tuple[int | ir.Var, ...]:
-    """A tensor's shape: ints, and the variables of T.dynamic for sizes that are known when the kernel runs.
+    """A tensor's shape as ints and T.dynamic variables, whose values are known when the kernel runs.
 
-    Raises what :func:`shape_of` raises.
+    Raises the errors of :func:`shape_of`.
     """
     given = items_of(shape)
     known = shape_of([1 if isinstance(extent, ir.Var) else extent for extent in given], what)
@@ -192,7 +193,7 @@ def tensor_shape_of(shape: object, what: str) -> tuple[int | ir.Var, ...]:
 
 
 def shape_of(shape: object, what: str) -> tuple[int, ...]:
-    """A shape as plain ints. Raises KernelError for what is no shape, Unsupported for sizes not known now."""
+    """A shape as plain ints. Raises KernelError for invalid shapes, Unsupported for sizes not known at compile time."""
     given = items_of(shape)
     extents: list[int] = []
     for extent in given:
@@ -217,7 +218,7 @@ def shape_of(shape: object, what: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Annotation:
-    """An option that the kernel itself asks for; `tensor` is empty for one that is about the whole kernel."""
+    """An option that the kernel itself sets; `tensor` is empty if it applies to the whole kernel."""
 
     option: str
     value: object
@@ -227,9 +228,8 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Operand:
-    """The left side of `and` or `or`, or the condition of `x if c else y`, that is being evaluated: `index` is where it
-    stands, `emitted` how many statements there were before, `state` what Python could see where a call may change it.
-    """
+    """The left side of `and` or `or`, or the condition of `x if c else y`, during its evaluation. `index` is its place,
+    `emitted` the number of statements before it, `state` the Python state before it if a call may change that."""
 
     index: int
     value: object
@@ -239,9 +239,9 @@ class Operand:
 
 @dataclass
 class Builder:
-    """The kernel being traced. `constants` are the values of T.const names, `files` the display names of the code
-    files it runs in, `span` the statement that is being traced, `calls` the macro calls around it, `begun` where each
-    frame but the first began."""
+    """The kernel being traced. `constants` are the values of T.const names, `files` the display names of the code files
+    in which it runs, `span` the statement being traced, `calls` the enclosing macro calls, `begun` where each frame but
+    the first began."""
 
     constants: dict[str, object] = field(default_factory=dict[str, object])
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -264,7 +264,7 @@ class Builder:
     operands: list[Operand] = field(default_factory=list[Operand])
 
     def size(self, variable: ir.Var) -> None:
-        """Note a T.dynamic size of a tensor. Raises KernelError where another one has its name."""
+        """Record a T.dynamic size of a tensor. Raises KernelError if another size has the same name."""
         for other in self.sizes:
             if other.same_as(variable):
                 return
@@ -284,18 +284,18 @@ class Builder:
         return ir.SequentialSpan([own, *map(to_tvm_span, reversed(self.calls))]) if self.calls else own
 
     def note(self, text: str) -> None:
-        """Record what has no meaning on this machine and was left out."""
+        """Record that something without effect on this machine was left out."""
         here = caller_span(self.files)
         self.notes.append(f"{here}: {text}" if here else text)
 
     def unused(self, name: str) -> str:
-        """A name for a new buffer: the one it got in the kernel, with a number where several got the same."""
+        """A unique name for a new buffer: its name in the kernel, with a number if that is taken."""
         unique = unused_name(name, self.buffer_names)
         self.buffer_names.add(unique)
         return unique
 
     def emit(self, statement: tirx.Stmt) -> None:
-        """The next statement. Values that it takes from elements are those of the time when they were read."""
+        """Append a statement. Elements in it have the values they had when they were read."""
         refuse_deep(_expressions_of(statement))
         self.emitted += 1
         self.frames[-1].append(self.reads.settled(statement, self.frames))
@@ -309,7 +309,7 @@ class Builder:
         return load
 
     def named_values(self) -> sym.Analyzer:
-        """What knows the integers that the kernel's names stand for here."""
+        """An analyzer that knows the integers bound to names so far."""
         known = sym.Analyzer()
         names = (bind for frame in self.frames for _, bind in self.reads.named(frame))
         for one in itertools.chain(*self.frames, names):
@@ -319,7 +319,7 @@ class Builder:
 
     @contextlib.contextmanager
     def frame(self, finish: Callable[[tirx.Stmt], tirx.Stmt]) -> Generator[None]:
-        """Collect what is emitted inside as one body and emit `finish` of it instead."""
+        """Collect the statements emitted inside the `with` block as one body, then emit `finish` of it."""
         span = self.span
         with self.collect() as body:
             yield
@@ -328,8 +328,8 @@ class Builder:
 
     @contextlib.contextmanager
     def collect(self) -> Generator[list[tirx.Stmt]]:
-        """Collect what is emitted inside. Raises KernelError where an exception has left a body inside: the rest of
-        the kernel would be lost with it."""
+        """Collect the statements emitted inside the `with` block. Raises KernelError if an exception has left an inner
+        body unfinished: the rest of the kernel would be lost."""
         body: list[tirx.Stmt] = []
         self.frames.append(body)
         self.begun.append(self.span)
@@ -354,7 +354,8 @@ class Builder:
             self.enclosing.pop()
 
     def store(self, buffer: tirx.Buffer, indices: tuple[object, ...], value: object) -> None:
-        """Emit ``buffer[indices] = value``. Raises KernelError for a wrong rank, a slice or a block as value."""
+        """Emit ``buffer[indices] = value``. Raises KernelError for a wrong rank, for a slice, or if the value is a
+        block."""
         dtype = buffer.ty.dtype
         check_rank(buffer, indices)
         if any(isinstance(index, slice) for index in indices):
@@ -371,7 +372,7 @@ class Builder:
         self.emit(tirx.BufferStore(buffer, stored, places, self.tvm_span()))
 
     def bind(self, name: str, value: object) -> object:
-        """What a kernel name stands for after ``name = value``."""
+        """The value that a kernel name has after ``name = value``."""
         value = plain(value)
         if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and value.output):
             return value.make(self, name)
@@ -391,12 +392,12 @@ class Builder:
         return variable
 
     def shallow(self, name: str, value: ir.Expr) -> ir.Expr:
-        """A value to be stored or named: parts of one that is deep or large get names of their own."""
+        """A value to be stored or named; parts of a deep or large value get names of their own."""
         return shallow(value, lambda part: self._bound(self.unused(f"{name}_part"), part)) if self.blocks else value
 
 
 def _expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
-    """The expressions of a statement whose parts get no names."""
+    """The expressions of a statement that cannot be split into named parts."""
     match statement:
         case tirx.For():
             return [statement.min, statement.extent]
@@ -420,8 +421,8 @@ _SHORT = 40
 
 
 def _is_short_scalar(value: ir.Expr) -> bool:
-    """Whether a value is a number or condition that indices alone decide: it is the same wherever its name is used, and
-    what is computed for each element has no names of outside."""
+    """Whether a value is a number or condition that depends on indices alone: it is the same wherever its name is used,
+    and values computed per element have no names outside the element loop."""
     if "int" in str(value.ty.dtype):
         return False
     todo, count = [value], 0
@@ -437,7 +438,7 @@ def _is_short_scalar(value: ir.Expr) -> bool:
 
 
 def check_rank(buffer: tirx.Buffer, indices: tuple[object, ...]) -> None:
-    """Raises KernelError where an element of `buffer` is not given by one index per dimension."""
+    """Raises KernelError unless there is one index per dimension of `buffer`."""
     rank = len(buffer.ty.shape)
     if len(indices) != rank:
         raise KernelError(
@@ -448,7 +449,7 @@ def check_rank(buffer: tirx.Buffer, indices: tuple[object, ...]) -> None:
 
 
 def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
-    """A number as a constant of `dtype`, rounded to it. Raises KernelError where an integer dtype cannot hold it."""
+    """A constant of `dtype`, rounded to it. Raises KernelError if an integer dtype cannot hold the number."""
     if "int" not in dtype:
         return tirx.const(held(value, dtype), dtype)
     if isinstance(value, float) and not value.is_integer():
@@ -492,13 +493,13 @@ class Grid:
 
 
 def traced_now() -> Builder | None:
-    """The builder of the kernel being traced; None outside of one."""
+    """The builder of the kernel being traced, or None outside a kernel."""
     builder = CURRENT.get()
     return builder if isinstance(builder, Builder) else None
 
 
 def current(what: str) -> Builder:
-    """The builder of the kernel being traced. Raises KernelError outside of one, naming `what` wants it."""
+    """The builder of the kernel being traced. Raises KernelError outside a kernel, naming `what` as the caller."""
     builder = traced_now()
     if builder is None:
         raise KernelError(
@@ -515,7 +516,7 @@ def unsupported(what: str, hint: str = "") -> Unsupported:
 
 @contextlib.contextmanager
 def tracing(builder: Builder) -> Generator[Builder]:
-    """Make `builder` the current one, and operators those of the kernel language."""
+    """Make `builder` the current one, and use the operators of the kernel language."""
     # It needs this module's functions.
     from ttexplore.language.arithmetic import operator
 

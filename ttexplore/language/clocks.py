@@ -1,8 +1,8 @@
-"""What gives another answer each time it is asked, and keeps nothing that could be compared: clocks, the system's
-random numbers, the keyboard.
+"""Functions whose result differs on each call without any state that could be compared: clocks, the system's random
+numbers, the keyboard.
 
-The body of a kernel loop is traced once, so all turns would get the first answer. Python tells of each call of a
-function in C while a profile is set; that is done only where the kernel's code could ask.
+The body of a kernel loop is traced once, so every iteration would get the first result. Python reports each call of a C
+function while a profile function is set; it is set only if the kernel's code might call one of these.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 
 
 def _functions(module: types.ModuleType, names: Collection[str]) -> dict[object, str]:
-    """Those of the functions that a module has on this machine."""
+    """The functions with these names that the module has on this machine."""
     return {one: f"{module.__name__}.{name}" for name, one in vars(module).items() if name in names}
 
 
@@ -49,12 +49,12 @@ _ASKING = frozenset(["uuid", "secrets", "random"])
 
 
 def may_ask(value: object) -> bool:
-    """Whether a value that code can reach is one of these functions, or asks one."""
+    """Whether a value that code can reach is one of these functions, or calls one."""
     return isinstance(value, random.SystemRandom) or (_is_of_c(value) and value in _ASKED)
 
 
 def may_reach(names: tuple[str, ...]) -> bool:
-    """Whether code that uses these names may ask."""
+    """Whether code that uses these names may call one of them."""
     return not _NAMES.isdisjoint(names)
 
 
@@ -63,7 +63,7 @@ def _is_of_c(value: object) -> bool:
 
 
 class Watch:
-    """Notes the first place where the user's Python asks inside a kernel loop. It is set for one thread."""
+    """Record the first call of such a function from the user's Python inside a kernel loop. It watches one thread."""
 
     def __init__(self) -> None:
         self.found: tuple[str, Span | None] | None = None
@@ -71,7 +71,7 @@ class Watch:
         self._is_on = False
 
     def start(self, files: Mapping[str, str], is_inside: Callable[[], bool], is_own: Callable[[str], bool]) -> None:
-        """Note what is asked for while `is_inside` holds, by modules that are the user's own."""
+        """Record calls while `is_inside` returns true, from modules that belong to the user."""
         if self._is_on:
             return
 

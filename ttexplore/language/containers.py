@@ -1,4 +1,4 @@
-"""Python's containers for the type checker: after these questions it knows that anything may be inside."""
+"""Type guards for Python's containers: they tell the type checker that the items may be any objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_tuple(value: object) -> TypeIs[tuple[object, ...]]:
 
 
 def is_exactly_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    """Whether a value is a tuple without names of its own."""
+    """Whether a value is a tuple, and not a named tuple."""
     return type(value) is tuple
 
 

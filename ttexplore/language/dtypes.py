@@ -95,7 +95,7 @@ class dtype(str):
 
 
 def _cast(value: float, dtype: str) -> float | bool:
-    """A number as a cast makes it: integers of fractions are cut, and have their lowest bits."""
+    """Cast a number: a fraction is truncated to an integer, and integers keep their lowest bits."""
     if "int" not in dtype:
         return held(value, dtype)
     whole = int(as_int32(np.asarray(value))) if isinstance(value, float) else int(value)
@@ -104,14 +104,14 @@ def _cast(value: float, dtype: str) -> float | bool:
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
-    """The least and the largest number of an integer dtype."""
+    """The smallest and the largest number of an integer dtype."""
     bits = int(dtype.removeprefix("u").removeprefix("int"))
     return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def held(value: float, dtype: str) -> float | bool:
-    """A number as the chip holds it in bool or a floating-point dtype: float16 is bfloat16 there. The many digits that
-    a number has beyond float32 stay, as nothing is computed with them."""
+    """A number as the chip stores it in bool or a floating-point dtype: float16 is stored as bfloat16. Digits beyond
+    float32 are kept, because nothing is computed with them."""
     if dtype == "bool":
         return bool(value)
     return float(ml_dtypes.bfloat16(np.float32(value))) if dtype in ("bfloat16", "float16") else float(value)
@@ -121,7 +121,7 @@ _FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def number_of(value: object) -> object:
-    """NumPy's scalars and arrays without dimensions as numbers of Python; everything else as it is."""
+    """Convert NumPy scalars and zero-dimensional arrays to Python numbers; return other values unchanged."""
     if not _is_numpy(value) or value.ndim:
         return value
     if value.dtype.kind not in "biuf" and value.dtype.name not in _FLOATS_OF_ML_DTYPES:
@@ -134,7 +134,7 @@ def _is_numpy(value: object) -> TypeIs[np.ndarray[tuple[()], np.dtype[Any]]]:
 
 
 def dtype_name(value: object) -> str:
-    """The name of the dtype meant by a name, a NumPy dtype or scalar type, a Python number type, or torch's.
+    """The name of a dtype given by name, as a NumPy dtype or scalar type, as a Python number type, or as a torch dtype.
 
     Raises KernelError for anything else.
     """
@@ -156,7 +156,7 @@ DTYPES: dict[str, dtype] = {name: dtype(name) for name in _NAMES}
 
 
 def as_argument(value: object) -> object:
-    """A kernel argument: dtypes become the language's, and NumPy's numbers Python's; others stay as they are."""
+    """Convert a kernel argument: dtypes to the language's, NumPy numbers to Python's; return other values unchanged."""
     if isinstance(value, np.generic):
         value = plain(value)
     if isinstance(value, str):

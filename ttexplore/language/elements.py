@@ -1,7 +1,7 @@
-"""Elements that Python keeps: each is worth what it was when it was read, whatever is stored before it is used.
+"""Elements that Python keeps in a name: each has the value it had when it was read, whatever is stored before its use.
 
-An element that is read is an expression, which means the element at the time of the statement that it becomes part of.
-Where its buffer has been written to in between, the element gets a name at the place where it was read.
+Reading an element gives an expression, which TIR evaluates in the statement that contains it. If the element's buffer
+has been written in between, the element is bound to a name where it was read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Frame = list[tirx.Stmt]
 
 @dataclass
 class _Read:
-    """An element that was read: into which list of statements, before which of them, after how many other elements, how
-    often its buffer had been written to, and inside of how many loops. `variable` is its name once it has one."""
+    """An element that was read: the list of statements, the position in it, how many elements were read before, how
+    often its buffer had been written, and the number of enclosing loops. `variable` is its name, once it has one."""
 
     load: ir.TensorLoad
     frame: Frame
@@ -39,7 +39,7 @@ class _Read:
 
 
 class Reads:
-    """All elements that a kernel has read so far, and how often each buffer has been written to."""
+    """All elements that a kernel has read so far, and how often each buffer has been written."""
 
     def __init__(self) -> None:
         self._reads: dict[int, _Read] = {}
@@ -61,8 +61,8 @@ class Reads:
         self._loops.append((dict(self._versions), []))
 
     def leave_loop(self) -> None:
-        """Raises KernelError where a turn uses an element from before the loop and writes to it: the next turn would
-        use what was written."""
+        """Raises KernelError if an iteration uses an element read before the loop and also writes to it: the next
+        iteration would use the new value."""
         before, used = self._loops.pop()
         for read in used:
             if self._versions.get(identity(read.buffer), 0) != before.get(identity(read.buffer), 0):
@@ -74,7 +74,7 @@ class Reads:
                 )
 
     def settled(self, statement: tirx.Stmt, frames: list[Frame]) -> tirx.Stmt:
-        """The statement with names in place of the elements that have been written to since they were read."""
+        """The statement with names in place of elements that have been written since they were read."""
         match statement:
             case tirx.BufferStore():
                 old = [statement.value, *statement.indices]
@@ -118,8 +118,8 @@ class Reads:
         return old if all(a is b for a, b in zip(old, new, strict=True)) else new
 
     def kept(self, expression: ir.Expr, frames: list[Frame], since: int = 0) -> ir.Expr:
-        """The expression with names for the elements that have been written to since they were read, and for the first
-        `since` elements that the kernel has read. Raises KernelError where one was read in a loop or branch that has
+        """The expression with names for the elements that have been written since they were read, and for the first
+        `since` elements that the kernel has read. Raises KernelError if one was read in a loop or branch that has
         ended."""
         if type(expression) in LEAVES:
             return expression
@@ -157,11 +157,11 @@ class Reads:
         return read.variable
 
     def named(self, frame: Frame) -> list[tuple[int, tirx.Bind]]:
-        """The names that elements have got in a list of statements, each with the number of those before it."""
+        """The names of elements in a list of statements, each with the number of statements before it."""
         return self._names.get(id(frame), [])
 
     def put_names(self, frame: Frame) -> None:
-        """Put the names into their places in a list of statements that is complete."""
+        """Insert the names into a complete list of statements."""
         names = sorted(self._names.pop(id(frame), []), key=lambda name: name[0], reverse=True)
         whole: Frame = []
         for position, statement in enumerate(frame):
@@ -176,7 +176,7 @@ def _with_name(expression: ir.Expr, load: ir.TensorLoad, name: ir.Var) -> ir.Exp
 
 
 def _loads(expression: ir.Expr) -> list[ir.TensorLoad]:
-    """The elements in an expression, each once, those in the indices of others before them."""
+    """The elements in an expression, each once; elements in the indices of others come first."""
     found: dict[int, ir.TensorLoad] = {}
     seen: set[int] = set()
     # True: those in its indices have been found.

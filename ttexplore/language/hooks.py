@@ -1,4 +1,4 @@
-"""What a rewritten kernel calls while it runs: every statement and expression of it passes through here."""
+"""The functions that a rewritten kernel calls: each of its statements and expressions passes through here."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def is_variable(value: object) -> TypeGuard[tirx.Buffer]:
 
 
 class Hooks:
-    """The hooks of one rewritten function. `spans` is indexed by the first argument of each hook; `owners` has the
-    name that an expression's result will belong to, for allocations that are no assignment of their own; `places` has
-    for a loop or a branch where its body changes what a name stands for; `used` are the names that the code may find
-    in its module."""
+    """The hooks of one rewritten function. The first argument of each hook indexes `spans`. `owners` has the name to
+    which an expression's result will be assigned, for allocations inside larger expressions; `places` has, for each
+    loop or branch, where its body changes a name's value; `used` are the names that the code may look up in its module.
+    """
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Hooks:
         return result
 
     def name(self, index: int, value: object) -> object:
-        """What a name stands for. Raises KernelError where that is not known."""
+        """The value of a name. Raises KernelError if it is not known."""
         while type(value) is Carried:
             value.reads.append(self.spans[index])
             value = value.value
@@ -114,7 +114,7 @@ class Hooks:
         return value
 
     def read(self, index: int, value: object) -> object:
-        """A name read as a value: scalar variables are loads."""
+        """Read a name as a value; scalar variables are loaded."""
         value = self.name(index, value)
         if is_variable(value):
             return self.value(index, self._at(index).read(value, (0,)))
@@ -133,7 +133,7 @@ class Hooks:
         return self._at(index).bind(name, result)
 
     def rebind(self, index: int, name: str, result: object, old: Callable[[], object]) -> object:
-        """An assignment to a name that may be a scalar variable: then it is a store."""
+        """Assign to a name; if it is a scalar variable, store to it."""
         try:
             before = held(old())
         except NameError:
@@ -164,24 +164,24 @@ class Hooks:
         return self.value(index, subscript(self._at(index), base, indices) if is_buffer(base) else base[indices])
 
     def augmented(self, index: int, name: str, old: object, operand: object) -> object:
-        """The value of ``old += operand``: what can change in place does."""
+        """The value of ``old += operand``; mutable objects change in place."""
         return self.value(index, _IN_PLACE[name](old, operand))
 
     def remainder(self, index: int, left: Any, right: object) -> object:
-        """``left % right``, which fills in a text where the left side is one."""
+        """``left % right``, which formats text if the left side is a string."""
         if isinstance(left, str):
             for one in right if is_tuple(right) else (right,):
                 self.text(index, one)
         return self.value(index, left % right)
 
     def text(self, index: int, value: object) -> object:
-        """A value that becomes part of a text."""
+        """A value that is converted to text."""
         if is_symbolic(value):
             raise no_text(str(plain(value)), self.spans[index])
         return value
 
     def subject(self, index: int, value: object) -> object:
-        """What a ``match`` is about."""
+        """The subject of a ``match``."""
         if any(map(is_symbolic, items_of(value))):
             raise KernelError(
                 "K010",
@@ -192,7 +192,7 @@ class Hooks:
         return value
 
     def function(self, function: Callable[..., object]) -> Callable[..., object]:
-        """A function inside of the kernel: what it jumps out of and returns from is its own."""
+        """A function inside the kernel: its `return`, `break` and `continue` belong to it."""
 
         @functools.wraps(function)
         def called(*args: object, **options: object) -> object:
@@ -202,7 +202,8 @@ class Hooks:
         return called
 
     def attribute(self, base: object, name: str) -> object:
-        """``A.shape`` as ints and T.dynamic sizes, for buffers; ``.dtype`` as one of the language, for values too."""
+        """``A.shape`` of a buffer as ints and T.dynamic sizes; ``.dtype`` of a buffer or a value as a dtype of the
+        language."""
         if is_buffer(base) and name == "shape":
             return extents_of(base)
         if name == "dtype" and isinstance(base, ir.Expr):
@@ -210,7 +211,7 @@ class Hooks:
         return getattr(base, name)
 
     def owner(self, base: object, name: str) -> object:
-        """What is asked for its attribute `name`. Raises KernelError for one that only TVM's object has."""
+        """The object whose attribute `name` is read. Raises KernelError for attributes that only TVM's object has."""
         if is_symbolic(base) and not has_attribute(name):
             raise of_compiler(name)
         return base
@@ -233,7 +234,7 @@ class Hooks:
         captured: frozenset[str],
         iterable: Iterable[object] | Grid | ir.Expr,
     ) -> Turns:
-        """The turns of a loop: one under a TIR loop, or those that Python makes."""
+        """The iterations of a loop: one inside a TIR loop, or all that Python runs."""
         builder = self._at(index)
         if isinstance(iterable, range):
             iterable = span_loop(tirx.ForKind.SERIAL, iterable.start, iterable.stop, iterable.step)
@@ -258,7 +259,7 @@ class Hooks:
                 yield item
 
     def _place(self, index: int, name: str) -> Span:
-        """Where the body of a loop or a branch changes what a name stands for: its head, where no line is known."""
+        """Where the body of a loop or branch changes the value of a name; the head if no line is known."""
         return self.spans[self.places[index].get(name, index)]
 
     def _variables(self, extents: tuple[Integer, ...], target: Target, default: str, what: str) -> list[ir.Var]:
@@ -322,7 +323,7 @@ class Hooks:
         tested: tuple[str, ...],
         test: Callable[[], object],
     ) -> Turns:
-        """The turns of a ``while``; `tested` are the names that its condition reads."""
+        """The iterations of a ``while``; `tested` are the names that its condition reads."""
         builder = self._at(index)
         turn = Turn(sys._getframe(1), self.used, (), names, captured)
         reads, given = len(builder.reads), builder.emitted
@@ -405,7 +406,7 @@ class Hooks:
         return self.value(index, self._end(index))
 
     def joined(self, index: int, is_and: bool, right: object) -> object:
-        """``left and right`` or ``left or right`` where the right side was evaluated."""
+        """``left and right`` or ``left or right`` after the right side has been evaluated."""
         left, right = self._end(index), plain(right)
         if not is_dynamic(left):
             return self.value(index, right)
@@ -422,7 +423,7 @@ class Hooks:
 
     @contextlib.contextmanager
     def python_turn(self) -> Generator[None]:
-        """A turn of a ``while`` that Python runs."""
+        """One iteration of a ``while`` that Python runs."""
         with current("this").inside("python"):
             yield
 
@@ -448,7 +449,7 @@ class Hooks:
         return self.value(index, if_then_else(test, then, otherwise, what="`x if c else y`"))
 
     def _begin(self, index: int, value: object, effect: Effect) -> None:
-        """Remember the value that decides what of an expression is evaluated, and what there is before that."""
+        """Remember the value that decides which part of an expression is evaluated, and the state before that."""
         builder, state = self._at(index), None
         if is_dynamic(value) and effect == "walrus":
             raise KernelError(
@@ -462,8 +463,7 @@ class Hooks:
         builder.operands.append(Operand(index, value, builder.emitted, state))
 
     def _end(self, index: int) -> object:
-        """The value that was remembered. Raises KernelError where what is evaluated conditionally did more than give a
-        value."""
+        """The remembered value. Raises KernelError if the conditionally evaluated part had side effects."""
         builder = self._at(index)
         while builder.operands[-1].index != index:
             # Left behind by an exception that the kernel's Python caught.
@@ -520,7 +520,7 @@ class Hooks:
         return value
 
     def jump(self, index: int, kind: str) -> bool:
-        """Whether ``break`` or ``continue`` leaves a Python loop now; a kernel loop gets the statement instead."""
+        """Whether ``break`` or ``continue`` leaves a Python loop now; in a kernel loop, emit the statement instead."""
         builder, under_branch = self._at(index), False
         for around in reversed(builder.enclosing):
             match around:
@@ -553,7 +553,7 @@ class Hooks:
 
 @dataclass
 class Turns:
-    """The turns of a loop; `turn` is the one that is traced of a kernel loop."""
+    """The iterations of a loop; `turn` is the iteration that is traced for a kernel loop."""
 
     items: Iterator[object]
     turn: Turn | None = None
@@ -563,7 +563,7 @@ class Turns:
 
 
 def subscript(builder: Builder, base: tirx.Buffer, indices: object) -> ir.Expr:
-    """``base[indices]`` of a buffer: an element as it is now, or a region."""
+    """``base[indices]`` for a buffer: the element's current value, or a region."""
     parts = indices if is_tuple(indices) else (indices,)
     if any(is_slice(part) for part in parts):
         return region(base, parts)
@@ -571,7 +571,7 @@ def subscript(builder: Builder, base: tirx.Buffer, indices: object) -> ir.Expr:
 
 
 def _compared(name: str, left: object, right: Any) -> object:
-    """One comparison, as an expression where it is known only when the kernel runs."""
+    """One comparison; an expression if its result is known only when the kernel runs."""
     match name:
         case "Eq" | "NotEq":
             answer = equal(left, right) if is_dynamic(left) or is_dynamic(right) else None
@@ -596,7 +596,7 @@ def _is_condition(value: object) -> bool:
 
 
 def _as_number(value: object, other: object) -> object:
-    """The value, a condition as the 1 or 0 that it is to Python beside a number."""
+    """The value; a condition next to a number becomes 1 or 0, as in Python."""
     if not _is_condition(value) or _is_condition(other):
         return value
     return tirx.Cast(to_expr(other).ty, value) if isinstance(value, ir.Expr) else int(bool(value))
@@ -612,7 +612,7 @@ def _is(left: object, right: object) -> bool:
 
 
 def _contains(value: object, values: Container[object]) -> object:
-    """``value in values``: an `or` of equalities where it is known only when the kernel runs."""
+    """``value in values``: an `or` of equalities if the result is known only when the kernel runs."""
     if isinstance(values, range) and len(values) > 1 and abs(values.step) == 1 and is_dynamic(value):
         value = plain(value)
         return tirx.And(condition(value >= min(values)), condition(value <= max(values)))
@@ -632,7 +632,7 @@ def _contains(value: object, values: Container[object]) -> object:
 
 
 class Branch:
-    """An ``if``: decided now where the condition is plain Python, else a TIR branch."""
+    """An ``if``: decided now if the condition is plain Python, otherwise a TIR branch."""
 
     def __init__(self, builder: Builder, test: object, branches: Branches | None, place: Place) -> None:
         self.builder, self.dynamic = builder, is_dynamic(test)
@@ -644,13 +644,13 @@ class Branch:
         self.then_body: tirx.Stmt | None = None
 
     def again(self) -> tuple[object, ...]:
-        """What the names that the sides bind stand for where the second side begins."""
+        """The values of the names that the sides bind, where the second side begins."""
         assert self.branches is not None
         self.branches.side(sys._getframe(1), self.place)
         return self.branches.again()
 
     def merged(self) -> tuple[object, ...]:
-        """What these names stand for after the branch."""
+        """The values of these names after the branch."""
         assert self.branches is not None
         self.branches.side(sys._getframe(1), self.place)
         return self.branches.merged()
@@ -686,7 +686,7 @@ class Branch:
 def span_loop(
     kind: tirx.ForKind, start: object, stop: object, step: object, annotations: dict[str, object] | None = None
 ) -> Loop:
-    """A loop from `start` to before `stop`. Raises KernelError for a step that is no constant or is zero."""
+    """A loop from `start` up to `stop`, exclusive. Raises KernelError unless the step is a nonzero constant."""
     first, last = _bound(start), _bound(stop)
     if not isinstance(step, int) or step == 0:
         raise KernelError("K004", f"a loop steps by {shown(step)}", hint="use a constant step other than 0")

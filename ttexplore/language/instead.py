@@ -1,7 +1,7 @@
-"""What takes the place of plain Python that fails on a value known only when the kernel runs.
+"""What to write instead of plain Python that fails on a value known only when the kernel runs.
 
-The expression that fails is found by its place in the source, and the values that it is about in the frame that
-evaluates it: what Python or NumPy says of them differs from function to function.
+The failing expression is found by its position in the source, and its operands in the frame that evaluates it, because
+the messages of Python and NumPy differ from function to function.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _INSTEAD = {
 
 
 def hint_of(error: BaseException) -> str | None:
-    """The hint for what the user's Python raised; None where it is not about a value known only when the kernel
+    """The hint for an exception in the user's Python, or None if it does not involve a value known only when the kernel
     runs."""
     place = _of_frame(*_place_of(error))
     return place if place is None else f"{place}: {_WHY}" if place else OPERATORS_AND_T
 
 
 def decided_by(error: BaseException | None = None) -> str | None:
-    """The hint for a function that decides by a value, where an error was raised or else where the user's Python is
-    now; None where the function is not known."""
+    """The hint for a function that decides by a value: where the error was raised, or else where the user's Python is
+    now. None if the function is not known."""
     place = _of_frame(*(_place_of(error) if error is not None else _here()))
     return place or None
 
@@ -56,7 +56,7 @@ _Place = tuple[types.FrameType | None, int]
 
 
 def _place_of(error: BaseException) -> _Place:
-    """The innermost frame of the user's that an error came through."""
+    """The innermost frame of the user's code in a traceback."""
     found: _Place = (None, 0)
     step = error.__traceback__
     while step is not None:
@@ -78,8 +78,8 @@ def _is_users(frame: types.FrameType) -> bool:
 
 
 def _of_frame(frame: types.FrameType | None, instruction: int) -> str | None:
-    """What to write for the expression at an instruction; empty where nothing is known, None where the expression is
-    not about a value that is known only when the kernel runs."""
+    """What to write for the expression at an instruction; empty if nothing is known, None if the expression does not
+    involve a value known only when the kernel runs."""
     found = _expression(frame, instruction) if frame is not None else None
     if frame is None or found is None or not any(map(_is_unknown, _values(found, frame))):
         return None
@@ -110,7 +110,7 @@ def _expression(frame: types.FrameType, instruction: int) -> ast.expr | None:
 
 
 def _values(expression: ast.expr, frame: types.FrameType) -> Iterator[object]:
-    """What the names in an expression stand for."""
+    """The values of the names in an expression."""
     for node in ast.walk(expression):
         if isinstance(node, ast.Name):
             yield held(frame.f_locals.get(node.id, frame.f_globals.get(node.id)))

@@ -1,4 +1,4 @@
-"""Kernels: T.prim_func, eager @jit functions, factories, macros; and tracing them to TIR."""
+"""Kernels (T.prim_func, eager @jit functions, factories, macros) and tracing them to TIR."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _LARGEST_DEPTH = 16
 class TracedKernel:
     """A kernel as TIR.
 
-    `outputs` are indices of the parameters of `function`, empty where only dataflow tells. `source` is
-    the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was given,
-    or ``cell N``). `notes` say which GPU hints were left out, each with its line; `annotations` are the options that
-    the kernel asks for.
+    `outputs` are the indices of output parameters of `function`; if empty, outputs follow from the dataflow. `source`
+    is the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was
+    given, or ``cell N``). `notes` list the GPU hints that were left out, each with its line; `annotations` are the
+    options that the kernel sets.
     """
 
     name: str
@@ -78,7 +78,7 @@ class TracedKernel:
 
 @contextlib.contextmanager
 def _errors_at(files: Mapping[str, str], fallback: Span | None) -> Generator[None]:
-    """Turn what the user's Python raises into a KernelError at its line; errors of ours get their line."""
+    """Turn exceptions in the user's Python into a KernelError at its line, and give our own errors their line."""
     try:
         yield
     except TTExploreError as error:
@@ -111,7 +111,7 @@ def _kernel_error(error: Exception, span: Span | None) -> TTExploreError:
 
 
 def _is_expression(name: str) -> bool:
-    """Whether it is the name of a class of expressions, as Python's own messages give it."""
+    """Whether this is the name of an expression class, as Python's own messages print it."""
     found = next((vars(module)[name] for module in (tirx, ir, tirx.expr) if vars(module).get(name)), None)
     return isinstance(found, type) and issubclass(found, ir.Expr | tirx.expr.EqualOp | tirx.expr.NotEqualOp)
 
@@ -128,7 +128,7 @@ def _head_span(function: types.FunctionType, file: str) -> Span:
 def _trace_function(
     function: types.FunctionType, file: str, constants: dict[str, object], arguments: dict[str, object]
 ) -> TracedKernel:
-    """Run the rewritten function; `arguments` that are TensorSpec or dtype become parameters of the kernel."""
+    """Run the rewritten function; `arguments` that are TensorSpec or dtype become kernel parameters."""
     twin = rewrite(function, file)
     builder = Builder(constants=constants, files={function.__code__.co_filename: file})
     node, head = definition(function), _head_span(function, file)
@@ -209,8 +209,8 @@ def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
 
 
 def _check_depth(body: list[tirx.Stmt]) -> None:
-    """Raises Unsupported for more loops and branches inside one another than what reads them by recursion can follow,
-    and the interpreter as blocks of Python."""
+    """Raises Unsupported for loops and branches nested more deeply than recursive readers, and the interpreter as
+    Python blocks, can handle."""
     waiting = [(statement, 1) for statement in body]
     while waiting:
         statement, depth = waiting.pop()
@@ -252,7 +252,7 @@ class _Scalar:
 
 
 class PrimFunc:
-    """A kernel in the T.prim_func style, traced where it was defined."""
+    """A kernel in the T.prim_func style, traced where it is defined."""
 
     def __init__(self, name: str, traced: TracedKernel | TTExploreError) -> None:
         self.__name__ = name
@@ -283,14 +283,14 @@ class PrimFunc:
 
 
 def _attribute(kernel: object, name: str) -> StandIn:
-    """What a GPU compiler's kernel would have (its source, a profiler): a stand-in in a file that only loads."""
+    """An attribute of a GPU compiler's kernel (its source, a profiler): a stand-in while an example file loads."""
     if name.startswith("__") or not loading_file.get():
         raise AttributeError(f"a kernel has no {name} here; explore it with ttexplore.explore(kernel)")
     return StandIn(name)
 
 
 def _not_run(name: str) -> StandIn:
-    """What a kernel's call gives: in an example file that only loads a stand-in, else an error."""
+    """The result of calling a kernel: a stand-in while an example file loads, otherwise an error."""
     if loading_file.get():
         return StandIn(f"{name}()")
     raise UsageError(
@@ -301,7 +301,7 @@ def _not_run(name: str) -> StandIn:
 
 
 def _annotations(function: types.FunctionType) -> dict[str, object]:
-    """The annotations of a function; those that are text are evaluated where the function was defined."""
+    """The annotations of a function; string annotations are evaluated where the function is defined."""
     names: dict[str, object] = dict(function.__annotations__)
     if any(isinstance(value, str) and not isinstance(value, dtype) for value in names.values()):
         scope: dict[str, object] = {}
@@ -328,8 +328,8 @@ def _annotations(function: types.FunctionType) -> dict[str, object]:
 def prim_func(function: types.FunctionType | None = None, **options: object) -> Any:
     """``@T.prim_func``: trace a function whose parameters are annotated tensors.
 
-    Raises KernelError for a parameter that is not a tensor and for what is wrong in the kernel, Unsupported for what is
-    not lowered; while an example file loads, only when the kernel is used.
+    Raises KernelError for a parameter that is not a tensor and for errors in the kernel, Unsupported for constructs
+    that are not lowered. While an example file loads, they are raised only when the kernel is used.
     """
     if function is None:
         return functools.partial(prim_func, **options)
@@ -364,7 +364,7 @@ def prim_func(function: types.FunctionType | None = None, **options: object) -> 
 
 
 class Macro:
-    """A function whose statements are traced where it is called; each of them knows both places."""
+    """A function whose statements are traced where it is called; each statement records both places."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
@@ -406,7 +406,7 @@ def _decorated_with(node: ast.FunctionDef, name: str) -> bool:
 
 
 def _called(node: ast.AST) -> str:
-    """The last name of what a call calls."""
+    """The last name of the function that a call calls."""
     if not isinstance(node, ast.Call):
         return ""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -415,7 +415,7 @@ def _called(node: ast.AST) -> str:
 # Trees of functions are kept by their source, and nobody changes them.
 @functools.lru_cache(maxsize=256)
 def _own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
-    """The nodes of a function without those of the functions inside."""
+    """The nodes of a function, without those of nested functions."""
     found: list[ast.AST] = []
     waiting = [*ast.iter_child_nodes(node)][::-1]
     while waiting:
@@ -427,7 +427,7 @@ def _own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
 
 
 def is_eager(function: types.FunctionType) -> bool:
-    """Whether a function is a kernel itself, not a factory that returns one."""
+    """Whether a function is itself a kernel, and not a factory that returns one."""
     node = definition(function)
     return not _holds_prim_func(node) and any(
         _called(inner) in ("Kernel", "const", "empty") for inner in _own_nodes(node)
@@ -591,7 +591,7 @@ def _factory_result(made: object, reference: str) -> TracedKernel:
 
 
 def _output_indices(out_idx: object, traced: TracedKernel) -> tuple[int, ...]:
-    """The parameters that ``out_idx=`` means; negative ones count from the end."""
+    """The parameters that ``out_idx=`` selects; negative indices count from the end."""
     if out_idx is None:
         return ()
     count = len(traced.function.params)
@@ -645,8 +645,8 @@ def _check_known(given: Iterable[str], known: list[str], reference: str, tensors
 
 
 def jit(function: object = None, **options: object) -> Any:
-    """``@tilelang.jit``, with or without options. Of these `out_idx` says which parameters are outputs; the others are
-    the GPU compiler's."""
+    """``@tilelang.jit``, with or without options. `out_idx` selects the output parameters; the other options are for
+    GPU compilers."""
     match function:
         case types.FunctionType():
             return JitKernel(function, **options)
@@ -661,7 +661,7 @@ def jit(function: object = None, **options: object) -> Any:
 
 
 def compiled(kernel: object, out_idx: object = None, **_options: object) -> object:
-    """``tilelang.compile(kernel, out_idx=...)``: the same kernel, which knows its outputs."""
+    """``tilelang.compile(kernel, out_idx=...)``: the same kernel with its outputs selected."""
     if not isinstance(kernel, PrimFunc) or out_idx is None:
         return kernel
     try:
@@ -674,8 +674,8 @@ def compiled(kernel: object, out_idx: object = None, **_options: object) -> obje
 
 
 class Tuned:
-    """A kernel under ``@autotune``. Tuning needs a GPU: arguments that are not given come from the first
-    configuration, with a note."""
+    """A kernel under ``@autotune``. Tuning needs a GPU, so missing arguments come from the first configuration, with a
+    note."""
 
     def __init__(self, kernel: object, configs: object = None) -> None:
         self.kernel = jit(kernel)
@@ -710,7 +710,7 @@ class Tuned:
 
 
 def _parameters(kernel: object) -> Mapping[str, inspect.Parameter]:
-    """What a kernel takes; a T.prim_func takes no arguments."""
+    """The parameters of a kernel; a T.prim_func has none to be given."""
     match kernel:
         case JitKernel():
             return kernel.signature.parameters
@@ -728,9 +728,9 @@ def autotune(kernel: object = None, *, configs: object = None, **_options: objec
 
 
 def const(names: str, _dtype: object = "int32") -> Any:
-    """The values of ``T.const("M, N, K")``: given when the kernel is explored.
+    """The values of ``T.const("M, N, K")``, which are given when the kernel is explored.
 
-    Raises KernelError where one is not given.
+    Raises KernelError if one is missing.
     """
     builder = current("T.const")
     values: list[object] = []
@@ -744,8 +744,8 @@ def const(names: str, _dtype: object = "int32") -> Any:
 def trace(kernel: object, /, **arguments: object) -> TracedKernel:
     """Trace a T.prim_func, an eager kernel or a factory with its arguments.
 
-    Raises UsageError for missing or unknown arguments or for what is no kernel, KernelError for errors in the kernel,
-    Unsupported for what is not lowered.
+    Raises UsageError for missing or unknown arguments and for objects that are not kernels, KernelError for errors in
+    the kernel, Unsupported for constructs that are not lowered.
     """
     return trace_named(kernel, arguments, "")
 
@@ -782,7 +782,7 @@ def trace_named(kernel: object, arguments: dict[str, object], reference: str) ->
 
 
 def _in_module(module: ir.IRModule) -> TracedKernel:
-    """The kernel that a TVM module was made of. Raises UsageError where there is not exactly one."""
+    """The kernel in a TVM module. Raises UsageError unless there is exactly one."""
     functions = [module[name] for name in module.get_global_vars()]
     found = [one.attrs[_KERNEL_ATTRIBUTE] for one in functions if one.attrs and _KERNEL_ATTRIBUTE in one.attrs]
     if len(found) != 1 or len(functions) != 1:

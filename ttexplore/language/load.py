@@ -1,4 +1,4 @@
-"""Kernels from files: ``file.py::name``, TileLang's own files unmodified."""
+"""Load kernels from files: ``file.py::name``, including TileLang's own files without changes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ttexplore.record import Span, lines_of
 
 
 def load_module(file: str | Path) -> types.ModuleType:
-    """Run a file of kernels as a module; what it prints is dropped, and `tilelang` is this language.
+    """Run a file of kernels as a module. Its output is dropped, and `tilelang` is this language.
 
-    Raises UsageError for a file that is missing, is no Python, or raises while it runs, with the line.
+    Raises UsageError, with the line, for a file that is missing, is not valid Python, or raises while it runs.
     """
     file = str(file)
     path = Path(file)
@@ -67,7 +67,7 @@ def load_module(file: str | Path) -> types.ModuleType:
 
 
 def _hint(error: BaseException) -> str:
-    """What to do about what a file raised while it was loaded."""
+    """The hint for an exception that a file raised while it was loaded."""
     match error:
         case ModuleNotFoundError():
             return f"install {error.name}, or move the code that imports it to a file without kernels"
@@ -81,7 +81,7 @@ def _hint(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _as_program(module: types.ModuleType, file: str) -> Generator[None]:
-    """`module` can be imported and is what was called, inside."""
+    """Make `module` importable, and the running program, inside the `with` block."""
     arguments, hidden = sys.argv, sys.modules.get(module.__name__)
     sys.modules[module.__name__], sys.argv = module, [file]
     try:
@@ -95,7 +95,7 @@ def _as_program(module: types.ModuleType, file: str) -> Generator[None]:
 
 
 class _Muted:
-    """A stream that gives one thread another one for as long as that lasts, and is itself to all others."""
+    """A stream that redirects one thread to another stream, and passes other threads through."""
 
     def __init__(self, stream: IO[str], dropped: IO[str]) -> None:
         self.stream, self.dropped, self.thread = stream, dropped, threading.get_ident()
@@ -106,7 +106,7 @@ class _Muted:
 
 @contextlib.contextmanager
 def _muted() -> Generator[None]:
-    """What this thread prints inside is dropped, and what others print is not."""
+    """Drop what this thread prints inside the `with` block, but not what other threads print."""
     stream = sys.stdout
     with open(os.devnull, "w", encoding="utf-8") as dropped:
         muted = _Muted(stream, dropped)
@@ -135,8 +135,8 @@ def kernels_in(module: types.ModuleType) -> dict[str, object]:
 def load_kernel(path_and_name: str, /, **arguments: object) -> TracedKernel:
     """Load ``file.py::name`` and trace the kernel with its arguments.
 
-    A file with one kernel needs no name. Raises UsageError where the file, the kernel or an argument is missing or
-    wrong, KernelError for errors in the kernel, Unsupported for what is not lowered.
+    The name may be omitted if the file has one kernel. Raises UsageError if the file, the kernel or an argument is
+    missing or wrong, KernelError for errors in the kernel, Unsupported for constructs that are not lowered.
     """
     file, separator, name = path_and_name.rpartition("::")
     if not separator:

@@ -12,7 +12,7 @@ _Kind = tirx.ForKind
 
 
 def note_hints(what: str, hints: dict[str, object]) -> None:
-    """Record options that only mean something on a GPU."""
+    """Record options that have a meaning only on a GPU."""
     builder = current(what)
     for name, value in hints.items():
         if value is not None and value is not False:
@@ -29,12 +29,12 @@ def _loop(
 
 
 def serial(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
-    """A loop in order."""
+    """A sequential loop."""
     return _loop("T.serial", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
 def unroll(start: object, stop: object = None, step: object = None, **hints: object) -> Loop:
-    """A loop in order; whether it is unrolled is the device compiler's choice."""
+    """A sequential loop; the device compiler decides whether to unroll it."""
     return _loop("T.unroll", _Kind.SERIAL, start, stop, step, {}, hints)
 
 
@@ -44,7 +44,7 @@ def vectorized(start: object, stop: object = None, **hints: object) -> Loop:
 
 
 def Pipelined(start: object, stop: object = None, num_stages: int = 0, **hints: object) -> Loop:
-    """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError for a negative number."""
+    """A loop whose loads run ahead by `num_stages` blocks. Raises KernelError if that is negative."""
     if num_stages < 0:
         raise KernelError("K004", f"T.Pipelined: num_stages is {shown(num_stages)}", hint="use 0 or more stages")
     return _loop("T.Pipelined", _Kind.SERIAL, start, stop, None, {"num_stages": num_stages}, hints)
@@ -75,7 +75,7 @@ def Parallel(*extents: object, **hints: object) -> Loop:
 
 
 def grid(*extents: object, **hints: object) -> Loop:
-    """A nest of loops in order."""
+    """A nest of sequential loops."""
     return _nest("T.grid", _Kind.SERIAL, extents, hints)
 
 
@@ -87,7 +87,7 @@ def Kernel(
     threads: object = None,
     **hints: object,
 ) -> Grid:
-    """The launch grid: block counts along x, y, z. Threads are a GPU's; a Tensix core has none."""
+    """The launch grid: block counts along x, y and z. `threads` is for GPUs; a Tensix core has no threads."""
     note_hints("T.Kernel", hints)
     named = [grid_x, grid_y, grid_z]
     if any(extent is not None for extent in named):

@@ -1,5 +1,5 @@
-"""What kernels and their factories ask of a GPU, answered for the chip that is explored: its cores are what streaming
-multiprocessors are there, the L1 of a core is the shared memory of a block."""
+"""Device queries of kernels and factories, answered for the explored chip: cores take the place of streaming
+multiprocessors, and the L1 of a core that of a block's shared memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = {"bytes": 1, "kb": 1024, "mb": 1024 * 1024}
 
 @contextlib.contextmanager
 def machine(target: Target) -> Generator[None]:
-    """Inside, questions about the device are answered for `target`. Elsewhere, for a Wormhole n150."""
+    """Answer device queries for `target` inside the `with` block; elsewhere, for a Wormhole n150."""
     token = _EXPLORED.set(target)
     try:
         yield
@@ -31,7 +31,7 @@ def _target() -> Target:
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """Of ``torch.cuda.get_device_properties``: what has a meaning on these chips."""
+    """The properties of ``torch.cuda.get_device_properties`` that have a meaning on these chips."""
 
     name: str
     multi_processor_count: int
@@ -49,8 +49,7 @@ class DeviceProperties:
 
 
 def get_device_properties(_device: object = 0) -> DeviceProperties:
-    """Name, cores, L1 bytes of a core that programs can use, and DRAM bytes of the chip. Other properties of a GPU
-    raise KernelError."""
+    """Name, cores, usable L1 bytes per core, and DRAM bytes of the chip. Other GPU properties raise KernelError."""
     target = _target()
     return DeviceProperties(
         target.name, target.cores, target.l1_usable_bytes, target.dram_banks * target.dram_bank_bytes
@@ -63,12 +62,12 @@ def get_device_name(_device: object = 0) -> str:
 
 
 def get_num_sms(_device: object = 0) -> int:
-    """How many cores run kernels."""
+    """The number of cores that run kernels."""
     return _target().cores
 
 
 def get_shared_memory(_device: object = 0, format: str = "bytes") -> int:
-    """The L1 of a core that programs can use, in bytes, kb or mb, rounded down. Raises UsageError for another unit."""
+    """The usable L1 of a core in bytes, kb or mb, rounded down. Raises UsageError for another unit."""
     if format not in _UNITS:
         raise unknown("unit", format, _UNITS)
     return _target().l1_usable_bytes // _UNITS[format]

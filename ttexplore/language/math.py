@@ -1,6 +1,7 @@
-"""Arithmetic of the kernel language: on plain numbers at once, on elements as TIR expressions.
+"""Arithmetic of the kernel language: evaluated at once on plain numbers, built as TIR expressions on elements.
 
-Plain numbers give what elements of float32 that hold them give; whole ones stay whole where that says the same.
+Plain numbers give the results that float32 elements with these values give; integers stay integers where that makes no
+difference.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ T = TypeVar("T")
 
 
 def _matched(values: list[ir.Expr], args: Sequence[object]) -> list[ir.Expr]:
-    """The operands; a plain number takes the dtype of the first one that is not."""
+    """The operands; a plain number takes the dtype of the first operand that has one."""
     kinds = [value.ty for value, arg in zip(values, args, strict=True) if not isinstance(arg, int | float)]
     if not kinds:
         return values
@@ -45,8 +46,8 @@ def _function(
     meaning: Callable[..., object],
     of_integers: Callable[..., Value] | None = None,
 ) -> Callable[..., Value]:
-    """A function of the language: `node` makes TVM's expression. `meaning` is what it gives of constants, in NumPy and
-    the constants' dtype; `of_integers` what it is on whole numbers of Python, where these do not become float32."""
+    """A function of the language. `node` builds TVM's expression; `meaning` computes it on constants, in NumPy and in
+    their dtype; `of_integers` computes it on Python integers if these are not converted to float32."""
 
     def function(*args: object) -> Value:
         args = tuple(plain(arg) for arg in args)
@@ -98,7 +99,7 @@ def _of_integers(name: str, meaning: Callable[..., Value], args: tuple[object, .
 
 
 def _operation(name: str, meaning: Callable[[Any, Any], Value]) -> Callable[[object, object], Value]:
-    """A function of two integers that is an operator as well."""
+    """A function of two integers that is also an operator."""
 
     def function(a: object, b: object) -> Value:
         args = (plain(a), plain(b))
@@ -205,7 +206,7 @@ shift_right = _operation("shift_right", lambda a, b: a >> b)
 
 
 def bitwise_not(a: object) -> Value:
-    """The bits that an integer does not have."""
+    """Invert all bits of an integer."""
     number = plain(a)
     return ~number if isinstance(number, int) else ~element(number, "T.bitwise_not")
 
@@ -215,7 +216,7 @@ def ceildiv(a: int, b: int) -> int: ...
 @overload
 def ceildiv(a: object, b: object) -> Integer: ...
 def ceildiv(a: object, b: object) -> Integer:
-    """The quotient, rounded up."""
+    """Divide and round up."""
     a, b = plain(a), plain(b)
     if isinstance(a, int) and isinstance(b, int):
         return -(-a // b)
@@ -224,12 +225,12 @@ def ceildiv(a: object, b: object) -> Integer:
 
 
 def clamp(value: object, low: object, high: object) -> Value:
-    """`value`, but `low` at least and `high` at most."""
+    """Limit `value` to the range from `low` to `high`."""
     return min(max(value, low), high)
 
 
 def if_then_else(test: object, then: T, otherwise: T, *, what: str = "T.if_then_else") -> T | ir.Expr:
-    """`then` where `test` holds, else `otherwise`."""
+    """`then` if `test` is true, otherwise `otherwise`."""
     test = plain(test)
     if not is_dynamic(test):
         return then if test else otherwise
@@ -239,7 +240,7 @@ def if_then_else(test: object, then: T, otherwise: T, *, what: str = "T.if_then_
 
 
 def cast(value: object, dtype_: object) -> ir.Expr:
-    """`value` as another dtype. Raises KernelError for what is not a dtype, or cannot be cast."""
+    """Cast `value` to a dtype. Raises KernelError if the dtype is invalid or the value cannot be cast."""
     if is_dynamic(dtype_):
         raise KernelError(
             "K009", f"{shown(dtype_)} is not a dtype", hint="write T.cast(value, dtype) or T.Cast(dtype, value)"
@@ -248,8 +249,8 @@ def cast(value: object, dtype_: object) -> ir.Expr:
 
 
 def Cast(dtype_: object, value: object) -> ir.Expr:
-    """`value` as another dtype, which comes first, as of TVM's node: ``T.Cast("float32", x)`` is
-    ``T.cast(x, "float32")``. Raises KernelError for what is not a dtype, or cannot be cast."""
+    """Cast `value` to a dtype that comes first, as in TVM: ``T.Cast("float32", x)`` is ``T.cast(x, "float32")``. Raises
+    KernelError if the dtype is invalid or the value cannot be cast."""
     if is_dynamic(dtype_):
         raise KernelError(
             "K009", f"{shown(dtype_)} is not a dtype", hint="write T.Cast(dtype, value) or T.cast(value, dtype)"
@@ -258,7 +259,7 @@ def Cast(dtype_: object, value: object) -> ir.Expr:
 
 
 def infinity(dtype_: object) -> ir.Expr:
-    """Plus infinity of a floating-point dtype. Raises KernelError for an integer one."""
+    """Positive infinity of a floating-point dtype. Raises KernelError for integer dtypes."""
     name = dtype_name(dtype_)
     if "float" not in name:
         raise KernelError("K008", f"{name} has no infinity", hint="use T.max_value")
@@ -276,27 +277,27 @@ def min_value(dtype_: object) -> ir.Expr:
 
 
 def logical_and(a: object, b: object) -> object:
-    """Whether both conditions hold."""
+    """Whether both conditions are true."""
     return tirx.And(condition(a), condition(b)) if is_dynamic(a) or is_dynamic(b) else a and b
 
 
 def logical_or(a: object, b: object) -> object:
-    """Whether one of the conditions holds."""
+    """Whether at least one of the conditions is true."""
     return tirx.Or(condition(a), condition(b)) if is_dynamic(a) or is_dynamic(b) else a or b
 
 
 def logical_not(a: object) -> Value:
-    """Whether the condition does not hold."""
+    """Whether the condition is false."""
     return tirx.Not(condition(a)) if is_dynamic(a) else not a
 
 
 def conjunction(*conditions: object) -> object:
-    """``T.all(a, b, c)``: whether all of the conditions hold. Raises KernelError where none is given."""
+    """``T.all(a, b, c)``: whether all conditions are true. Raises KernelError if none is given."""
     return _joined("T.all", conditions, logical_and)
 
 
 def disjunction(*conditions: object) -> object:
-    """``T.any(a, b, c)``: whether one of the conditions holds. Raises KernelError where none is given."""
+    """``T.any(a, b, c)``: whether at least one condition is true. Raises KernelError if none is given."""
     return _joined("T.any", conditions, logical_or)
 
 

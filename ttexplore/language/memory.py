@@ -29,7 +29,7 @@ class TensorAnnotation:
 
 
 def _is_extent(value: object) -> bool:
-    """Whether it can be the size of a tensor, so that it is not a dtype: NumPy's scalar types have __index__, too."""
+    """Whether this can be the size of a tensor, and so is not a dtype: NumPy's scalar types have __index__, too."""
     return isinstance(value, ir.Expr) or (isinstance(value, SupportsIndex) and not isinstance(value, type))
 
 
@@ -39,7 +39,7 @@ Tensor = TensorAnnotation()
 def dynamic(names: str, _dtype: object = "int32") -> Any:
     """Sizes of tensors that are known only when the kernel runs: ``M = T.dynamic("m")``, ``T.dynamic("m, n")``.
 
-    They are 32-bit integers. Raises KernelError for what is no name.
+    They are 32-bit integers. Raises KernelError for an invalid name.
     """
     made: list[ir.Var] = []
     for name in names.replace(",", " ").split():
@@ -72,22 +72,22 @@ def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocat
 
 
 def alloc_shared(shape: object, dtype: object = "float32", scope: object = "shared.dyn") -> Allocation:
-    """A block that a thread block shares; on a Tensix core a circular buffer in L1."""
+    """Allocate a block shared by a GPU thread block: on a Tensix core, a circular buffer in L1."""
     return _allocate("T.alloc_shared", shape, dtype, scope)
 
 
 def alloc_fragment(shape: object, dtype: object = "float32", scope: object = "local.fragment") -> Allocation:
-    """A block in registers; on a Tensix core the DST registers or a circular buffer."""
+    """Allocate a block in GPU registers: on a Tensix core, DST registers or a circular buffer."""
     return _allocate("T.alloc_fragment", shape, dtype, scope)
 
 
 def alloc_local(shape: object, dtype: object = "float32", scope: object = "local") -> Allocation:
-    """A block of one GPU thread."""
+    """Allocate a block that belongs to one GPU thread."""
     return _allocate("T.alloc_local", shape, dtype, scope)
 
 
 def alloc_var(dtype: object, *arguments: object, init: object = None, **_options: object) -> Allocation:
-    """A scalar variable: assigning to its name again is a store."""
+    """Allocate a scalar variable: assigning to its name again stores to it."""
     current("T.alloc_var")
     if arguments and not isinstance(arguments[0], str):
         init = arguments[0]

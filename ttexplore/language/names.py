@@ -1,4 +1,5 @@
-"""Names of TileLang's language that no rule lowers yet: they exist, and are refused where a kernel uses them."""
+"""Names of TileLang's language that no rule lowers yet: they exist, and a kernel that uses one is rejected at that
+line."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from ttexplore.errors import Unsupported
 
 
 class Noting(Protocol):
-    """The kernel that is being traced, a ttexplore.language.builder.Builder, as far as names need it."""
+    """The kernel being traced (a ttexplore.language.builder.Builder), as far as this module needs it."""
 
     def note(self, text: str) -> None: ...
 
@@ -169,7 +170,7 @@ _OTHERS = "write this part with copies, gemm and T.Parallel"
 
 class NotLowered:
     """A name of the language that is not lowered. Using it inside a kernel raises Unsupported at that line; outside
-    of kernels (decorators, module-level values of an example file) it stands for itself."""
+    kernels (decorators, module-level values of an example file) it stands for itself."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -202,7 +203,7 @@ class NotLowered:
         return next((hint for beginnings, hint in _HINTS if name.startswith(beginnings)), _OTHERS)
 
     def refuse(self) -> None:
-        """Raises Unsupported where a kernel is being traced."""
+        """Raise Unsupported if a kernel is being traced."""
         if CURRENT.get() is not None:
             raise Unsupported("L001", f"T.{self.name} is not lowered", hint=self.hint)
 
@@ -254,7 +255,7 @@ for _name in [
 
 
 class UnknownName(AttributeError):
-    """A name that the language does not have. `hint` may say what was meant."""
+    """A name that the language does not have. `hint` may suggest another."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         close = difflib.get_close_matches(name, [key for key in known if not key.startswith("_")], 1)
@@ -264,7 +265,7 @@ class UnknownName(AttributeError):
 
 
 def hint_only(name: str) -> Callable[..., None]:
-    """A name that tells a GPU compiler something and changes no result: accepted, with a note."""
+    """A name that only informs a GPU compiler and does not change results: accepted, with a note."""
 
     def hint(*_args: object, **_options: object) -> None:
         builder = CURRENT.get()

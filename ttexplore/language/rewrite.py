@@ -1,8 +1,7 @@
-"""Rewriting a kernel's Python so that running it builds TIR, each statement with its source span.
+"""Rewrite a kernel's Python so that running it builds TIR, each statement with its source span.
 
-The statements and expressions of the function become calls of :class:`ttexplore.language.hooks.Hooks` (the name
-``__hooks``), and it is compiled again with the original's closure cells and its file's own line numbers. Plain Python
-in a kernel stays plain Python.
+Statements and expressions become calls of :class:`ttexplore.language.hooks.Hooks` (named ``__hooks``). The function is
+compiled again with the original's closure cells and line numbers. Plain Python in a kernel stays plain Python.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _TWIN = "__twin"
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Turns the body of one kernel into calls of the hooks."""
+    """Turn the body of one kernel into calls of the hooks."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -46,7 +45,7 @@ class _Rewriter(ast.NodeTransformer):
     # -- making calls ------------------------------------------------------------------------------------------------
 
     def _index(self, node: Located, last: Located | None = None) -> int:
-        """The index of the span of a node, or of what goes from it to `last`."""
+        """Record the span of a node, or from a node to `last`, and return its index."""
         self.spans.append(node_span(self.file, node, last))
         if self.owner:
             self.owners[len(self.spans) - 1] = self.owner
@@ -55,7 +54,7 @@ class _Rewriter(ast.NodeTransformer):
     def _hook(
         self, name: str, node: Located, *args: ast.expr, last: Located | None = None, index: int | None = None
     ) -> ast.Call:
-        """The call of a hook for a node; it gets a span of its own, or that of `index`."""
+        """A call of a hook for a node, with a new span or the span at `index`."""
         function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
         place = ast.Constant(self._index(node, last) if index is None else index)
         made = ast.copy_location(ast.Call(function, [place, *args], []), node)
@@ -72,7 +71,7 @@ class _Rewriter(ast.NodeTransformer):
         return f"__temporary{self.temporaries}"
 
     def _target(self, target: ast.expr | None) -> ast.Constant:
-        """The names that a loop or a with binds, each with its span's index, and whether they are a tuple."""
+        """The names that a loop or a `with` binds, each with its span's index, and whether they form a tuple."""
         is_tuple = isinstance(target, ast.Tuple | ast.List)
         parts = target.elts if is_tuple else [] if target is None else [target]
         names = tuple((part.id if isinstance(part, ast.Name) else "_", self._index(part)) for part in parts)
@@ -81,7 +80,7 @@ class _Rewriter(ast.NodeTransformer):
     def _settle(
         self, owner: str, method: str, names: tuple[str, ...], node: ast.stmt, *, arguments: bool = True
     ) -> ast.stmt:
-        """``names = owner.method(names)``: what names stand for at the border of what is traced once."""
+        """``names = owner.method(names)``: set the names at the start or end of a body that is traced once."""
         function: ast.expr = ast.Name(owner, ast.Load())
         for part in method.split("."):
             function = ast.Attribute(function, part, ast.Load())
@@ -92,7 +91,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(made, node)
 
     def _find_places(self, index: int, body: list[ast.stmt]) -> None:
-        """Note where the body binds each name, changes what it stands for, or else mentions it first."""
+        """Record where the body binds each name, changes its value, or otherwise first mentions it."""
         bound, changed, mentioned = dict[str, ast.stmt](), dict[str, ast.stmt](), dict[str, ast.stmt]()
         for statement in _simple_statements(body):
             for name in stored_names([statement]):
@@ -197,7 +196,7 @@ class _Rewriter(ast.NodeTransformer):
         return part(node)
 
     def _base(self, node: ast.expr) -> ast.expr:
-        """What is indexed: a scalar variable by its name is itself, not its value."""
+        """The object that is indexed: the name of a scalar variable means the variable, not its value."""
         if not isinstance(node, ast.Name):
             return self.visit(node)
         return self._hook("name", node, node) if node.id in self.scope.stored else node
@@ -238,11 +237,11 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(made), node)
 
     def _unhooked(self, node: ast.expr) -> ast.expr:
-        """A value that is a whole statement's: a call needs no hook of its own."""
+        """A value that fills a whole statement: a call needs no hook of its own."""
         return self._inside(node) if isinstance(node, ast.Call) else self.visit(node)
 
     def _bound(self, name: str, value: ast.expr, node: Located) -> ast.expr:
-        """What a name stands for after it was given a value: a scalar variable gets the value instead."""
+        """The value of a name after an assignment; a scalar variable is stored to instead."""
         may_be_variable = name in self.assigned
         self.assigned.add(name)
         if may_be_variable:
@@ -305,7 +304,7 @@ class _Rewriter(ast.NodeTransformer):
         return [*made, *self._assign(target, value, node)]
 
     def _once(self, node: ast.expr, made: list[ast.stmt]) -> ast.expr:
-        """The expression, or a name for its value where evaluating it does more."""
+        """The expression, or a name for its value if evaluating it has side effects."""
         if _effect(node) == "none":
             return node
         name = self._temporary()
@@ -356,7 +355,7 @@ class _Rewriter(ast.NodeTransformer):
         names: tuple[str, ...],
         entered: tuple[str, ...],
     ) -> list[ast.stmt]:
-        """The loop over turns, with what names stand for where a turn begins and after the loop."""
+        """The loop over iterations, with the values of names at the start of an iteration and after the loop."""
         owner = f"__turns{self.depth}"
         out: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(owner, ast.Store())], turns), node)]
         self.depth += 1
@@ -376,7 +375,7 @@ class _Rewriter(ast.NodeTransformer):
         return out
 
     def _own(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the names that are the function's own."""
+        """The names that belong to this function."""
         return tuple(name for name in dict.fromkeys(names) if name not in self.scope.foreign)
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
@@ -394,7 +393,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._loop(node, ast.Name("__turn", ast.Store()), made, names, names)
 
     def _python_while(self, node: ast.While) -> ast.stmt:
-        """A loop whose condition binds names: Python's, as a kernel's loop binds nothing in its condition."""
+        """A loop whose condition binds names: Python runs it, because the condition of a kernel loop binds nothing."""
         test = self._hook("known", node, self.visit(node.test), last=node.test)
         inside = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), "python_turn", ast.Load()), [], [])
         body = ast.copy_location(ast.With([ast.withitem(inside)], self._body(node.body)), node)
@@ -459,7 +458,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Return(self._hook("return_", node, value)), node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        """A function inside the kernel: rewritten too, unless a decorator (T.macro) does that itself."""
+        """A function inside the kernel is rewritten too, unless a decorator (T.macro) does that."""
         if node.decorator_list:
             return node
         node, outer = copy.copy(node), (self.assigned, self.scope)
@@ -502,7 +501,7 @@ def _as_load(expression: ast.expr) -> ast.expr:
 
 
 def _makes_text(function: ast.expr) -> bool:
-    """Whether calling it makes a text of its arguments: ``str(x)``, ``"{}".format(x)``."""
+    """Whether a call converts its arguments to text: ``str(x)``, ``"{}".format(x)``."""
     if isinstance(function, ast.Attribute):
         return function.attr == "format" and isinstance(function.value, ast.Constant)
     return isinstance(function, ast.Name) and function.id in ("str", "repr", "format")
@@ -513,7 +512,7 @@ def _constant(value: Any) -> ast.Constant:
 
 
 def _simple_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements in a body that have no body of their own, in order."""
+    """The statements in a body that have no body themselves, in order."""
     for statement in body:
         inner = [
             one
@@ -543,7 +542,7 @@ _EFFECTS = ("none", "call", "walrus")
 
 
 def _effect(expression: ast.expr) -> str:
-    """What evaluating an expression may do beside giving a value."""
+    """The side effects that evaluating an expression may have."""
     kinds = [type(node) for node in own_nodes(expression)]
     if ast.NamedExpr in kinds:
         return "walrus"
@@ -557,10 +556,10 @@ Compiled = tuple[types.CodeType, tuple[Span, ...], dict[int, str], dict[int, dic
 def _compiled(
     file: str, text: str, name: str, line: int, free: tuple[str, ...], display: str, node: ast.FunctionDef
 ) -> Compiled:
-    """The code of a rewritten function. `node` follows from `file`, `text`, `name` and `line`.
+    """Compile a rewritten function. `node` follows from `file`, `text`, `name` and `line`.
 
-    Raises Unsupported where Python cannot compile it: a loop or a branch of the kernel is a block of Python with a
-    manager, of which 20 go into one another.
+    Raises Unsupported if Python cannot compile it: each loop or branch of the kernel becomes a `with` block, and Python
+    allows 20 nested ones.
     """
     del text, line
     try:
@@ -594,9 +593,9 @@ def _inner(code: types.CodeType, name: str) -> types.CodeType:
 
 
 def rewrite(function: types.FunctionType, display: str) -> types.FunctionType:
-    """The kernel-building twin of `function`, whose file is shown as `display`.
+    """The kernel-building twin of `function`, whose file is displayed as `display`.
 
-    Raises KernelError where the function's source cannot be found.
+    Raises KernelError if the function's source cannot be found.
     """
     code = function.__code__
     free = tuple(name for name in code.co_freevars if name != HOOKS)

@@ -1,4 +1,4 @@
-"""Which names a function of Python binds, and which of them other functions share."""
+"""Which names a Python function binds, and which of them other functions share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass(frozen=True)
 class Scope:
-    """The names of a function: those `stored` in it or in a function around it, those `foreign` to it (``global``,
-    ``nonlocal``), and those that functions inside of it have `captured`."""
+    """The names of a function: `stored` in it or in an enclosing function, `foreign` to it (``global``, ``nonlocal``),
+    and `captured` by functions inside it."""
 
     stored: frozenset[str]
     foreign: frozenset[str]
@@ -34,7 +34,7 @@ class Scope:
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it, without the functions in it."""
+    """A node and all nodes below it, without nested functions."""
     yield node
     if not isinstance(node, _Function):
         for child in ast.iter_child_nodes(node):

@@ -1,4 +1,4 @@
-"""Where kernel source is: definitions, the display names of files and cells, and the source range of a frame."""
+"""Where kernel source is: definitions, display names of files and cells, and the source range of a frame."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Located = ast.expr | ast.stmt | ast.arg
 
 
 def display_file(function: object) -> str:
-    """How the file of a kernel is called: its path, or ``cell N`` in a notebook; never a temporary path.
+    """The display name of a kernel's file: its path, or ``cell N`` in a notebook; never a temporary path.
 
-    Raises KernelError for what Python does not run from a source, as its own functions.
+    Raises KernelError for functions without Python source, such as built-in functions.
     """
     if not isinstance(function, types.FunctionType):
         raise KernelError(
@@ -40,12 +40,12 @@ def display_file(function: object) -> str:
 
 
 def _shell() -> Any:
-    """IPython's shell, None outside of it."""
+    """IPython's shell, or None outside IPython."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def _cell_number(file: str) -> int | None:
-    """Which execution a cell's file belongs to: IPython's compiler knows it also long after the cell ran."""
+    """The execution count of a cell's file; IPython's compiler knows it long after the cell ran."""
     shell = _shell()
     code_name = shell.compile.format_code_name(file) if hasattr(shell, "compile") else None
     counted = re.fullmatch(r"In\[(\d+)\]", code_name[1]) if code_name else None
@@ -54,7 +54,7 @@ def _cell_number(file: str) -> int | None:
 
 @functools.lru_cache(maxsize=64)
 def _definitions(file: str, text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Every function of a file by name and first line; a decorator is part of its function."""
+    """Every function of a file by name and first line; decorators belong to their function."""
     found: dict[tuple[str, int], ast.FunctionDef] = {}
     for node in ast.walk(ast.parse(text, file)):
         if isinstance(node, ast.FunctionDef):
@@ -63,12 +63,12 @@ def _definitions(file: str, text: str) -> dict[tuple[str, int], ast.FunctionDef]
 
 
 def first_line(node: ast.FunctionDef) -> int:
-    """The line that a function starts on, with its decorators."""
+    """The first line of a function, including its decorators."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def source_text(function: types.FunctionType) -> str:
-    """The text of the whole file of `function`; empty where there is none."""
+    """The text of the whole file of `function`; empty if there is none."""
     file = function.__code__.co_filename
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
@@ -76,8 +76,8 @@ def source_text(function: types.FunctionType) -> str:
 
 
 def _cell_text(file: str, lines: list[str]) -> str:
-    """The text of a cell from IPython's history, if `lines` are its: divided at a form feed and the like, too,
-    which Python does not take for line ends. Empty for what is no cell."""
+    """The text of a cell from IPython's history, if `lines` are the cell's: `lines` may also be split at a form feed
+    and the like, which Python does not count as line ends. Empty for other files."""
     number = _cell_number(file)
     if number is None:
         return ""
@@ -89,7 +89,7 @@ def _cell_text(file: str, lines: list[str]) -> str:
 def definition(function: types.FunctionType) -> ast.FunctionDef:
     """The syntax tree of a function, with the line numbers of its file.
 
-    The tree is shared: copy it before changing it. Raises KernelError where there is no source.
+    The tree is shared: copy it before changing it. Raises KernelError if there is no source.
     """
     code, text = function.__code__, source_text(function)
     node = _definitions(code.co_filename, text).get((code.co_name, code.co_firstlineno)) if text else None
@@ -104,7 +104,7 @@ def definition(function: types.FunctionType) -> ast.FunctionDef:
 
 
 def source_listing(function: types.FunctionType, file: str) -> tuple[Listing, int]:
-    """The text of a function as lines that know their place, and the number of the first one."""
+    """The text of a function as lines with their places, and the number of the first line."""
     node = definition(function)
     first = first_line(node)
     texts = lines_of(source_text(function))[first - 1 : node.end_lineno]
@@ -122,7 +122,7 @@ def node_span(file: str, node: Located, last: Located | None = None) -> Span:
 
 
 def frame_span(frame: types.FrameType, instruction: int, file: str) -> Span:
-    """The source range of the instruction (a byte offset) that `frame` is at."""
+    """The source range of the instruction (a byte offset) in `frame`."""
     line, column, end_line, end_column = frame.f_lineno, 1, frame.f_lineno, 1
     for index, position in enumerate(frame.f_code.co_positions()):
         if 2 * index == instruction:
@@ -134,7 +134,7 @@ def frame_span(frame: types.FrameType, instruction: int, file: str) -> Span:
 
 
 def error_span(error: BaseException, files: Mapping[str, str]) -> Span | None:
-    """The innermost place of an error's traceback in one of `files` (code file to display name)."""
+    """The innermost place in an error's traceback that is in one of `files` (code file to display name)."""
     span, step = None, error.__traceback__
     while step is not None:
         file = files.get(step.tb_frame.f_code.co_filename)
@@ -148,7 +148,7 @@ def error_span(error: BaseException, files: Mapping[str, str]) -> Span | None:
 
 
 def caller_span(files: Mapping[str, str]) -> Span | None:
-    """Where the innermost calling frame in one of `files` is now."""
+    """The current place of the innermost calling frame in one of `files`."""
     frame = sys._getframe(1)
     while frame is not None:
         file = files.get(frame.f_code.co_filename)

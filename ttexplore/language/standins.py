@@ -1,4 +1,4 @@
-"""Stand-ins for values of modules that are not installed, while an example file loads."""
+"""Stand-ins for values from modules that are not installed, while an example file loads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAKING: ContextVar[bool] = ContextVar("a kernel is being made", default=False)
 
 @contextlib.contextmanager
 def making() -> Generator[None]:
-    """Inside, a stand-in is refused where Python asks for its value."""
+    """Reject stand-ins, inside the `with` block, where Python asks for their value."""
     token = _MAKING.set(True)
     try:
         yield
@@ -24,7 +24,7 @@ def making() -> Generator[None]:
 
 
 class _AnyAttribute(type):
-    """A class whose attributes that do not exist are stand-ins: ``class F(torch.autograd.Function); F.apply``."""
+    """A class whose missing attributes are stand-ins: ``class F(torch.autograd.Function); F.apply``."""
 
     def __getattr__(cls, name: str) -> StandIn:
         if name.startswith("__"):
@@ -33,7 +33,7 @@ class _AnyAttribute(type):
 
 
 class StandInBase(metaclass=_AnyAttribute):
-    """What a class gets as base where its own base is a stand-in."""
+    """The base that a class gets in place of a stand-in."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
@@ -42,10 +42,10 @@ class StandInBase(metaclass=_AnyAttribute):
 
 
 class StandIn:
-    """A value of a module that is not installed: whatever is done to it gives another stand-in.
+    """A value from a module that is not installed: every operation on it gives another stand-in.
 
-    It is false and has no elements, so that the rest of a file loads. It is no number; and while a kernel is being
-    made, its truth, its elements and comparisons with it raise KernelError.
+    It is false and empty, so that the rest of a file loads. It is not a number, and while a kernel is being built, its
+    truth value, its items and comparisons with it raise KernelError.
     """
 
     def __init__(self, name: str) -> None:
@@ -72,7 +72,7 @@ class StandIn:
         return self._name
 
     def refuse(self, what: str) -> KernelError:
-        """The error for a value that nothing is known about."""
+        """The error for a value from a module that is not installed."""
         return KernelError(
             "K012",
             f"{what} is {self!r}, from a module that is not installed",
@@ -172,7 +172,7 @@ for _name in ["lt", "le", "gt", "ge"]:
 
 
 class StandInModule(types.ModuleType):
-    """A module that is not installed: every name in it is a stand-in, but those of which something is known."""
+    """A module that is not installed: every name in it is a stand-in, except known ones."""
 
     def __init__(self, name: str, known: Mapping[str, object] | None = None) -> None:
         super().__init__(name)

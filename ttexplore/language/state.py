@@ -1,8 +1,9 @@
-"""What a kernel's Python has changed, where its text is traced once for all turns of a loop or for both branches.
+"""Detect what a kernel's Python changes while a body is traced once for all iterations of a loop or for a branch.
 
-One rule: a body that is traced once stands for all turns only if it leaves Python as it found it. So the names of the
-function and all that its Python can reach are compared before and after; what another turn would see changed is
-refused. Names that a turn binds before it reads them are its own and may change; after the loop they are lost.
+One rule: a body that is traced once stands for all iterations only if it leaves Python's state unchanged. The names of
+the function, and everything that its Python can reach, are compared before and after; changes that another iteration
+would see are rejected. Names that an iteration binds before it reads them are its own and may change; after the loop
+their values are lost.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _ARRAY_BYTES = 1 << 26
 
 @dataclass(eq=False)
 class Carried:
-    """A value that a name had before the loop whose turn is traced, until the turn binds the name. `reads` are the
-    places that read it."""
+    """The value that a name had before the loop being traced, until an iteration binds the name. `reads` are the places
+    that read it."""
 
     value: object
     reads: list[Span] = field(default_factory=list[Span])
@@ -52,7 +53,7 @@ class Carried:
 
 @dataclass(eq=False)
 class Lost:
-    """What a name stands for where its value is not known; to read it is this error."""
+    """A name whose value is not known; reading it raises this error."""
 
     error: KernelError
 
@@ -83,14 +84,14 @@ def unbound(name: str) -> Lost:
 
 
 def held(value: object) -> object:
-    """The value behind what a name stands for."""
+    """The value behind a name."""
     while type(value) is Carried:
         value = value.value
     return value
 
 
 def same(one: object, other: object) -> bool:
-    """Whether a name stands for the same thing: one object, or equal numbers, texts and tuples of them."""
+    """Whether two names have the same value: one object, or equal numbers, strings and tuples of them."""
     one, other = held(one), held(other)
     if one is other:
         return True
@@ -100,13 +101,13 @@ def same(one: object, other: object) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value is a number or a text, or a tuple of such."""
+    """Whether a value is a number, a string or a tuple of these."""
     return isinstance(value, _PLAIN) or (is_exactly_tuple(value) and all(map(is_plain, value)))
 
 
 def _key(value: object) -> object:
-    """What is equal for equal numbers, texts and tuples of such: floats by their text, as 0.0 is not -0.0 and NaN is
-    NaN."""
+    """A key that is equal for equal numbers, strings and tuples: floats by their text, because 0.0 is not -0.0 and NaN
+    is NaN."""
     if is_exactly_tuple(value):
         return tuple(map(_key, value))
     return type(value), repr(value) if isinstance(value, float | complex) else value
@@ -117,8 +118,9 @@ def _key(value: object) -> object:
 
 @dataclass
 class Snapshot:
-    """What the names of a function and of its module stand for, and the parts of each object behind them. `kept` keeps
-    the objects, which are known by their address. `may_ask` is whether the code may ask for what no object holds."""
+    """The values of a function's names and of the module names it uses, and the parts of each object behind them.
+    `kept` keeps the objects alive, which are identified by address. `may_ask` is whether the code may read something
+    that no object holds."""
 
     names: dict[str, object]
     parts: dict[int, tuple[object, ...]]
@@ -126,7 +128,7 @@ class Snapshot:
     may_ask: bool
 
     def changed(self, later: Snapshot, besides: set[str]) -> str | None:
-        """The first name behind which something is different later; `besides` are names that may be."""
+        """The first name behind which something differs in `later`; names in `besides` may differ."""
         for name, before in self.names.items():
             if name not in besides and later.names.get(name, before) != before:
                 return name
@@ -150,13 +152,13 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """An object that can change, by its address."""
+    """An object that can change, identified by its address."""
 
     address: int
 
 
 def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
-    """The state that a running function can change. `used` are the names that its code may find in its module."""
+    """The state that a running function can change. `used` are the names that its code may look up in its module."""
     own = dict(frame.f_locals)
     walk = _Walk(f"{frame.f_code.co_qualname}.<locals>.", own)
     names = {name: walk.named(held(value), used) for name, value in own.items() if not name.startswith("__")}
@@ -168,9 +170,9 @@ def snapshot(frame: types.FrameType, used: Sequence[str]) -> Snapshot:
 
 
 class _Walk:
-    """Tokens of values, equal for what is the same to Python; what an object holds is walked once.
+    """Tokens of values: equal tokens mean equal to Python. Each object is walked once.
 
-    `inner` begins the names of functions inside of the one that runs: its names, `own`, are no state of theirs.
+    `inner` is the prefix of functions nested in the running one: its names, `own`, are not part of their state.
     """
 
     def __init__(self, inner: str, own: Mapping[str, object]) -> None:
@@ -256,7 +258,7 @@ class _Walk:
         return ()
 
     def _copied(self, value: object) -> object:
-        """A token of what was made for a copy, whose parts may be new each time."""
+        """A token of an object made for copying, whose parts may be new each time."""
         if is_sequence(value):
             return tuple(map(self._copied, value))
         if is_dict(value):
@@ -270,7 +272,7 @@ class _Walk:
                 return self.token(value)
 
     def _class(self, kind: type) -> tuple[object, ...]:
-        """Its attributes, its bases, and the functions that its instances call."""
+        """The attributes of a class, its bases, and the functions that its instances call."""
         methods = tuple(
             self.token(value)
             for value in vars(kind).values()
@@ -279,7 +281,7 @@ class _Walk:
         return (*self._attributes(vars(kind)), *map(self.token, kind.__bases__), *methods)
 
     def _attributes(self, names: Mapping[str, object], kind: type = object) -> tuple[object, ...]:
-        """Those that are state: no methods, and nothing that is computed once and kept."""
+        """The attributes that are state: not methods, and not cached properties."""
         return tuple(
             (name, self.token(value))
             for name, value in names.items()
@@ -303,7 +305,7 @@ class _Walk:
         return (*cells, *defaults, *self._attributes(function.__dict__), *names.items())
 
     def _cell(self, cell: types.CellType, shared: object, used: Sequence[str]) -> object:
-        """What a function shares with the one around it, unless that is the one that runs."""
+        """A variable that a function shares with its enclosing function, unless that is the running one."""
         try:
             value = cell.cell_contents
         except ValueError:
@@ -313,13 +315,13 @@ class _Walk:
     def globals_of(
         self, used: Sequence[str], names: Mapping[str, object], parts: Sequence[str] | None = None
     ) -> dict[str, object]:
-        """What used names of a module stand for; `parts` are those that code uses of modules, `used` by default."""
+        """The values of used names of a module; `parts` are the names that code uses of modules, by default `used`."""
         self.may_ask = self.may_ask or may_reach(tuple(used))
         return {name: self.named(names[name], used if parts is None else parts) for name in used if name in names}
 
     def named(self, value: object, used: Sequence[str], around: Collection[str] = ()) -> object:
-        """A token of what a name stands for: of a module the names in it that code uses. `around` are the modules by
-        way of which it was found: they hold one another."""
+        """A token of a name's value; for a module, of the names in it that code uses. `around` are the modules through
+        which it was reached, because modules refer to one another."""
         if not isinstance(value, types.ModuleType):
             return self.token(value)
         if value.__name__ in around or not (is_own(value.__name__) or _has_state(value.__name__)):
@@ -337,19 +339,19 @@ def _is_wrapped(value: object) -> TypeGuard[staticmethod[..., object]]:
 
 
 def names_of(code: types.CodeType) -> tuple[str, ...]:
-    """The names that code and the code in it use from outside of them."""
+    """The names that code, including nested code, uses from outside."""
     inner = (names_of(part) for part in code.co_consts if isinstance(part, types.CodeType))
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
 
 
 @functools.lru_cache(maxsize=1024)
 def _imported(code: types.CodeType) -> tuple[str, ...]:
-    """The modules that code imports when it runs."""
+    """The modules that code imports at run time."""
     return tuple({one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"})
 
 
 def _position(file: io.IOBase) -> tuple[object, ...]:
-    """Where a file is read next; what is only written has no say in what a kernel does."""
+    """The read position of a file; files that are only written do not affect a kernel."""
     try:
         return (file.tell(),) if file.readable() else ()
     except (OSError, ValueError):
@@ -357,14 +359,14 @@ def _position(file: io.IOBase) -> tuple[object, ...]:
 
 
 def _has_state(module: str | None) -> bool:
-    """Whether a module's objects, which are no code of the user's, may hold state of his."""
+    """Whether objects of a module that is not the user's may hold the user's state."""
     top = (module or "").partition(".")[0]
     return top == "numpy" or (top in sys.stdlib_module_names and top != "weakref")  # weakref keeps caches
 
 
 def is_own(module: str | None) -> bool:
-    """Whether a module is the user's, so that what it holds is state that a kernel may change. Installed packages are
-    not: what they keep for themselves (caches, counters, options) changes for reasons of their own."""
+    """Whether a module belongs to the user, so that its contents are state that a kernel may change. Installed packages
+    do not: their caches, counters and options change for reasons of their own."""
     if module is None:
         return False
     package = module.partition(".")[0]
@@ -383,8 +385,8 @@ Place = Callable[[str], Span]
 
 
 class Turn:
-    """The one turn that is traced of a kernel loop. `names` are those that its body binds, `place` gives the line
-    that changes what a name stands for."""
+    """The one iteration of a kernel loop that is traced. `names` are the names that its body binds; `place` gives the
+    line that changes a name's value."""
 
     def __init__(
         self,
@@ -406,18 +408,18 @@ class Turn:
         self.after: dict[str, object] = {}
 
     def read(self, names: tuple[str, ...], span: Span) -> None:
-        """Note that these names were read where the turn begins."""
+        """Record that these names were read where the iteration begins."""
         for name in names:
             if name in self.wrapped:
                 self.wrapped[name].reads.append(span)
 
     def enter(self, names: tuple[str, ...]) -> tuple[object, ...]:
-        """What the names stand for where the turn begins."""
+        """The values of the names where the iteration begins."""
         return tuple(self.wrapped.get(name, self.before.get(name, unbound(name))) for name in names)
 
     def finish(self, runs: bool, place: Place) -> None:
-        """Raises KernelError at the line that changes what another turn would see; `runs` is whether there is a turn
-        for sure."""
+        """Raises KernelError at the line that changes what another iteration would see; `runs` is whether at least one
+        iteration is certain."""
         now = dict(self.frame.f_locals)
         later = snapshot(self.frame, self.used)
         known = {id(held(value)) for value in self.before.values()}
@@ -440,7 +442,7 @@ class Turn:
             raise changed(name, place(name), "loop")
 
     def leave(self, names: tuple[str, ...]) -> tuple[object, ...]:
-        """What the names stand for after the loop."""
+        """The values of the names after the loop."""
         return tuple(self.after[name] for name in names)
 
 
@@ -499,7 +501,7 @@ def after_branch(name: str) -> Lost:
 
 
 class Branches:
-    """The names that the two sides of a branch bind; each side begins with what they were before."""
+    """The names that the two sides of a branch bind; each side starts with the values before the branch."""
 
     def __init__(self, frame: types.FrameType, used: Sequence[str], names: tuple[str, ...]) -> None:
         self.names, self.used, self.state = names, used, snapshot(frame, used)
@@ -511,17 +513,17 @@ class Branches:
         return {name: now.get(name, unbound(name)) for name in self.names}
 
     def side(self, frame: types.FrameType, place: Place) -> None:
-        """A side has been traced. Raises KernelError at the line where it changes what another one would see."""
+        """Finish tracing one side. Raises KernelError at the line where it changes what the other side would see."""
         self.sides.append(self._now(frame))
         name = self.state.changed(snapshot(frame, self.used), set(self.names))
         if name is not None:
             raise changed(name, place(name), "branch")
 
     def again(self) -> tuple[object, ...]:
-        """What the names stand for where the other side begins."""
+        """The values of the names where the other side begins."""
         return tuple(self.before[name] for name in self.names)
 
     def merged(self) -> tuple[object, ...]:
-        """What the names stand for after the branch."""
+        """The values of the names after the branch."""
         one, other = self.sides if len(self.sides) == 2 else (self.sides[0], self.before)
         return tuple(one[name] if same(one[name], other[name]) else after_branch(name) for name in self.names)

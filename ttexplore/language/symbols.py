@@ -1,9 +1,9 @@
-"""What plain Python may ask of a value that is known only when the kernel runs: nothing that it has no answer to.
+"""Reject questions of plain Python that a value known only when the kernel runs cannot answer.
 
-TVM answers too much: to it `a == b` is true where both are one object, and an expression is a key of a dict by its
-address. In code that is not rewritten (helper functions, lambdas of other files, Python's own functions) such an answer
-would silently be the wrong one. So these questions are refused, wherever the user's Python asks them. TVM's own code
-and the passes may still ask whether two expressions are one object.
+TVM answers too readily: `a == b` is true if both are the same object, and an expression is a dict key by its address.
+In code that is not rewritten (helper functions, lambdas in other files, Python's own functions) such an answer would
+silently be wrong, so these questions raise an error wherever the user's Python asks them. TVM's own code and the passes
+may still compare expressions by identity.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _ASKING_FOR_THE_USER = ("ttexplore.language",)
 
 
 def no_answer(span: Span | None = None, instead: str | None = None) -> KernelError:
-    """The error for Python that decides by a value that is known only when the kernel runs; `instead` is what to write
-    in its place."""
+    """The error for Python that decides by a value known only when the kernel runs; `instead` says what to write in its
+    place."""
     return KernelError(
         "K010",
         "plain Python uses a value known only when the kernel runs",
@@ -45,7 +45,7 @@ def no_answer(span: Span | None = None, instead: str | None = None) -> KernelErr
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether a value is a number that is known only when the kernel runs; blocks and tensors are none."""
+    """Whether a value is a number known only when the kernel runs; blocks and tensors are not."""
     return isinstance(value, tirx.expr.EqualOp | tirx.expr.NotEqualOp) or (
         isinstance(value, ir.Expr)
         and not isinstance(value, ir.TensorRegion | ir.StringImm | tirx.IntImm | tirx.FloatImm)
@@ -54,7 +54,7 @@ def is_symbolic(value: object) -> bool:
 
 
 def decided(left: object, right: object) -> bool | None:
-    """Whether two values are equal, where that is known now; None where it is not."""
+    """Whether two values are equal, or None if that is not known now."""
     one, other = (_number(value) for value in (left, right))
     if not isinstance(one, ir.Expr) and not isinstance(other, ir.Expr):
         return bool(one == other)
@@ -123,7 +123,7 @@ def _texting(of: Callable[[T], str]) -> Callable[[T], str]:
 
 
 def no_text(value: str, span: Span | None = None) -> KernelError:
-    """The error for a text that is made of a value that is known only when the kernel runs."""
+    """The error for converting a value known only when the kernel runs to text."""
     return KernelError(
         "K010",
         f"{value} is converted to text, but its value is known only when the kernel runs",
@@ -133,7 +133,7 @@ def no_text(value: str, span: Span | None = None) -> KernelError:
 
 
 def of_compiler(name: str) -> KernelError:
-    """The error for an attribute that TVM's object has and the value that it stands for has not."""
+    """The error for an attribute that TVM's object has, but not the value that it represents."""
     return KernelError(
         "K010",
         f".{name} belongs to the compiler's expression, not to its value, which is known only when the kernel runs",
@@ -143,7 +143,7 @@ def of_compiler(name: str) -> KernelError:
 
 
 def has_attribute(name: str) -> bool:
-    """Whether a value that is known only when the kernel runs has an attribute."""
+    """Whether values known only when the kernel runs have this attribute."""
     return name in ("dtype", "astype") or name.startswith("__")
 
 
@@ -157,7 +157,7 @@ _name_of = vars(ir.Var)["name"]
 
 
 def install(subscript: Callable[[Builder, tirx.Buffer, object], object]) -> None:
-    """Let symbolic values refuse, for the whole process: it is how Python meets them, in every thread.
+    """Make symbolic values reject such questions, in the whole process and in every thread.
 
     `subscript` gives the element or region of a kernel's buffer.
     """

@@ -29,7 +29,7 @@ from ttexplore.language.spans import caller_span
 
 
 class GemmWarpPolicy(enum.IntEnum):
-    """How a GPU divides a gemm among warps: accepted, without meaning on a Tensix core."""
+    """How a GPU distributes a gemm over warps: accepted, without effect on a Tensix core."""
 
     Square = 0
     FullRow = 1
@@ -39,7 +39,7 @@ class GemmWarpPolicy(enum.IntEnum):
 def region(buffer: tirx.Buffer, parts: tuple[object, ...]) -> ir.TensorRegion:
     """``buffer[parts]`` as a region; dimensions without an index are taken whole.
 
-    Raises KernelError for a region that is outside of the buffer, empty, or has a step.
+    Raises KernelError for a region that is out of bounds or empty, Unsupported for one with a step.
     """
     shape = extents_of(buffer)
     if len(parts) > len(shape):
@@ -77,8 +77,9 @@ def region(buffer: tirx.Buffer, parts: tuple[object, ...]) -> ir.TensorRegion:
 def block_region(start: object, access: str | int = "rw", *sizes: int) -> ir.TensorRegion:
     """``T.region(A[i, k], "r", 32, 32)``: the block of these sizes that starts at an element.
 
-    `access` is ``r``, ``w`` or ``rw``; what a statement does with the block says it anyway. Raises KernelError for what
-    is no element, an unknown access, and more sizes than the tensor has dimensions.
+    `access` is ``r``, ``w`` or ``rw``; it has no effect, because the statement that uses the block determines the
+    access. Raises KernelError if `start` is not an element, for an unknown access, and for more sizes than the tensor
+    has dimensions.
     """
     if access not in ("r", "w", "rw", 1, 2, 3):
         raise KernelError("K008", f"T.region: {shown(access)} is not an access mode", hint='write "r", "w" or "rw"')
@@ -101,7 +102,7 @@ def _int32(value: int) -> tirx.IntImm:
 
 
 def _difference(high: object, low: object, name: str) -> Integer:
-    """``high - low``, as an int where it is one."""
+    """``high - low``, as an int if it is constant."""
     if isinstance(high, int) and isinstance(low, int):
         return high - low
     length = index_of(name, high) - index_of(name, low)
@@ -113,7 +114,7 @@ def _difference(high: object, low: object, name: str) -> Integer:
 
 
 def extents(value: ir.TensorRegion) -> list[int]:
-    """The extents of a region. Raises Unsupported where one is not constant."""
+    """The extents of a region. Raises Unsupported if one is not constant."""
     found: list[int] = []
     for part in value.region:
         if not isinstance(part.extent, tirx.IntImm):
@@ -126,7 +127,7 @@ def extents(value: ir.TensorRegion) -> list[int]:
 
 
 def _same_block(one: list[int], other: list[int]) -> bool:
-    """Whether two blocks have the same shape; unit dimensions count only between blocks of one rank."""
+    """Whether two blocks have the same shape; between different ranks, unit dimensions are ignored."""
     if len(one) == len(other):
         return one == other
     return [extent for extent in one if extent != 1] == [extent for extent in other if extent != 1]
@@ -173,9 +174,9 @@ def _note_hints(what: str, hints: dict[str, object]) -> None:
 
 
 def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
-    """Copy a block. An element index stands for the block of the other side's shape that starts there.
+    """Copy a block. An element index denotes the block with the other side's shape that starts there.
 
-    Raises KernelError where the two blocks differ in shape. Between ranks unit dimensions do not count:
+    Raises KernelError if the shapes differ. Between different ranks, unit dimensions are ignored:
     ``A[b, h, i:i + 32, :]`` is a block of two dimensions.
     """
     _note_hints("T.copy", hints)
@@ -237,10 +238,10 @@ def gemm(
     clear_accum: object = False,
     **hints: object,
 ) -> ir.Call:
-    """``C += A @ B`` on blocks: A is (M, K), B is (K, N), C is (M, N); transposed operands are stored the other way.
-    Where `clear_accum` holds C is cleared first.
+    """Accumulate a matrix product of blocks: ``C += A @ B`` with A (M, K), B (K, N) and C (M, N). A transposed operand
+    is stored with its dimensions swapped. If `clear_accum` is true, C is cleared first.
 
-    Raises KernelError where the shapes do not fit together.
+    Raises KernelError if the shapes do not fit together.
     """
     (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, "T.gemm") for value in (A, B, C))
     if transpose_A:
@@ -267,9 +268,10 @@ def gemm(
 
 
 def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: bool = True, **hints: object) -> ir.Call:
-    """Reduce a block along one dimension: ``dst = reduce(src, dim)``, joined with dst's old value unless `clear`.
+    """Reduce a block along one dimension: ``dst = reduce(src, dim)``, combined with the old value of dst unless
+    `clear`.
 
-    Raises KernelError where `dim` is no dimension of `src` or the shapes do not fit together.
+    Raises KernelError if `dim` is not a dimension of `src` or the shapes do not fit together.
     """
     what = f"T.reduce_{reduce_type}"
     if reduce_type not in REDUCTIONS:

@@ -1,4 +1,4 @@
-"""The modules that answer to TileLang's names, and what is known of the ones beside it."""
+"""The modules that take the place of TileLang's, and what is known of modules that its examples import."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Root(StandInModule):
 
 
 def next_power_of_2(n: SupportsIndex) -> int:
-    """The least power of 2 that is not below `n`. Raises KernelError for what is no integer known now."""
+    """The smallest power of 2 not below `n`. Raises KernelError unless `n` is an integer known at compile time."""
     try:
         return 1 << (operator.index(n) - 1).bit_length()
     except TypeError:
@@ -40,7 +40,7 @@ def next_power_of_2(n: SupportsIndex) -> int:
 
 
 def tilelang_modules() -> dict[str, types.ModuleType]:
-    """The modules by name; `tilelang` is the first. Submodules that are not here are stand-ins."""
+    """The modules by name; `tilelang` is the first. Other submodules are stand-ins."""
     dtypes = StandInModule("tilelang.language.dtypes", {"dtype": dtype, **DTYPES})
     tuner = StandInModule(
         "tilelang.autotuner",
@@ -89,7 +89,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
 
 
 def made_module(name: str) -> types.ModuleType:
-    """The module of a name of TileLang's, and a stand-in for any other. With `tilelang` come the modules in it."""
+    """The module for a TileLang name, or a stand-in for any other. `tilelang` brings its submodules along."""
     if name != "tilelang":
         return stand_in(name)
     modules = tilelang_modules()
@@ -98,7 +98,7 @@ def made_module(name: str) -> types.ModuleType:
 
 
 def put_in_place(module: types.ModuleType) -> None:
-    """Let the module that is meant take the place of `module`, which the import system has made for its name."""
+    """Replace `module`, which the import system has created, by the module that its name stands for."""
     if module.__name__ in _ELSEWHERE:
         sys.modules[module.__name__] = importlib.import_module(_ELSEWHERE[module.__name__])
 
@@ -108,8 +108,8 @@ def _keep_inputs(*_args: object, **_options: object) -> contextlib.AbstractConte
 
 
 def stand_in(name: str) -> StandInModule:
-    """The stand-in for a module that is not installed. Of torch the dtypes are known, and that there is no GPU; what
-    it tells of the device's size is the chip's."""
+    """The stand-in for a module that is not installed. For torch, the dtypes are known, there is no GPU, and device
+    properties are those of the chip."""
     known: dict[str, object] = {}
     if name == "torch":
         known = {
