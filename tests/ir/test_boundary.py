@@ -37,7 +37,7 @@ def test_an_exception_in_a_step_is_its_error_at_the_kernels_line(monkeypatch: py
     ex = ttx.explore(kernel)
     assert isinstance(ex.error, VerifyError)
     assert ex.steps[-1].letter == "D4"
-    assert ex.error.message == f"the step D4 insert_compute_init failed inside of ttexplore: ValueError: {OVERFLOW}"
+    assert ex.error.message == f"the step D4 insert_compute_init failed inside ttexplore: ValueError: {OVERFLOW}"
     assert ex.error.code == "TTX-V060"
     assert "please report it with the kernel" in ex.error.hint
     assert isinstance(ex.error.__cause__, ValueError)
@@ -88,7 +88,7 @@ def test_no_other_exception_leaves(
 ) -> None:
     ex = ttx.explore(difference())
     monkeypatch.setattr(place, raising(error))
-    told = "needs more memory than this machine has" if isinstance(error, MemoryError) else "failed inside of ttexplore"
+    told = "needs more memory than this machine has" if isinstance(error, MemoryError) else "failed inside ttexplore"
     with pytest.raises(TTExploreError, match=f"^{doing}.*{told}") as caught:
         use(ex)
     assert type(caught.value) is (ResourceError if isinstance(error, MemoryError) else VerifyError)
@@ -102,7 +102,7 @@ def test_sizes_are_bound_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = ttx.explore(SIZES[0].make())
     assert ex.plan.sizes
     monkeypatch.setattr("ttexplore.exploration.bind_sizes", raising(IndexError("out of range")))
-    with pytest.raises(VerifyError, match="binding the sizes failed inside of ttexplore: IndexError: out of range"):
+    with pytest.raises(VerifyError, match="binding the sizes failed inside ttexplore: IndexError: out of range"):
         ex.with_sizes(**{size.name: size.value + 1 for size in ex.plan.sizes})
 
 

@@ -18,7 +18,7 @@ from ttexplore.errors import Unsupported, UsageError, VerifyError
 @pytest.mark.parametrize(
     ("kernel", "change", "message"),
     [
-        (conversions(), dropped("typecast_fp32_to_int32_tile"), "add_int_tile takes int32, slot . of DST holds fl"),
+        (conversions(), dropped("typecast_fp32_to_int32_tile"), "add_int_tile takes int32, but slot . of DST holds fl"),
         (conversions(), renamed("add_int_tile", "add_binary_tile"), "runs under the init of"),
         (conversions(), dropped("typecast_int32_to_fp32_tile"), "packs int32 to .*_out_2, which holds float32"),
     ],

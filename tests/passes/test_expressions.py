@@ -147,7 +147,7 @@ def test_vector_that_is_too_short() -> None:
                 a[i, j] = a[i, j] + v[j]
             T.copy(a, B)
 
-    assert "v has 32 elements along axis 0, and j reaches 63" in refused(kernel, KernelError).message
+    assert "v has 32 elements along axis 0, but j reaches 63" in refused(kernel, KernelError).message
 
 
 def test_block_that_is_stored_to_and_read_transposed() -> None:
@@ -160,7 +160,7 @@ def test_block_that_is_stored_to_and_read_transposed() -> None:
                 a[i, j] = a[i, j] + a[j, i]
             T.copy(a, B)
 
-    assert "a is stored to and read at other elements in one T.Parallel" in refused(kernel, Unsupported).message
+    assert "one T.Parallel stores to a and reads it at other elements" in refused(kernel, Unsupported).message
 
 
 def test_engine_that_there_is_not() -> None:

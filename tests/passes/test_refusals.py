@@ -120,9 +120,9 @@ def test_tensor_in_parallel() -> None:
         ("sum", 1, "a sum is a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
         ("sum", 0, "a sum is a product with ones: T.fill(ones, 1), T.gemm(ones, a, sums)"),
         ("abssum", -1, "T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
-        ("max", 1, "nothing compares the elements of one tile; T.max of two blocks in T.Parallel goes"),
-        ("min", 0, "nothing compares the elements of one tile; T.min of two blocks in T.Parallel goes"),
-        ("absmax", 1, "nothing compares the elements of one tile; T.max of two blocks in T.Parallel goes"),
+        ("max", 1, "no operation compares the elements of one tile; T.max of two blocks in T.Parallel works"),
+        ("min", 0, "no operation compares the elements of one tile; T.min of two blocks in T.Parallel works"),
+        ("absmax", 1, "no operation compares the elements of one tile; T.max of two blocks in T.Parallel works"),
     ],
 )
 def test_reductions_are_not_lowered(kind: str, dim: int, hint: str) -> None:

@@ -39,8 +39,9 @@ def internal_error(error: Exception, doing: str) -> TTExploreError:
     said = str(error).strip().partition("\n")[0][:_LONGEST]
     return VerifyError(
         "V060",
-        f"{doing} failed inside of ttexplore: {type(error).__name__}: {said}",
-        hint="this is an error of ttexplore itself: please report it with the kernel; another form of its line may do",
+        f"{doing} failed inside ttexplore: {type(error).__name__}: {said}",
+        hint="this is an error of ttexplore itself: please report it with the kernel; another way to write the "
+        "line may avoid it",
         span=span,
     )
 

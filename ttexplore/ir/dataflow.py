@@ -139,8 +139,8 @@ def _reduction(statement: tirx.Stmt) -> Unsupported:
             hint = f"T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), {product}"
         case _:
             hint = (
-                f"nothing compares the elements of one tile; T.{kind[-3:]} of two blocks in T.Parallel goes element by "
-                "element, so let what is compared lie in blocks of their own, or find it on the host"
+                f"no operation compares the elements of one tile; T.{kind[-3:]} of two blocks in T.Parallel works "
+                "element by element: put the values to compare into separate blocks, or compute it on the host"
             )
     return Unsupported("L001", f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
 
@@ -159,7 +159,7 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
             return Unsupported(
                 "L001",
                 "a loop inside T.Parallel is not lowered",
-                hint="write the T.Parallel inside of the loop, or the loop's turns one after another",
+                hint="write the T.Parallel inside the loop, or unroll the loop",
                 span=span_of(statement),
             )
         case tirx.IfThenElse(then_case=then):
@@ -219,7 +219,7 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
         if not same_indices(store.indices, variables):
             raise Unsupported(
                 "L003",
-                f"T.Parallel stores to {store.buffer.name} at other indices than its loop variables in order",
+                f"T.Parallel stores to {store.buffer.name} at indices other than its loop variables in order",
                 hint="store at [i, j] of `for i, j in T.Parallel(...)`",
                 span=span_of(store),
             )
@@ -227,7 +227,7 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
         if list(shape_of(store.buffer)) != extents:
             raise Unsupported(
                 "L003",
-                f"T.Parallel covers {tuple(extents)} of {store.buffer.name}, which is {shape_of(store.buffer)}",
+                f"T.Parallel covers {tuple(extents)} of {store.buffer.name}, whose shape is {shape_of(store.buffer)}",
                 hint="cover the whole buffer",
                 span=span_of(store),
             )
@@ -239,7 +239,7 @@ def _parallel_accesses(statement: tirx.For) -> list[Access]:
         if access.kind == "read" and access.buffer in written:
             raise Unsupported(
                 "L003",
-                f"{access.buffer.name} is stored to and read at other elements in one T.Parallel",
+                f"one T.Parallel stores to {access.buffer.name} and reads it at other elements",
                 hint="store to a second buffer, or use two T.Parallel nests",
                 span=span_of(statement),
             )
@@ -288,7 +288,7 @@ def _check_extents(load: ir.TensorLoad, loops: Sequence[tirx.For], span: Span | 
             if index.same_as(loop.loop_var) and length is not None and length > extent:
                 raise KernelError(
                     "K001",
-                    f"{load.source.name} has {extent} elements along axis {axis}, and {loop.loop_var.name} reaches "
+                    f"{load.source.name} has {extent} elements along axis {axis}, but {loop.loop_var.name} reaches "
                     f"{length - 1}",
                     hint="make the buffer as large as the loop",
                     span=span,

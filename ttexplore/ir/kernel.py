@@ -345,7 +345,7 @@ class Reader:
         if len(given) not in form.arities:
             raise VerifyError(
                 "V043",
-                f"{self.who}: {form.name} has {len(given)} arguments, it takes {form.arities[-1]}",
+                f"{self.who}: {form.name} has {len(given)} arguments, but it takes {form.arities[-1]}",
                 hint=f"its operands are {', '.join(operand.name for operand in form.operands)}",
                 span=place.span,
             )
@@ -355,7 +355,7 @@ class Reader:
                 if buffer is not None:
                     raise VerifyError(
                         "V043",
-                        f"{self.who}: {form.op.name} wants a number as {operand.name}, not the buffer {buffer.name}",
+                        f"{self.who}: {form.op.name} takes a number as {operand.name}, not the buffer {buffer.name}",
                         hint="give the operands in the order of the operation table",
                         span=place.span,
                     )
@@ -364,7 +364,7 @@ class Reader:
             if buffer is None or buffer.scope != scope:
                 raise VerifyError(
                     "V043",
-                    f"{self.who}: {form.op.name} wants a {operand.kind} as {operand.name}, not {value}",
+                    f"{self.who}: {form.op.name} takes a {operand.kind} as {operand.name}, not {value}",
                     hint="give the operands in the order of the operation table",
                     span=place.span,
                 )
@@ -380,8 +380,8 @@ _SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}
 def _no_text(what: str, statement: tirx.Stmt) -> Unsupported:
     return Unsupported(
         "L012",
-        f"{what} has no C++ text",
-        hint="a pass left what only an earlier step has: please report the kernel",
+        f"{what} cannot be written as C++",
+        hint="a pass left an operation that it should have replaced: please report the kernel",
         span=span_of(statement),
     )
 

@@ -83,6 +83,6 @@ def _refuse(extent: _Extent) -> None:
     if extent.depth > _LARGEST_UNNAMED_DEPTH or extent.size > _LARGEST_UNNAMED_SIZE:
         raise Unsupported(
             "L016",
-            f"an expression of {extent.size} operations, {extent.depth} of them inside one another",
+            f"an expression of {extent.size} operations, nested {extent.depth} deep",
             hint=f"compute it in fewer steps: at most {_LARGEST_UNNAMED_SIZE} and {_LARGEST_UNNAMED_DEPTH} are lowered",
         )

@@ -18,8 +18,8 @@ BY_ROWS = T.annotate_tt_layout(total((33, 50), (32, 32), "float32"), {"A": ROWS}
 PLANTED: list[tuple[str, Any, str, Change, str]] = [
     ("dropped push", ADD, "reader", dropped("cb_push_back"), "deadlock on core .*a push is missing"),
     ("dropped pop", ADD, "compute", dropped("cb_pop_front"), "still holds|deadlock"),
-    ("dropped wait", ADD, "compute", dropped("cb_wait_front"), "tile 0 of a is read, 0 were waited for"),
-    ("dropped reserve", ADD, "reader", dropped("cb_reserve_back"), "tile 0 of . is written, 0 are reserved"),
+    ("dropped wait", ADD, "compute", dropped("cb_wait_front"), "tile 0 of a is read, but only 0 were waited for"),
+    ("dropped reserve", ADD, "reader", dropped("cb_reserve_back"), "tile 0 of . is written, but only 0 are reserved"),
     ("dropped barrier", ADD, "reader", dropped("noc_read_barrier"), "pushed before the reads into it have arrived"),
     ("dropped flush", ADD, "writer", dropped("noc_writes_flushed"), "popped while it is still being written from"),
     ("dropped last barrier", ADD, "writer", dropped("noc_write_barrier"), "ends before its writes have arrived"),
@@ -28,17 +28,47 @@ PLANTED: list[tuple[str, Any, str, Change, str]] = [
         ADD,
         "compute",
         dropped("tile_regs_acquire"),
-        "is released, it should be acquired",
+        "is released, but it should be acquired",
     ),
-    ("dropped commit", ADD, "compute", dropped("tile_regs_commit"), "DST section is acquired, it should be committed"),
-    ("dropped release", ADD, "compute", dropped("tile_regs_release"), "DST section is waited, it should be released"),
+    (
+        "dropped commit",
+        ADD,
+        "compute",
+        dropped("tile_regs_commit"),
+        "DST section is acquired, but it should be committed",
+    ),
+    (
+        "dropped release",
+        ADD,
+        "compute",
+        dropped("tile_regs_release"),
+        "DST section is waited, but it should be released",
+    ),
     ("missing init", ADD, "compute", dropped("copy_tile_init"), "copy_tile runs under the init of None"),
     ("missing SFPU init", ADD, "compute", dropped("add_binary_tile_init"), "add_binary_tile runs under the init"),
     ("wrong operation", gemm(), "compute", dropped("matmul_block_init"), "matmul_block runs under the init of None"),
-    ("pushed too much", ADD, "reader", replaced("cb_push_back", 1, 8), "8 tiles of . are pushed, 4 are reserved"),
-    ("waits too much", ADD, "compute", replaced("cb_wait_front", 1, 64), "64 tiles of . are waited for, which holds 8"),
-    ("straddles", ADD, "reader", replaced("cb_reserve_back", 1, 3), "are pushed, 3 are reserved|is written, 3 are"),
-    ("page outside", ADD, "reader", replaced("noc_read_tile", 1, 99), "page 99 of ., which has 8"),
+    (
+        "pushed too much",
+        ADD,
+        "reader",
+        replaced("cb_push_back", 1, 8),
+        "8 tiles of . are pushed, but only 4 are reserved",
+    ),
+    (
+        "waits too much",
+        ADD,
+        "compute",
+        replaced("cb_wait_front", 1, 64),
+        "64 tiles of . are waited for, but it holds only 8",
+    ),
+    (
+        "straddles",
+        ADD,
+        "reader",
+        replaced("cb_reserve_back", 1, 3),
+        "are pushed, but only 3 are reserved|is written, but only 3 are",
+    ),
+    ("page outside", ADD, "reader", replaced("noc_read_tile", 1, 99), "page 99 of . is accessed, which has 8 pages"),
     (
         "beyond a row",
         BY_ROWS,
@@ -75,5 +105,7 @@ def test_deadlock_names_kernels_buffer_and_way_out() -> None:
 
 def test_missing_reconfiguration() -> None:
     kernel = gemm(128, 128, 128, 128, 128, 32)
-    with pytest.raises(VerifyError, match=r"the packer is set to|unpacker .* is set to|is in force, which it is not"):
+    with pytest.raises(
+        VerifyError, match=r"the packer is set to|unpacker .* is set to|as the current buffer, but it is not"
+    ):
         run_changed(kernel, "compute", dropped("reconfig_pack"))

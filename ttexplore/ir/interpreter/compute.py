@@ -82,7 +82,7 @@ def _pack(core: Core, op: Op, cb: str, index: int, result: Tile) -> None:
     dtype = core.dtypes[cb]
     if str(result.dtype) != held(dtype):
         raise core.where.fault(
-            "V045", f"{op.name} packs {result.dtype} to {cb}, which holds {held(dtype)}", "call a typecast before"
+            "V045", f"{op.name} packs {result.dtype} to {cb}, which holds {held(dtype)}", "call a typecast before it"
         )
     if core.dst.adds:
         core.queues[cb].add(index, result)

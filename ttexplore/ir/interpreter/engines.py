@@ -56,8 +56,8 @@ class Dst:
         if self.section != wanted:
             raise self.where.fault(
                 "V020",
-                f"the DST section is {self.section or 'released'}, it should be {wanted or 'released'}",
-                "the order is acquire, commit, wait, release",
+                f"the DST section is {self.section or 'released'}, but it should be {wanted or 'released'}",
+                "call them in the order acquire, commit, wait, release",
             )
         self.section = new
 
@@ -65,7 +65,7 @@ class Dst:
         if self.section:
             raise self.where.fault(
                 "V021",
-                f"{op.name} runs while DST is {self.section}, it should be released",
+                f"{op.name} runs while DST is {self.section}, but it should be released",
                 "put it before tile_regs_acquire or after tile_regs_release",
             )
 
@@ -75,14 +75,14 @@ class Dst:
         tiles = len(self.arrays[array])
         if not 0 <= index < tiles:
             raise self.where.fault(
-                "V022", f"{op.name} uses slot {index} of DST, which has {tiles}", "use smaller sub-blocks"
+                "V022", f"{op.name} uses slot {index} of DST, which has {tiles} slots", "use smaller sub-blocks"
             )
         if self.managed:
             wanted = "waited" if op.engine == "pack" else "acquired"
             if self.section != wanted:
                 raise self.where.fault(
                     "V021",
-                    f"{op.name} runs while DST is {self.section or 'released'}, it should be {wanted}",
+                    f"{op.name} runs while DST is {self.section or 'released'}, but it should be {wanted}",
                     "acquire before computing; commit and wait before packing",
                 )
 
@@ -96,7 +96,7 @@ class Dst:
         """A tile that an operation reads. Raises VerifyError where it takes only others."""
         if op.takes != "any" and str(tile.dtype) != op.takes:
             raise self.where.fault(
-                "V045", f"{op.name} takes {op.takes}, {holder} holds {tile.dtype}", "call a typecast before"
+                "V045", f"{op.name} takes {op.takes}, but {holder} holds {tile.dtype}", "call a typecast before it"
             )
         return tile
 
@@ -147,8 +147,8 @@ class Setup:
         if self.formats.get(part) != self.format_of(old):
             raise self.where.fault(
                 "V032",
-                f"the reconfiguration to {new} says that {old} is in force, which it is not",
-                "name the buffer that is",
+                f"the reconfiguration to {new} names {old} as the current buffer, but it is not",
+                "name the current buffer",
             )
         self.set(part, new)
 
@@ -162,7 +162,7 @@ class Setup:
             what = "packer" if part == "pack" else f"unpacker (Src{part.upper()})"
             raise self.where.fault(
                 "V032",
-                f"{op.name}: the {what} is set to {self.formats.get(part)}, {cb} is {self.format_of(cb)}",
+                f"{op.name}: the {what} is set to {self.formats.get(part)}, but {cb} is {self.format_of(cb)}",
                 "reconfigure the data format before it",
             )
 

@@ -107,7 +107,9 @@ class Core:
         assert self.work is not None
         if position >= len(self.work.listed):
             raise self.where.fault(
-                "V040", f"work item {position} of a core that has {len(self.work.listed)}", "check the work count"
+                "V040",
+                f"work item {position} is read on a core that has {len(self.work.listed)}",
+                "check the work count",
             )
         return self.work.listed[position]
 
@@ -192,7 +194,9 @@ class Core:
         """A page of a tensor: a tile, or of a row-major tensor a row. Raises VerifyError where there is none."""
         pages = self.run.pages[tensor]
         if not 0 <= page < len(pages):
-            raise self.where.fault("V013", f"page {page} of {tensor}, which has {len(pages)}", "check the index")
+            raise self.where.fault(
+                "V013", f"page {page} of {tensor} is accessed, which has {len(pages)} pages", "check the index"
+            )
         return pages[page]
 
     def set_page(self, tensor: str, page: int, values: Array) -> None:

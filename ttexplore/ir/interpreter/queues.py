@@ -96,7 +96,7 @@ class Queue(_Planned):
         if count > self.pages:
             raise self.where.fault(
                 "V007",
-                f"{count} tiles of {self.name} are reserved, which holds {self.pages}",
+                f"{count} tiles of {self.name} are reserved, but it holds only {self.pages}",
                 f"give {self.name} more pages",
             )
         if self.back + count > self.pages:
@@ -113,11 +113,15 @@ class Queue(_Planned):
     def push(self, count: int) -> None:
         if count > self.reserved:
             raise self.where.fault(
-                "V003", f"{count} tiles of {self.name} are pushed, {self.reserved} are reserved", "reserve them first"
+                "V003",
+                f"{count} tiles of {self.name} are pushed, but only {self.reserved} are reserved",
+                "reserve them first",
             )
         if self.unread:
             raise self.where.fault(
-                "V011", f"{self.name} is pushed before the reads into it have arrived", "put noc_read_barrier before it"
+                "V011",
+                f"{self.name} is pushed before the reads into it have arrived",
+                "call noc_read_barrier before it",
             )
         self.back = (self.back + count) % self.pages
         self.filled += count
@@ -127,7 +131,7 @@ class Queue(_Planned):
         if count > self.pages:
             raise self.where.fault(
                 "V007",
-                f"{count} tiles of {self.name} are waited for, which holds {self.pages}",
+                f"{count} tiles of {self.name} are waited for, but it holds only {self.pages}",
                 f"give {self.name} more pages",
             )
         if not self.holds(count):
@@ -138,13 +142,15 @@ class Queue(_Planned):
     def pop(self, count: int) -> None:
         if count > self.waited:
             raise self.where.fault(
-                "V004", f"{count} tiles of {self.name} are popped, {self.waited} were waited for", "wait for them first"
+                "V004",
+                f"{count} tiles of {self.name} are popped, but only {self.waited} were waited for",
+                "wait for them first",
             )
         if self.unsent:
             raise self.where.fault(
                 "V012",
                 f"{self.name} is popped while it is still being written from",
-                "put noc_writes_flushed before it",
+                "call noc_writes_flushed before it",
             )
         # A shard stays in place: its tiles are the tensor's.
         for index in range(0 if self.plan.shard_of else count):
@@ -189,13 +195,15 @@ class Queue(_Planned):
     def _not_there(self, index: int) -> Exception:
         return self.where.fault(
             "V005",
-            f"tile {index} of {self.name} is read, {self.waited} were waited for",
+            f"tile {index} of {self.name} is read, but only {self.waited} were waited for",
             "wait for more tiles",
         )
 
     def _not_reserved(self, index: int) -> Exception:
         return self.where.fault(
-            "V005", f"tile {index} of {self.name} is written, {self.reserved} are reserved", "reserve more tiles"
+            "V005",
+            f"tile {index} of {self.name} is written, but only {self.reserved} are reserved",
+            "reserve more tiles",
         )
 
 

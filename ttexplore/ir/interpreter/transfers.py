@@ -67,13 +67,15 @@ def _part(core: Core, tensor: str, page: int, first: int, size: int) -> Array:
         if first < 0 or first + size > row.size:
             raise core.where.fault(
                 "V013",
-                f"elements {first} to {first + size} of a row of {tensor}, which has {row.size}",
-                "check them",
+                f"elements {first} to {first + size} of a row of {tensor} are accessed, but the row has {row.size}",
+                "check the offset and the number of elements",
             )
         return row[first : first + size]
     if first < 0 or first % 256 + size > 256 or first + size > 1024:
         raise core.where.fault(
-            "V013", f"elements {first} to {first + size} of a page of {tensor}, which leave a face", "check them"
+            "V013",
+            f"elements {first} to {first + size} of a page of {tensor} are accessed, but they are not in one face",
+            "check the offset and the number of elements",
         )
     return as_faces(core.page(tensor, page))[first : first + size]
 

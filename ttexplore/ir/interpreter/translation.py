@@ -363,6 +363,6 @@ def _unknown(what: str, at: Node | Place) -> Unsupported:
     return Unsupported(
         "L001",
         f"the interpreter does not know {what}",
-        hint="no rule lowers it either: the error of the exploration, ex.error, tells what to write instead",
+        hint="no rule lowers it either: see the exploration's error, ex.error, for what to write instead",
         span=at.span if isinstance(at, Place) else span_of(at),
     )
