@@ -70,7 +70,7 @@ def _type_of(dtype: str) -> ir.PrimType:
 
 
 def to_expr(value: object) -> ir.Expr:
-    """`value` as a TVM expression. Raises TypeError for what has none, None above all."""
+    """Convert `value` to a TVM expression. Raises TypeError for other values, above all None."""
     # Most by exact types, because TVM's own isinstance is slow where every pass comes by.
     if type(value) is ir.Var or type(value) is tirx.IntImm:
         return value
@@ -88,8 +88,8 @@ def to_expr(value: object) -> ir.Expr:
 
 
 def identity(node: tvm_ffi.Object) -> int:
-    """What a node is known by while it lives. TVM makes a Python object for it whenever it is looked at, and comparing
-    those as keys of a dictionary builds an expression."""
+    """Return the key of a node while it lives. TVM creates a new Python object on every access, and comparing those
+    objects as dictionary keys would build expressions."""
     return node.__chandle__()
 
 
@@ -97,25 +97,25 @@ def identity(node: tvm_ffi.Object) -> int:
 
 
 def elements(array: tvm_ffi.Array[Element]) -> list[Element]:
-    """What an array of TVM holds."""
+    """Return the elements of a TVM array."""
     item = _ffi.ArrayGetItem
     return [item(array, position) for position in range(_ffi.ArraySize(array))]
 
 
 def sequence_of(statements: list[tirx.Stmt]) -> tirx.SeqStmt:
-    """The statement that several are, in order."""
+    """Return the sequence of several statements."""
     return _tirx_ffi.SeqStmt(statements, None)
 
 
 def for_of(loop_var: ir.Var, start: ir.Expr, extent: ir.Expr, like: tirx.For, body: tirx.Stmt) -> tirx.For:
-    """A loop whose other fields are those of `like`."""
+    """Return a loop that takes its other fields from `like`."""
     return _tirx_ffi.For(
         loop_var, start, extent, like.kind, body, like.thread_binding, like.annotations, like.step, like.span
     )
 
 
 def function_of(parameters: list[ir.Var], body: tirx.Stmt, like: tirx.PrimFunc) -> tirx.PrimFunc:
-    """A function with the attributes and the span of `like`."""
+    """Return a function with the attributes and span of `like`."""
     return _tirx_ffi.PrimFunc(parameters, body, ir.Type.missing(), like.attrs, like.span)
 
 
@@ -167,7 +167,7 @@ def is_buffer(value: object) -> TypeIs[tirx.Buffer]:
 
 
 def spans_of(node: Node) -> tuple[Span, ...]:
-    """The source spans of a node: several where a statement stands for several, none where it has no span."""
+    """Return the source spans of a node: several if it represents several statements, none if it has no span."""
     span = node.span
     if span is None:
         return ()
@@ -202,19 +202,19 @@ def _span_setter(kind: type[Node]) -> Callable[[Node, ir.Span], None]:
 
 
 def set_span(node: Node, span: ir.Span) -> None:
-    """Write `span` into a node that was just made and is not shared yet: the field is read-only in Python."""
+    """Set the span of a new node that is not shared yet; the field is read-only in Python."""
     _span_setter(type(node))(node, span)
 
 
 def variables_of(node: Node) -> list[ir.Var]:
-    """The variables that a statement or an expression uses, in order, as often as it does; buffers among them."""
+    """Return the variables used in a statement or expression, buffers included, in order and with repetitions."""
     found: list[ir.Var] = []
     tvm_ffi.structural_walk(node, (ir.Var, found.append), order="pre")  # pyright: ignore[reportUnknownMemberType]
     return found
 
 
 def with_variables(expression: ir.Expr, value: Callable[[ir.Var], ir.Expr]) -> ir.Expr:
-    """The expression with the `value` of each variable in its place."""
+    """Substitute `value` of each variable in an expression."""
     return tvm_ffi.structural_map(  # pyright: ignore[reportUnknownMemberType]
         expression, (ir.Var, value), order="post"
     )
@@ -239,7 +239,7 @@ def _operand(cast: tirx.Cast) -> ir.Expr:
 
 @contextlib.contextmanager
 def older_names() -> Generator[None]:
-    """Names that TVM had before 0.27 and that TileLang's files still use in annotations exist inside."""
+    """Provide names that TVM had before 0.27, which annotations in TileLang's files still use."""
     missing = {name: kind for name, kind in {"PrimExpr": ir.Expr}.items() if not hasattr(tirx, name)}
     for name, kind in missing.items():
         setattr(tirx, name, kind)

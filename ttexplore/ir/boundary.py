@@ -1,4 +1,4 @@
-"""Where exceptions of TVM, NumPy and this project's own mistakes end: outside of it there are errors of ours alone."""
+"""Convert exceptions of TVM, of NumPy and of bugs in this project to the project's own errors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LONGEST = 300
 
 @contextlib.contextmanager
 def errors_of_ours(doing: str) -> Generator[None]:
-    """Whatever is raised inside leaves as an error of ours, with the kernel's line where one is known.
+    """Convert exceptions raised inside to the project's own errors, with the kernel's line if one is known.
 
-    `doing` says what goes on there. Raises VerifyError for a mistake of the project, ResourceError where memory does
+    `doing` describes the work. Raises VerifyError for a mistake of the project, ResourceError where memory does
     not suffice, and errors of ours as they are.
     """
     try:
@@ -32,7 +32,7 @@ def errors_of_ours(doing: str) -> Generator[None]:
 
 
 def internal_error(error: Exception, doing: str) -> TTExploreError:
-    """The error of ours for an exception that came out of `doing` something."""
+    """Return the project's error for an exception raised while `doing` something."""
     span = _line(error)
     if isinstance(error, MemoryError):
         return out_of_memory(doing, span)

@@ -24,7 +24,7 @@ _PROVED_DEPTH = 16
 
 
 def block_ranges(function: tirx.PrimFunc) -> dict[ir.Var, ir.Expr]:
-    """How far each block index of a kernel goes whose launch grid is a loop over work items; empty for others."""
+    """Return the extent of each block index if the launch grid is a loop over work items; otherwise nothing."""
     ranges = function.attrs.get(BLOCK_RANGES)
     return {} if ranges is None else dict(ranges.items())
 
@@ -46,7 +46,7 @@ class Bounds:
             self._size(size)
 
     def enter(self, statement: tirx.Stmt) -> None:
-        """Learn from a loop or a binding that the following statements are under."""
+        """Record a loop or binding that encloses the following statements."""
         if isinstance(statement, tirx.For):
             # Proofs compare expressions in their simplest form.
             extent = statement.extent
@@ -93,7 +93,7 @@ class Bounds:
         return bool(self.proofs.can_prove(tirx.EQ(rest, tirx.const(0, rest.ty.dtype))))
 
     def _proves_apart(self, condition: ir.Expr) -> bool:
-        """TVM knows that a block index is less than the number of blocks, and not what that leaves of the number."""
+        """Prove ``least <= blocks - index``: TVM knows that an index is below the number of blocks, but not this."""
         found = self.proofs.simplify(condition)
         if not isinstance(found, tirx.LE | tirx.LT):
             return False
@@ -104,13 +104,13 @@ class Bounds:
         return bool(self.proofs.can_prove(less < difference.a))
 
     def may_be_empty(self, loop: tirx.For) -> bool:
-        """Whether a loop that comes next can make no turn at all."""
+        """Whether the next loop may run zero times."""
         turns = constant(loop.extent)
         return not self.proves(loop.extent >= 1) if turns is None else turns < 1
 
 
 def is_marked_empty(loop: tirx.For) -> bool:
-    """Whether a loop has the mark that it may make no turn."""
+    """Whether a loop is marked as one that may run zero times."""
     return MAY_BE_EMPTY in loop.annotations
 
 
@@ -152,7 +152,7 @@ class _Values:
 # C1 asks again about the function whose webs it has found.
 @functools.lru_cache(maxsize=4)
 def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
-    """The variables of the loops of a kernel that may make no turn."""
+    """Return the variables of the loops that may run zero times."""
     bounds, found = Bounds(function), set[ir.Var]()
 
     def visit(body: tirx.Stmt) -> None:

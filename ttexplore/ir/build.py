@@ -1,4 +1,4 @@
-"""Making TIR statements: short constructors that flatten sequences and check arity."""
+"""Build and read TIR statements: constructors that flatten sequences and check arity, and typed accessors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
 
 
 def sequence(body: Sequence[tirx.Stmt]) -> tirx.Stmt:
-    """One statement for several; none at all is the statement that does nothing."""
+    """Combine statements into one; no statements give one that does nothing."""
     flat = [inner for part in body for inner in statements(part)]
     if not flat:
         return tirx.Evaluate(tirx.const(0, "int32"))
@@ -68,7 +68,7 @@ def loop(
 
 
 def with_body(statement: tirx.For, body: Sequence[tirx.Stmt]) -> tirx.For:
-    """The same loop around another body."""
+    """Return the loop with another body."""
     return for_of(statement.loop_var, statement.min, statement.extent, statement, sequence(body))
 
 
@@ -94,13 +94,13 @@ def allocation(
 def with_function_body(
     function: tirx.PrimFunc, body: Sequence[tirx.Stmt], parameters: Sequence[ir.Var] | None = None
 ) -> tirx.PrimFunc:
-    """The same function around another body; attributes and span are kept."""
+    """Return the function with another body; attributes and span are kept."""
     given = elements(function.params) if parameters is None else list(parameters)
     return function_of(given, sequence(body), function)
 
 
 def shape_of(buffer: tirx.Buffer) -> tuple[int, ...]:
-    """The shape of a buffer whose extents are all numbers."""
+    """Return the shape of a buffer, in elements. Raises TypeError if an extent is not constant."""
     return tuple(map(number_of, elements(buffer.ty.shape)))
 
 
@@ -157,26 +157,26 @@ def text_attribute(statement: tirx.Stmt, name: str) -> str:
 
 
 def text_of(expression: ir.Expr) -> str:
-    """The value of a string. Raises TypeError for another expression."""
+    """Return the value of a string. Raises TypeError for other expressions."""
     if not isinstance(expression, ir.StringImm):
         raise TypeError(f"{expression} is not a string")
     return str(expression.value)
 
 
 def constant(expression: ir.Expr) -> int | None:
-    """The value of a constant expression, else None."""
+    """Return the value of a constant expression, otherwise None."""
     return int(expression.value) if type(expression) is tirx.IntImm else None
 
 
 def buffer_of(expression: ir.Expr) -> tirx.Buffer:
-    """The buffer that an operand is. Raises TypeError for another expression."""
+    """Return an operand as a buffer. Raises TypeError for other expressions."""
     if not is_buffer(expression):
         raise TypeError(f"{expression} is not a buffer")
     return expression
 
 
 def number_of(expression: ir.Expr) -> int:
-    """The value of a constant expression. Raises TypeError for another one."""
+    """Return the value of a constant expression. Raises TypeError for other expressions."""
     value = constant(expression)
     if value is None:
         raise TypeError(f"{expression} is not constant")

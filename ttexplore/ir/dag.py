@@ -61,7 +61,7 @@ def nodes_of(expression: ir.Expr) -> list[ir.Expr]:
 
 
 def folded(expression: ir.Expr, meaning: Callable[[ir.Expr, list[T]], T]) -> T:
-    """What `meaning` makes of the expression, given each part and what it made of the parts of that: each once."""
+    """Fold an expression bottom-up: call `meaning` once for each part, with the results for its operands."""
     made: dict[int, T] = {}
     for one in nodes_of(expression):
         made[identity(one)] = meaning(one, [made[identity(part)] for part in parts_of(one)])
@@ -69,7 +69,7 @@ def folded(expression: ir.Expr, meaning: Callable[[ir.Expr, list[T]], T]) -> T:
 
 
 def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
-    """The expression with each part replaced by what `rule` gives for it, its own parts being replaced already."""
+    """Replace each part of an expression by the result of `rule`, operands first."""
 
     def rebuilt(one: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
         same = all(a.same_as(b) for a, b in zip(parts_of(one), parts, strict=True))
@@ -79,7 +79,7 @@ def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr
 
 
 def with_parts(expression: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
-    """The same operation on other operands."""
+    """Return the operation with other operands. Raises TypeError for expressions without operands."""
     span = expression.span
     if is_binary(expression):
         return type(expression)(parts[0], parts[1], span)

@@ -1,4 +1,4 @@
-"""Recursion that may go deeper than Python's own stack."""
+"""Recursion deeper than Python's own stack."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Generator
 from typing import TypeVar
 
 Returned = TypeVar("Returned")
-# A function that calls others by yielding them, and is sent what they return.
+# A generator that yields the calls that it makes, and is sent their results.
 Deep = Generator["Deep[Returned]", Returned, Returned]
 
 
 def deep(call: Deep[Returned]) -> Returned:
-    """What `call` returns. The calls that it and those that it makes yield run one inside of the other, on a list."""
+    """Run a generator and all calls that it yields, on a stack of its own, and return its result."""
     calls: list[Deep[Returned]] = [call]
-    # What the call that has just ended returned.
+    # The result of the call that has just ended.
     returned: list[Returned] = []
     while True:
         try:

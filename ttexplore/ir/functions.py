@@ -1,4 +1,4 @@
-"""What the functions of the kernel language give: NumPy's, in the dtype of their operands.
+"""The kernel language's functions on elements: NumPy's, in the dtype of their operands.
 
 The interpreter computes elements with them and the language constants, so that both are the same number.
 """

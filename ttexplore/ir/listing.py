@@ -1,4 +1,4 @@
-"""Functions as listings: text whose lines know their statement and the kernel lines they came from."""
+"""Print functions as listings: each line knows its statement and the kernel lines that it comes from."""
 
 from __future__ import annotations
 

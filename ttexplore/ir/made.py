@@ -1,4 +1,4 @@
-"""Which rule made which line: the firings of a step as numbers of the statements before and after it."""
+"""Tell which rule made which line: a step's firings, as statement numbers before and after the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewriting: rules say what replaces a statement; this module walks, stamps spans, and keeps which rule made what."""
+"""Rewrite statements by rules: this module walks a function, sets spans, and records which rule made what."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Rewritten = Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
 
 @dataclass(frozen=True)
 class Rule:
-    """Something that a pass does to statements: its name within the pass, and a sentence that a user reads."""
+    """A change that a pass makes to statements: its name within the pass, and a sentence for the user."""
 
     name: str
     sentence: str
@@ -43,7 +43,7 @@ class Firing(NamedTuple):
 
 
 class Firings:
-    """What the rules of a pass have made, in order."""
+    """The firings of a pass's rules, in order."""
 
     def __init__(self) -> None:
         self.all: list[Firing] = []
@@ -60,7 +60,7 @@ class Firings:
 
 
 class Context:
-    """Where a rewrite is. A pass derives from it what its rules need besides."""
+    """The position of a rewrite. A pass derives a class with what its rules need in addition."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         self.function, self.firings = function, firings
@@ -85,13 +85,13 @@ class Context:
         return self.firings.made(rule, source, made)
 
     def enter(self, statement: tirx.For | tirx.IfThenElse | tirx.Bind) -> None:
-        """Come to what a loop or a branch has inside, or behind a name."""
+        """Enter a loop or branch, or pass a binding."""
         if not isinstance(statement, tirx.Bind):
             self.around.append(statement)
         self._passed.append(statement)
 
     def leave(self) -> None:
-        """Come out of the innermost loop or branch."""
+        """Leave the innermost loop or branch."""
         self.around.pop()
 
     @overload
@@ -99,7 +99,7 @@ class Context:
     @overload
     def inside(self, statement: tirx.IfThenElse, rewritten: _Rewritten) -> tirx.IfThenElse: ...
     def inside(self, statement: tirx.For | tirx.IfThenElse, rewritten: _Rewritten) -> tirx.For | tirx.IfThenElse:
-        """A loop or branch around its rewritten bodies; the very same one where nothing in it is new."""
+        """Rewrite the bodies of a loop or branch; return the same node if nothing changes."""
         self.enter(statement)
         if isinstance(statement, tirx.For):
             before = statements(statement.body)
@@ -131,7 +131,7 @@ def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> tirx
 
 
 def rewrite_body(body: list[tirx.Stmt], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:
-    """Like :func:`rewrite`, for a list of statements."""
+    """Rewrite a list of statements as :func:`rewrite` does."""
     made: list[tirx.Stmt] = []
     for statement in body:
         made += _rewritten(statement, rules, context)
@@ -168,7 +168,7 @@ def _stamp(statement: tirx.Stmt, span: ir.Span | None) -> None:
 
 
 def walk(body: tirx.Stmt) -> list[tirx.Stmt]:
-    """All statements below `body` in pre-order, sequences left out."""
+    """Return all statements below `body` in pre-order, without sequences."""
     found: list[tirx.Stmt] = []
     _collect(body, found)
     return found

@@ -1,4 +1,4 @@
-"""Sizes of tensors that are known only when the program runs (T.dynamic): variables among a kernel's parameters.
+"""Tensor sizes that are known only at run time (T.dynamic): variables among a kernel's parameters.
 
 A program is lowered once for all sizes; a plan is bound to one value of each.
 """
@@ -31,7 +31,7 @@ def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:
 
 
 def evaluate(expression: ir.Expr | int, sizes: Mapping[str, int]) -> int:
-    """The value of an expression of sizes. Raises KernelError where it depends on anything else."""
+    """Evaluate an expression of sizes. Raises KernelError if it depends on anything else."""
     if isinstance(expression, int):
         return expression
     value = constant(expression)

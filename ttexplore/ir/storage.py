@@ -1,4 +1,4 @@
-"""Which storage each on-chip value of a kernel gets: a circular buffer or DST. A2 decides it and C1 carries it out."""
+"""The storage of each on-chip value of a kernel, a circular buffer or DST: decided by A2, applied by C1."""
 
 from __future__ import annotations
 

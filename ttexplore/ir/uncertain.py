@@ -1,4 +1,4 @@
-"""Numbers that carry how wrong rounding may make them: the interpreter computes with them as with arrays.
+"""Arrays that carry bounds of their rounding errors: the interpreter computes with them as with plain arrays.
 
 Errors of different operations are taken as independent, so that those of sums add in squares. A function's is how far
 its result moves when its operands do; where a comparison may fall either way, both results count.
@@ -94,12 +94,12 @@ Operand = Elements | float
 
 
 def value_of(operand: Uncertain | Other) -> Array | Other:
-    """An operand without its error."""
+    """Return an operand without its error."""
     return operand.value if isinstance(operand, Uncertain) else operand
 
 
 def lifted(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function of arrays that takes uncertain ones too, and gives one then."""
+    """Extend a function of arrays to uncertain arrays, for which it returns an uncertain array."""
 
     @wraps(function)
     def either(*operands: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -141,7 +141,7 @@ def _made(result: Array, error: Array, unit: float) -> Elements:
 
 
 def _moved_by(function: Callable[..., object], operands: Sequence[Operand], result: Array) -> Array:
-    """How far the result moves where each operand goes to either end of what it may be."""
+    """Return how far the result moves when each operand takes either end of its interval."""
     furthest = np.zeros(result.shape, bool if result.dtype.kind == "b" else np.float64)
     ends = [_ends(one) if isinstance(one, Uncertain) else (one,) for one in operands]
     for corner in product(*ends):

@@ -1,4 +1,4 @@
-"""The compute engine of a core: DST with its sections, and what unpackers, packer and engines are set up for."""
+"""The compute engine of a core: DST with its sections, and the setup of unpackers, packer and engines."""
 
 from __future__ import annotations
 

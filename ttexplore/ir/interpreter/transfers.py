@@ -1,4 +1,4 @@
-"""Transfers between tensors and circular buffers, over the network of the chip, and what waits for them."""
+"""Transfers between tensors and circular buffers over the NoC, and the barriers that wait for them."""
 
 from __future__ import annotations
 
