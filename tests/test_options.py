@@ -414,11 +414,11 @@ def test_stages_of_a_pipelined_loop() -> None:
     assert found == {"A_shared": 1, "B_shared": 1}
     assert "stages=1 is the depth of A_shared, B_shared, instead of num_stages=2 of T.Pipelined at" in notes
     assert "gemm.py:24" in notes
-    assert "stages=1 does not change C_local_out: it is for what the reader fills; use cb_depth" in notes
+    assert "stages=1 does not change C_local_out, which the reader does not fill: use cb_depth" in notes
     found, notes = depths(stages=3, cb_depth={"A_shared": 5}, chunk_k_tiles=4)
     assert found == {"A_shared": 5, "B_shared": 4}
-    assert "stages=3 does not change A_shared: cb_depth or chunk_k_tiles asks for 5" in notes
-    assert "A_shared holds 5 blocks, as cb_depth says, and not the 4 of chunk_k_tiles=4" in notes
+    assert "stages=3 does not change A_shared: cb_depth or chunk_k_tiles sets it to 5" in notes
+    assert "A_shared holds 5 blocks: cb_depth overrides the 4 of chunk_k_tiles=4" in notes
     assert "instead of" not in depths(stages=2)[1]
 
 
@@ -429,7 +429,7 @@ def test_stages_of_a_pipelined_loop() -> None:
         ({"epilogue": "separate"}, "epilogue='separate' has no effect: no loop has an operation on its result"),
         ({"subblock": (1, 1)}, "subblock=(1, 1) has no effect: the kernel has no matrix product"),
         ({"stages": 3, "mode": "local_shard", "policy": "match_shard", "layouts": {"A": HEIGHT}, "cores": (1, 2)},
-         "A_shared holds 1 blocks, the shard of A, and not what stages says"),
+         "A_shared holds 1 blocks, the shard of A; stages has no effect on it"),
     ],
 )  # fmt: skip
 def test_an_option_without_effect_is_told(options: dict[str, Any], reason: str) -> None:

@@ -132,4 +132,4 @@ def test_names_of_sizes_are_checked(names: str, message: str) -> None:
 
 def test_work_lists_are_for_one_grid() -> None:
     exploration = ttx.explore(any_size_gemm(), options={"work_lists": {(0, 0): [0]}})
-    assert "work lists are for one grid" in str(exploration.error)
+    assert "work lists need a constant grid" in str(exploration.error)

@@ -218,9 +218,9 @@ def tail() -> Any:
 @pytest.mark.parametrize(
     ("kernel", "line", "words"),
     [
-        (strip, "T.copy(A[bx * 16, 0], a)", "no block of whole tiles, and Bfp8_b keeps the exponents"),
-        (integers, "T.annotate_tt_layout", "A is int32, and Bfp8_b holds numbers of which 16 share an exponent"),
-        (tail, "T.annotate_tt_layout", "Out has 40 columns, and Bfp8_b packs 16 at once"),
+        (strip, "T.copy(A[bx * 16, 0], a)", "not a block of whole tiles, and Bfp8_b stores exponents"),
+        (integers, "T.annotate_tt_layout", "A is int32, but in Bfp8_b 16 numbers share an exponent"),
+        (tail, "T.annotate_tt_layout", "Out has 40 columns, but Bfp8_b packs 16 at once"),
     ],
 )
 def test_what_has_no_place_in_such_tiles_is_refused(kernel: Any, line: str, words: str) -> None:
@@ -242,7 +242,7 @@ def test_such_tiles_have_no_rows() -> None:
     layouts = {"A": {"dtype": "bfp8_b", "page": "row"}}
     error = ttx.explore(repacked(BF16), options={"layouts": layouts}).error
     assert error is not None
-    assert "A row by row as Bfp8_b, which is a format of whole tiles" in str(error)
+    assert "A: a row-major tensor in Bfp8_b, which is a format of whole tiles" in str(error)
     assert 'leave out page="row" or the dtype' in error.hint
 
 

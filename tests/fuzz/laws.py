@@ -33,12 +33,12 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
     ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): "),
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
-    ("numbers of indices must be exact", Unsupported, r"of numbers made of indices in 16-bit DST$"),
+    ("numbers of indices must be exact", Unsupported, r"of index values in 16-bit DST$"),
     ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
     (
         "blocks at run-time values are matched",
         Unsupported,
-        r"cannot be followed: their places depend on run-time values$",
+        r"cannot be assigned: their positions depend on run-time values$",
     ),
     ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )

@@ -50,8 +50,8 @@ def kernel(
     holds(text, tmp_path)
     exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
     assert [note for note in exploration.plan.notes if "never used" in note] == [
-        "the value of v of line 14 is never used: it is left out",
-        "the value of a of line 15 is never used: it is left out",
+        "the value of v of line 14 is never used: it is removed",
+        "the value of a of line 15 is never used: it is removed",
     ]
 
 
@@ -253,8 +253,8 @@ def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((32, 32), "float32")):
     holds(text, tmp_path)
     exploration = ttx.explore(f"{tmp_path / 'kernel.py'}::kernel")
     assert [note for note in exploration.plan.notes if "never used" in note] == [
-        "the value of a of line 9 is never used: it is left out",
-        "the value of x of line 12 is never used: it is left out",
+        "the value of a of line 9 is never used: it is removed",
+        "the value of x of line 12 is never used: it is removed",
     ]
 
 
@@ -372,7 +372,7 @@ def kernel(
     whole = {one.name: one.unpack_to_dest for one in exploration.plan.buffers if one.producer == "reader"}
     assert whole == {"a": True, "b": True, "v": True}
     reasons = {one.name: one.reason for one in exploration.plan.buffers if one.reason}
-    assert reasons["b_operand"] == "the FPU cuts float32 to TF32, and b is used whole besides"
+    assert reasons["b_operand"] == "the FPU reads float32 as TF32, and b is also used exactly"
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(shape, np.float32) for shape in ((32, 64), (32, 64), (32,))]
     run = exploration.run(inputs)

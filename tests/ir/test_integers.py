@@ -76,4 +76,4 @@ def test_bytes_and_masks() -> None:
     np.testing.assert_array_equal(integers, m)
     np.testing.assert_array_equal(numbers, m)
     layout = ttx.explore(bytes_from_numbers()).plan.layout("M")
-    assert (layout.data_format, layout.reason) == ("Float16_b", "held as bfloat16, which is exact from 0 to 255")
+    assert (layout.data_format, layout.reason) == ("Float16_b", "stored as bfloat16, which is exact from 0 to 255")

@@ -46,7 +46,7 @@ def reasons(exploration: Exploration) -> str:
         (lambda x: T.isnan(x), "no rule lowers isnan inside T.Parallel", "T.if_then_else"),
         (lambda x: T.cast(x, "float64"), "a cast from float32 to float64 inside T.Parallel", "cast to float32"),
         (lambda x: ~T.cast(x, "uint32"), "a cast from float32 to uint32 inside T.Parallel", "cast to float32"),
-        (lambda x: T.cast(x, "int32") % 6, "a division of elements by 6", "powers of two"),
+        (lambda x: T.cast(x, "int32") % 6, "a division of elements by 6", "power of two"),
         (lambda x: T.cast(x > 0, "uint32") * 3, "arithmetic in uint32 on elements", "compute in int32"),
     ],
 )
@@ -59,7 +59,7 @@ def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hin
 @pytest.mark.parametrize(
     ("function", "message", "hint"),
     [
-        (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep numbers"),
+        (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep index"),
         (lambda x, r, c, bx, by: x + T.cast(T.cast(r, "uint32"), "float32"), "a cast from int32 to uint32",
          "cast to float32"),
         (lambda x, r, c, bx, by: x + T.cast((r - c) // 4, "float32"), "divides a number between -127 and 127",
@@ -80,10 +80,10 @@ def test_whole_numbers_that_cannot_be_computed(function: Callable[..., Any], mes
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        (lambda r, c: r * 37 + c * 101 > 1500, "a comparison of numbers made of indices in 16-bit DST"),
-        (lambda r, c: r * c > 1500, "a comparison of numbers made of indices in 16-bit DST"),
-        (lambda r, c: r // 3 > 5, "a comparison of numbers made of indices in 16-bit DST"),
-        (lambda r, c: T.cast(r % 3, "float32") > 1.0, "a division of numbers made of indices in 16-bit DST"),
+        (lambda r, c: r * 37 + c * 101 > 1500, "a comparison of index values in 16-bit DST"),
+        (lambda r, c: r * c > 1500, "a comparison of index values in 16-bit DST"),
+        (lambda r, c: r // 3 > 5, "a comparison of index values in 16-bit DST"),
+        (lambda r, c: T.cast(r % 3, "float32") > 1.0, "a division of index values in 16-bit DST"),
     ],
 )
 def test_indices_that_16_bits_do_not_hold(condition: Callable[..., Any], message: str) -> None:
@@ -171,10 +171,13 @@ def test_engine_that_there_is_not() -> None:
 def test_fpu_for_bfloat16_and_sfpu_for_float32() -> None:
     fast = ttx.explore(binary(lambda x, y: x * y, "bfloat16"))
     assert tile_operations(fast) == ["mul_tiles", "pack_tile"]
-    assert "a * b: FPU, both are bfloat16 circular buffers (32 cycles a tile; the SFPU would take 96" in reasons(fast)
+    assert (
+        "a * b: FPU, because both are bfloat16 circular buffers (32 cycles per tile; the SFPU would take 96"
+        in reasons(fast)
+    )
     whole = ttx.explore(binary(lambda x, y: x * y))
     assert tile_operations(whole) == ["copy_tile", "copy_tile", "mul_binary_tile", "pack_tile"]
-    assert "a * b: SFPU, which keeps float32 whole" in reasons(whole)
+    assert "a * b: SFPU, which keeps float32 exact" in reasons(whole)
 
 
 def test_sfpu_where_a_comparison_jumps() -> None:

@@ -82,35 +82,35 @@ def refusal(kernel: Any, options: dict[str, Any]) -> TTExploreError | None:
 @pytest.mark.parametrize(
     ("kernel", "options", "message"),
     [
-        (blocks(), {"policy": "match_shard"}, "the policy match_shard wants one tensor; none is sharded in L1"),
+        (blocks(), {"policy": "match_shard"}, "the policy match_shard needs one tensor; none is sharded in L1"),
         (
             blocks(), {"policy": "match_shard", "layouts": {"A": HEIGHT, "B": HEIGHT}},
-            "the policy match_shard wants one tensor; A, B are sharded in L1\n  hint: choose one: match='A'",
+            "the policy match_shard needs one tensor; A, B are sharded in L1\n  hint: choose one: match='A'",
         ),
         (
             blocks(), {"policy": "match_shard", "match": "A", "layouts": {"A": "L1"}},
-            "the policy match_shard wants A sharded in L1; no tensor is",
+            "the policy match_shard needs A sharded in L1; no tensor is",
         ),
-        (blocks(), {"match": "A"}, "match is given and the policy is contiguous"),
+        (blocks(), {"match": "A"}, "match is given, but the policy is contiguous"),
         (blocks(), {"mode": "local"}, "there is no mode 'local'\n  hint: did you mean"),
-        (blocks(), {"mode": "local_shard"}, "no shard is a circular buffer: no tensor is sharded in L1"),
+        (blocks(), {"mode": "local_shard"}, "no shard can be a circular buffer: no tensor is sharded in L1"),
         (
             gemm(128, 64, 128, 32, 32, 32),
             {"layouts": {"A": HEIGHT, "B": {"shard": "width"}}, "cores": (4, 1), **LOCAL},
-            "no shard is a circular buffer: A: core (0, 0) moves tile 0 of its shard as number 4; B: core (0, 0) moves "
-            "tile (0, 1), which core (1, 0) holds",
+            "no shard can be a circular buffer: A: core (0, 0) moves tile 0 of its shard as number 4; B: core (0, 0) "
+            "moves tile (0, 1), which core (1, 0) holds",
         ),
         (
             blocks(2, 4), {"layouts": {"A": {"shard": "height", "grid": [2]}}, "mode": "local_shard"},
-            "no shard is a circular buffer: A: core (1, 0) moves tile (0, 1), which core (0, 0) holds",
+            "no shard can be a circular buffer: A: core (1, 0) moves tile (0, 1), which core (0, 0) holds",
         ),
         (
             blocks(2, 4), {"layouts": {"A": {"shard": "height", "grid": [2]}}, "mode": "local_shard", "cores": (3, 1)},
-            "no shard is a circular buffer: A: core (1, 0) moves tile (1, 1), which core (0, 0) holds",
+            "no shard can be a circular buffer: A: core (1, 0) moves tile (1, 1), which core (0, 0) holds",
         ),
         (
             added(96, 64, 64, 64), {"layouts": {"A": {"shard": "height", "grid": [1]}}, "cores": (1, 1), **LOCAL},
-            "no shard is a circular buffer: A: ",
+            "no shard can be a circular buffer: A: ",
         ),
     ],
 )  # fmt: skip
@@ -131,7 +131,7 @@ def test_depths_of_single_buffers() -> None:
     [
         ({"cb_depth": {"aa": 3}}, "there is no circular buffer 'aa'\n  hint: did you mean a?"),
         ({"cb_depth": {"a": 0}}, "the depth of a is 0\n  hint: did you mean 1? the depth of a takes a whole number"),
-        ({"chunk_k_tiles": 3}, "chunk_k_tiles is 3; the block of a is 2 tiles along the summed dimension"),
+        ({"chunk_k_tiles": 3}, "chunk_k_tiles is 3; a block of a is 2 tiles along the summed dimension"),
     ],
 )
 def test_wrong_depths(options: dict[str, Any], message: str) -> None:
@@ -143,4 +143,4 @@ def test_wrong_depths(options: dict[str, Any], message: str) -> None:
 def test_chunks_without_a_product() -> None:
     error = ttx.explore(blocks(), options={"chunk_k_tiles": 4}).error
     assert isinstance(error, UsageError)
-    assert str(error).startswith("chunk_k_tiles is given and no product has an operand in DRAM")
+    assert str(error).startswith("chunk_k_tiles is given, but no product loads an operand from DRAM")

@@ -237,8 +237,8 @@ def refused(kind: type[TTExploreError], **options: Any) -> str:
         ({"order": "colum_major"}, "there is no order 'colum_major'\n  hint: did you mean column_major? use one of"),
         ({"order": "z_order(2)"}, "the order z_order takes no number"),
         ({"order": "block_linear(0)"}, "'block_linear(0)' has no valid square size"),
-        ({"policy": "z_order", "order": "row_major"}, "the policy z_order is an order of its own, and the order"),
-        ({"policy": "explicit"}, "the policy explicit has no lists"),
+        ({"policy": "z_order", "order": "row_major"}, "the policy z_order implies its own order, but the order"),
+        ({"policy": "explicit"}, "the policy explicit needs work lists"),
         ({"policy": "strided", "work_lists": WORK_LISTS}, "work lists and another policy or order are given"),
         ({"cores": (1, 1), "core_ranges": [((0, 0), (1, 1))]}, "core_ranges and cores are both given"),
         ({"core_ranges": []}, "core_ranges is empty"),
@@ -246,20 +246,20 @@ def refused(kind: type[TTExploreError], **options: Any) -> str:
         ({"core_ranges": [((0, 0), (2, 2)), ((2, 2), (3, 3))]}, "core (2, 2) is in two of the core ranges"),
         (
             {"policy": "rectangular", "core_ranges": [((0, 0), (0, 0)), ((2, 2), (3, 3))]},
-            "the policy rectangular wants one rectangle of cores, 2 are given",
+            "the policy rectangular needs one rectangle of cores, 2 are given",
         ),
         (
             {"work_lists": {(1, 1): [0, 5, 5], (0, 0): [6, 7]}},
-            "the work lists do not hold each of the 15 work items once; missing: 1 (1, 0), 2 (2, 0), 3 (3, 0), "
-            "4 (4, 0), 8 (3, 1), 9 (4, 1), 10 (0, 2), 11 (1, 2) and 3 more; there more than once: 5 (0, 1)",
+            "the work lists do not hold each of the 15 work items exactly once; missing: 1 (1, 0), 2 (2, 0), 3 (3, 0), "
+            "4 (4, 0), 8 (3, 1), 9 (4, 1), 10 (0, 2), 11 (1, 2) and 3 more; repeated: 5 (0, 1)",
         ),
-        ({"work_lists": {(1, 1): [15]}}, "15 is no work item of the grid 5 x 3\n  hint: give a number from 0 to 14"),
-        ({"work_lists": {(1, 1): [(1, 3)]}}, "(1, 3) is no work item of the grid 5 x 3"),
+        ({"work_lists": {(1, 1): [15]}}, "15 is not a work item of the grid 5 x 3\n  hint: give a number from 0 to 14"),
+        ({"work_lists": {(1, 1): [(1, 3)]}}, "(1, 3) is not a work item of the grid 5 x 3"),
         ({"work_lists": [((1, 1), [0]), ((1, 1), [1])]}, "core (1, 1) has two work lists"),
         ({"work_lists": [5]}, "5 is not a work list\n  hint: write {(x, y): [item, ...]}"),
         (
             {"work_lists": {(1, 1): list(range(15))}, "cores": (1, 1)},
-            "core (1, 1) gets work and is not among the cores",
+            "core (1, 1) gets work but is not among the cores",
         ),
     ],
 )  # fmt: skip
@@ -270,10 +270,10 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cores": (9, 1)}, "9x1 cores are asked for; wormhole_n150 has 8x8"),
-        ({"cores": (4, 4), "core_offset": (5, 0)}, "4x4 cores from (5, 0) on are asked for; wormhole_n150 has 8x8"),
-        ({"core_offset": (8, 9)}, "the cores from (8, 9) on are asked for; wormhole_n150 has 8x8"),
-        ({"core_ranges": [((3, 3), (2, 3))]}, "the cores (3, 3) to (2, 3) are asked for; wormhole_n150 has 8x8"),
+        ({"cores": (9, 1)}, "9x1 cores are requested; wormhole_n150 has 8x8"),
+        ({"cores": (4, 4), "core_offset": (5, 0)}, "4x4 cores from (5, 0) on are requested; wormhole_n150 has 8x8"),
+        ({"core_offset": (8, 9)}, "the cores from (8, 9) on are requested; wormhole_n150 has 8x8"),
+        ({"core_ranges": [((3, 3), (2, 3))]}, "the cores (3, 3) to (2, 3) are requested; wormhole_n150 has 8x8"),
         ({"work_lists": {(8, 0): list(range(15))}}, "core (8, 0) gets work; wormhole_n150 has 8x8"),
     ],
 )

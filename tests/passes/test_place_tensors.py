@@ -98,12 +98,12 @@ def test_the_part_of_l1_that_a_tensor_takes() -> None:
          "the layout of A requests a halo, [1, 1], but shards cannot overlap on this chip\n  hint: read the neigh"),
         ((64, 64), {"tile_shape": [16, 16]}, Unsupported, "A requests tiles of [16, 16], which are not supported"),
         ((64, 64), {"layout": "column_major"}, Unsupported, "A cannot be stored in column_major order"),
-        ((64, 64), {"dtype": "float32"}, Unsupported, "A is held as Float16_b, and float32 is asked for"),
-        ((64, 64), {"grid": [2]}, UsageError, "A has a grid of shards and is interleaved"),
+        ((64, 64), {"dtype": "float32"}, Unsupported, "A is stored as Float16_b, but float32 is requested"),
+        ((64, 64), {"grid": [2]}, UsageError, "A has a grid of shards but is interleaved"),
         ((64, 64), {"shard": "high"}, UsageError, "there is no shard 'high'"),
-        ((64, 64), {"shard": "height", "grid": [2, 2]}, UsageError, "the grid (2, 2) of A has 2 numbers"),
+        ((64, 64), {"shard": "height", "grid": [2, 2]}, UsageError, "the grid (2, 2) of A has 2 entries"),
         ((64, 64), {"shard": "height", "grid": [3]}, UsageError, "A cannot be divided into 3 parts: it has 2 rows"),
-        ((160, 64), {"shard": "height", "grid": [4]}, UsageError, "A has 5 x 2 tiles, which 4 x 1 shards of 2 x 2 ti"),
+        ((160, 64), {"shard": "height", "grid": [4]}, UsageError, "A has 5 x 2 tiles: of 4 x 1 shards with 2 x 2 ti"),
         ((64, 64), {"nd_shard": {"axes": [0]}}, UsageError, "nd_shard of A lacks the key grid"),
         ((64, 64), {"nd_shard": [2]}, UsageError, "nd_shard of A is [2]"),
         ((64, 64), {"nd_shard": {"axes": [2], "grid": [2]}}, UsageError, "A has no dimension 2"),
@@ -116,19 +116,19 @@ def test_the_part_of_l1_that_a_tensor_takes() -> None:
         ),
         (
             (2, 64, 64), {"nd_shard": {"axes": [1], "grid": [2]}}, Unsupported,
-            "shards of A along axis 1 would be no runs of rows: axis 0 has 2 and is divided into 1",
+            "shards of A along axis 1 would not be contiguous rows: axis 0 has 2 elements and is divided into 1",
         ),
         (
             (2, 96, 64), {"nd_shard": {"axes": [0, 1], "grid": [2, 2]}}, Unsupported,
-            "the 3 of axis 1 of A are not divided evenly by 2",
+            "2 shards do not divide axis 1 of A evenly: it has 3 rows of tiles",
         ),
         (
             (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [20], "align_tiles": False}},
-            UsageError, "shards of 20 along axis 0 of A are no whole tiles of 32",
+            UsageError, "shards of 20 along axis 0 of A are not whole tiles of 32",
         ),
         (
             (128, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [32]}},
-            UsageError, "2 shards of 32 are not what the 128 of axis 0 of A are divided into\n  hint: 2 shards are of",
+            UsageError, "2 shards of 32 do not divide the 128 elements of axis 0 of A\n  hint: use 2 shards of",
         ),
         (
             (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "shard_shape_elems": [32, 32, 32]}},
@@ -136,12 +136,12 @@ def test_the_part_of_l1_that_a_tensor_takes() -> None:
         ),
         (
             (64, 64), {"nd_shard": {"axes": [0], "grid": [2], "projected_grid": [1, 2]}},
-            UsageError, "projected_grid of A is (1, 2); the shards give (2, 1)",
+            UsageError, "projected_grid of A is (1, 2); the shards have (2, 1)",
         ),
-        ((64, 64), {"memory": "DRAM", "shard": "block"}, Unsupported, "A in blocks over DRAM banks"),
+        ((64, 64), {"memory": "DRAM", "shard": "block"}, Unsupported, "A: block shards in DRAM banks"),
         ((640, 64), {"memory": "DRAM", "shard": "height", "grid": [20]}, ResourceError, "A has 20 shards; wormhole_"),
         ((3200, 64), {"shard": "height", "grid": [100]}, ResourceError, "A has 100 shards for 64 cores"),
-        ((640, 64), {"shard": "block", "grid": [10, 2]}, ResourceError, "A has 10 x 2 shards, which the cores (0, 0)"),
+        ((640, 64), {"shard": "block", "grid": [10, 2]}, ResourceError, "A has 10 x 2 shards, which do not"),
     ],
 )  # fmt: skip
 def test_requests_that_are_refused(
@@ -154,7 +154,7 @@ def test_requests_that_are_refused(
 
 
 def test_blocks_want_one_rectangle_of_cores() -> None:
-    with pytest.raises(UsageError, match="A in blocks wants one rectangle of cores, 2 are given"):
+    with pytest.raises(UsageError, match="A: block shards need one rectangle of cores, 2 are given"):
         shards((64, 64), {"shard": "block"}, core_ranges=[((0, 0), (0, 0)), ((1, 1), (2, 2))])
 
 

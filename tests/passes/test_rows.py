@@ -25,9 +25,7 @@ def test_pages_of_a_row_major_tensor() -> None:
     layout, accessor = plan.layout("A"), plan.accessor("A")
     assert (layout.page, layout.padded_shape, layout.padding) == ("row", (33, 50), "none")
     assert (accessor.page_bytes, accessor.pages, accessor.page_strides) == (200, 33, (1, 1))
-    cost = (
-        "A is row-major, in runs: the reader moves 64 runs of 16 elements (64 bytes) for each tile, instead of one page"
-    )
+    cost = "A is row-major, in runs: the reader moves 64 runs of 16 elements (64 bytes) per tile, instead of one page"
     assert cost in plan.notes
 
 
@@ -66,7 +64,7 @@ def test_whole_rows_through_tilize(target: str) -> None:
         "c": (0, "compute", "compute"), "c_rows": (2, "compute", "writer"),
     }  # fmt: skip
     assert "rows of 2 tiles" in cb_graph_svg(plan)
-    assert plan.buffer("a_rows").reason == "rows of A, which the compute kernel makes tiles of"
+    assert plan.buffer("a_rows").reason == "rows of A, which the compute kernel converts to tiles"
     assert any(note.startswith("A is row-major, through tilize: the reader moves whole rows") for note in plan.notes)
     assert any(note.startswith("C is row-major, through untilize: the compute kernel") for note in plan.notes)
     assert transfers(exploration, "reader") == [128, 72, 128, 72]
@@ -126,15 +124,15 @@ def test_an_annotation_asks_for_rows() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"page": "row", "memory": "L1"}, "A row by row in L1"),
-        ({"page": "row", "shard": "height"}, "A row by row in shards"),
+        ({"page": "row", "memory": "L1"}, "A: a row-major tensor in L1"),
+        ({"page": "row", "shard": "height"}, "A: a row-major tensor in shards"),
     ],
 )
 def test_rows_lie_in_dram(asked: dict[str, Any], message: str) -> None:
     error = ttx.explore(total((64, 64), (32, 32), "bfloat16"), options={"layouts": {"A": asked}}).error
     assert isinstance(error, Unsupported)
     assert error.message == message
-    assert error.hint == 'leave it in DRAM, interleaved, or in tiles: page="tile"'
+    assert error.hint == 'keep it interleaved in DRAM, or in tiles: page="tile"'
 
 
 @pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
@@ -209,7 +207,7 @@ def test_runs_of_bfloat16_are_no_unit_of_the_memory_of_blackhole() -> None:
     assert isinstance(error, Unsupported)
     assert error.span is not None
     assert "its runs of 16 elements are 32 bytes, and the memory of this chip is read in units of 64" in error.message
-    assert "leave out through: the compute kernel makes tiles of rows" in str(error.hint)
+    assert "omit through, so that the compute kernel converts rows to tiles" in str(error.hint)
     assert ttx.explore(kernel, target="blackhole_p150", options={"layouts": {"C": RUNS}}).run().passed
 
 
@@ -226,9 +224,19 @@ def test_rows_start_at_units_of_the_memory() -> None:
 @pytest.mark.parametrize(
     ("asked", "dtype", "kind", "message"),
     [
-        ({"page": "row", "through": "tilize"}, "float32", Unsupported, "it holds Float32, which tilize cuts to TF32"),
-        ({"page": "row", "through": "tilize"}, "int32", Unsupported, "it holds Int32, which is unpacked past it"),
-        ({"through": "runs"}, "bfloat16", UsageError, "A is to go through 'runs', and its pages are tiles"),
+        (
+            {"page": "row", "through": "tilize"},
+            "float32",
+            Unsupported,
+            "it holds Float32, which tilize converts to TF32",
+        ),
+        (
+            {"page": "row", "through": "tilize"},
+            "int32",
+            Unsupported,
+            "it holds Int32, which is unpacked directly to DST",
+        ),
+        ({"through": "runs"}, "bfloat16", UsageError, "A is requested through 'runs', but its pages are tiles"),
         ({"page": "row", "through": "tiles"}, "bfloat16", UsageError, "'tiles'"),
     ],
 )

@@ -31,9 +31,9 @@ def explored(tmp_path: Path, body: str, head: str = HEAD, tail: str = TAIL) -> A
     return ttx.explore(f"{file}::kernel")
 
 
-PLACE = "where to read or write depends on an element of S: index tensors are not supported yet"
-PLACE_HINT = "place blocks by block and loop indices; gather the rows on the host, before the kernel runs"
-VALUE_HINT = "T.copy S into an on-chip buffer, and read that inside T.Parallel"
+PLACE = "the position of a read or write depends on an element of S: index tensors are not supported yet"
+PLACE_HINT = "compute positions from block and loop indices, and gather the rows on the host before the kernel runs"
+VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
 
 
 @pytest.mark.parametrize(
@@ -51,22 +51,22 @@ VALUE_HINT = "T.copy S into an on-chip buffer, and read that inside T.Parallel"
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
         # As the length of a loop and as a condition.
         *((f"for k in {loop}:\n    T.copy(A[k * 32, 0], a)", 0,
-           "the length of a loop depends on an element of S, which is not known before the kernel runs",
-           "give it a constant length, and leave out what is too much with T.if_then_else on elements")
+           "the length of a loop depends on an element of S, which is known only at run time",
+           "use a constant length, and mask extra elements with T.if_then_else")
           for loop in ("range(S[bx])", "T.serial(1, S[0])", "T.serial(S[0], 4)", "T.Pipelined(T.ceildiv(S[bx], 32))")),
         *((f"{test}:\n    T.copy(A[0, 0], a)", 0,
-           "a condition depends on an element of S, which is not known before the kernel runs",
-           f"{VALUE_HINT}: T.if_then_else chooses between elements")
+           "a condition depends on an element of S, which is known only at run time",
+           f"{VALUE_HINT}: T.if_then_else selects elements")
           for test in ("if S[bx] > 0", "if bx > 0 and S[0] == 1", "while S[bx] > 0")),
         ("if bx > 0:\n    T.clear(a)\nelse:\n    T.copy(A[S[0], 0], a)", 3, PLACE, PLACE_HINT),
         # As a value.
         ("x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x", 0,
-         "an element of S is taken as a single value", VALUE_HINT),
-        ("T.fill(a, S[1])", 0, "an element of S is taken as a single value", VALUE_HINT),
+         "an element of S is used as a scalar", VALUE_HINT),
+        ("T.fill(a, S[1])", 0, "an element of S is used as a scalar", VALUE_HINT),
         ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1", 1,
-         "an element of S is taken as a single value", VALUE_HINT),
+         "an element of S is used as a scalar", VALUE_HINT),
         ("S[bx] = 1", 0, "a store of single elements to S outside T.Parallel",
-         "store to an on-chip buffer inside T.Parallel, and T.copy that to S"),
+         "store to an on-chip buffer inside T.Parallel, and T.copy that buffer to S"),
     ],
 )  # fmt: skip
 def test_an_element_as_a_number(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:
@@ -82,7 +82,7 @@ def test_a_launch_grid_of_an_element(tmp_path: Path) -> None:
     error = explored(tmp_path, "pass", HEAD.replace("Kernel(4)", "Kernel(S[0])")).error
     assert error is not None
     assert (error.message, error.hint, error.span and error.span.line) == (
-        "the launch grid depends on an element of S, which is not known before the kernel runs",
+        "the launch grid depends on an element of S, which is known only at run time",
         "launch a constant number of blocks",
         5,
     )
@@ -130,7 +130,7 @@ def test_an_unused_tensor_that_no_tile_holds(tmp_path: Path, dtype: str) -> None
     assert exploration.error is None, str(exploration.error)
     layout = exploration.plan.layout("S")
     assert (layout.position, layout.role, layout.shape, layout.dtype) == (1, "input", (4,), "float32")
-    assert layout.reason == f"no tile format holds {dtype}, and nothing reads it"
+    assert layout.reason == f"no tile format supports {dtype}, and nothing reads it"
     assert "S is an input that nothing reads" in exploration.plan.notes
     assert exploration.plan.compute is not None
     assert exploration.plan.compute.reasons == ("16-bit DST: only bfloat16 copies, sums and differences",)
@@ -145,7 +145,7 @@ def test_an_unused_tensor_that_no_tile_holds(tmp_path: Path, dtype: str) -> None
     read = head.replace("        pass\n", f'        s = T.alloc_shared((4,), "{dtype}")\n')
     error = explored(tmp_path, "T.copy(S, s)", read).error
     assert isinstance(error, Unsupported)
-    assert error.message == f"S is {dtype}, which no tile format holds"
+    assert error.message == f"S is {dtype}: no tile format supports this dtype"
 
 
 def test_an_unused_tensor_with_a_size_of_its_own(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_kernel_that_writes_nothing(tmp_path: Path) -> None:
     error = explored(tmp_path, "pass", tail="").error
     assert isinstance(error, KernelError)
     assert (error.message, error.hint, error.span and error.span.line) == (
-        "the kernel writes no tensor", "T.copy its result to a tensor", 4
+        "the kernel writes no tensor", "copy the result to a tensor: T.copy(result, C[...])", 4
     )  # fmt: skip
 
 
@@ -169,8 +169,8 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
     file.write_text(head + f"  {TAIL}  return kernel\n")
     error = ttx.explore(f"{file}::made").error
     assert isinstance(error, KernelError)
-    assert error.message == "S is an output, and nothing is written to it"
-    assert error.hint == "write it, or leave it out of out_idx= and of what the kernel returns"
+    assert error.message == "S is an output, but the kernel never writes it"
+    assert error.hint == "write it, or remove it from out_idx= and from the return value"
 
 
 @pytest.mark.parametrize(

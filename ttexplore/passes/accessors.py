@@ -1,4 +1,4 @@
-"""How the pages of a tensor lie: its grid of tiles or rows, and the pages to step along each axis."""
+"""The pages of a tensor: its grid of tiles or rows, and the page stride of each axis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttexplore.plan import DATA_FORMATS, TILE_COLUMNS, TILE_ROWS, Accessor, Tens
 
 
 def accessor_of(layout: TensorLayout) -> Accessor:
-    """The accessor of a tensor, not yet bound to arguments."""
+    """The accessor of a tensor, before it is bound to arguments."""
     *leading, rows, columns = layout.padded_shape
     if layout.page == "row":
         grid, page_bytes = (*leading, rows, 1), columns * layout.element_bytes
@@ -27,7 +27,7 @@ def row_major_strides(grid: Sequence[int]) -> tuple[tuple[int, ...], int]: ...
 @overload
 def row_major_strides(grid: Sequence[ir.Expr | int]) -> tuple[tuple[ir.Expr | int, ...], ir.Expr | int]: ...
 def row_major_strides(grid: Sequence[ir.Expr | int]) -> tuple[tuple[ir.Expr | int, ...], ir.Expr | int]:
-    """The pages to step along each axis of a tile grid, and all its pages: expressions where the grid has some."""
+    """The page stride of each axis of a tile grid, and the number of pages; expressions if the grid has any."""
     strides: list[ir.Expr | int] = []
     pages: ir.Expr | int = 1
     for extent in reversed(grid):

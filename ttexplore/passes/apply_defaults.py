@@ -1,4 +1,4 @@
-"""The target's defaults, before anything is decided."""
+"""A0: start the plan from the target's defaults."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from ttexplore.target import Target
 
 
 def apply_defaults(program: Program, target: Target) -> Program:
-    """Start the plan with the target's defaults, where neither options nor the kernel ask for anything else.
+    """Start the plan from the target's defaults and normalize the kernel.
 
-    Contiguous row-major work, tensors in DRAM, interleaved over its banks, 32x32 tiles. A block that the first turn of
-    a loop alone fills is filled before the loop, a T.Parallel nest gets its loops in the order in which it stores, and
-    indices of few bits are computed in int32.
-    Raises Unsupported for whole numbers of the kernel that int32 does not hold.
+    Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
+    runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
+
+    Later passes rely on three changes to the kernel: a fill that only the first iteration of a loop executes moves
+    before the loop, the loops of a T.Parallel nest follow the axis order of its stores, and index arithmetic in narrow
+    integer types is computed in int32.
+
+    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32.
     """
     check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")

@@ -1,4 +1,4 @@
-"""A lowered program for other sizes: what depends on them is decided anew, functions and texts stay."""
+"""Rebind a lowered program to other T.dynamic sizes: decisions are made again, functions and texts stay."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan, Size
 from ttexplore.target import Target
 
-# Sizes that nobody gave: each another number, and none a multiple of a tile, so that tails show.
+# Defaults for sizes that are not given: all different, and none a multiple of a tile, so that partial tiles show.
 _FIRST_SIZE, _LESS_EACH, _SMALLEST = 200, 32, 40
 
 
 def sizes_of(function: tirx.PrimFunc, given: Mapping[str, object] | None = None) -> tuple[Size, ...]:
     """The sizes of a traced kernel, with the values that are `given`.
 
-    Raises UsageError for names that the kernel does not have and for values that no size has.
+    Raises UsageError for unknown names and for invalid values.
     """
     names = [str(variable.name) for variable in size_variables(function)]
     given = dictionary("sizes", {} if given is None else given, "names", '{"n": 64}')
@@ -48,7 +48,7 @@ def sizes_of(function: tirx.PrimFunc, given: Mapping[str, object] | None = None)
 def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]) -> tuple[Applied, ...]:
     """The steps with their plans bound to other `sizes`.
 
-    Raises what the deciding passes and the verifier raise where a size does not work.
+    Raises the errors of the deciding passes and of the verifier if a size does not work.
     """
     made: list[Applied] = []
     now = Plan("", "")
@@ -66,7 +66,7 @@ def bind_sizes(steps: Iterable[Applied], target: Target, sizes: tuple[Size, ...]
 
 
 def _bound(program: Program, now: Plan, sizes: tuple[Size, ...]) -> Program:
-    """The program with the decisions of `now`, as far as its own plan has them already."""
+    """The program with the decisions of `now` for everything that its own plan has decided."""
     plan = program.plan
     bindings = {accessor.tensor: accessor.bindings for accessor in plan.accessors}
     accessors = tuple(

@@ -1,4 +1,4 @@
-"""C3: the tile dataflow graph, and the number of each circular buffer."""
+"""C3: build the tile dataflow graph and number the circular buffers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ttexplore.target import Target
 
 
 def build_tile_dfg(program: Program, target: Target) -> Program:
-    """Draw who moves which tiles, and number the circular buffers.
+    """Build the tile dataflow graph, and number the circular buffers.
 
         tt.read_block(A, A_shared, ...); tt.matmul_block(A_shared, ...)  ==>  A -> reader -> A_shared (0) -> compute
 
-    A buffer's role follows from its use: filled from DRAM it is an input, drained to DRAM an output.
+    The number of a circular buffer follows from its use: inputs, which the reader fills, count from 0, outputs, which
+    the writer drains, from 16, and intermediate values from 24. Functions do not change.
     """
     buffers = number_buffers(program.plan.buffers, target)
     return program.with_plan(buffers=buffers, graph=tile_graph(program, buffers))

@@ -1,4 +1,4 @@
-"""What a core has for circular buffers: numbers, and room in its L1."""
+"""The resources of a core for circular buffers: buffer numbers and space in L1."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ttexplore.passes.place_tensors import l1_bytes_per_core
 from ttexplore.plan import CircularBuffer, TensorLayout
 from ttexplore.target import Target
 
-# Inputs from 0, outputs from 16 and intermediates from 24 is the SDK's own custom (tt-metal programming examples).
+# The convention of the SDK's programming examples: inputs from 0, outputs from 16, intermediates from 24.
 _FIRST_INPUT, _FIRST_OUTPUT, _FIRST_INTERMEDIATE = 0, 16, 24
 
 
 def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple[CircularBuffer, ...]:
-    """The buffers with an index each; those that have one keep it. Raises ResourceError where none is left."""
+    """The buffers, each with an index; existing indices are kept. Raises ResourceError if the indices run out."""
     taken = {buffer.index for buffer in buffers if buffer.index is not None}
     made: list[CircularBuffer] = []
     for buffer in buffers:
@@ -35,8 +35,8 @@ def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple
                 f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
                 hint="use fewer staging buffers"
                 if buffer.producer != "compute" or buffer.consumer != "compute"
-                else "use fewer staging buffers, or fewer values of a T.Parallel at a time: compute each right before "
-                "its use",
+                else "use fewer staging buffers, or keep fewer values of a T.Parallel at a time: compute each right "
+                "before its use",
                 span=buffer.origin,
             )
         taken.add(index)
@@ -45,13 +45,13 @@ def number_buffers(buffers: tuple[CircularBuffer, ...], target: Target) -> tuple
 
 
 def tensors_in_l1(program: Program) -> tuple[TensorLayout, ...]:
-    """The tensors to count in L1: none until B1 has said which of their shards are circular buffers."""
+    """The tensors to count in L1: none until B1 has decided which of their shards are circular buffers."""
     undecided = program.plan.partition is None and program.options.mode == "local_shard"
     return () if undecided else program.plan.layouts
 
 
 def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple[TensorLayout, ...]) -> None:
-    """Raise ResourceError, with a table of who uses what, where buffers and tensors do not fit the L1 of a core."""
+    """Raise ResourceError, with a table of all uses, if buffers and tensors do not fit into the L1 of a core."""
     tensors = {layout.name: l1_bytes_per_core(layout, target) for layout in layouts if layout.memory == "l1"}
     used = sum(buffer.total_bytes for buffer in buffers if not buffer.shard_of) + sum(tensors.values())
     if used > target.l1_usable_bytes:
@@ -78,6 +78,6 @@ def check_l1(buffers: tuple[CircularBuffer, ...], target: Target, layouts: tuple
             "R002",
             f"{len(buffers)} circular buffers are needed; a core of {target.name} has {target.circular_buffers}",
             hint="use fewer staging buffers",
-            # The first one that no number is left for.
+            # The first buffer without a number.
             span=next((one.origin for one in buffers[target.circular_buffers :] if one.origin is not None), None),
         )

@@ -1,7 +1,7 @@
-"""Element-wise blocks as operations on tiles: one loop over the tiles of a block for each value.
+"""Lower element-wise blocks to operations on tiles, with one loop over the tiles of the block per value.
 
-Values stand in `tile_values`, the way from expressions to them in `expressions`; here they get an engine, an order and
-a place.
+`expressions` translates expressions into the values of `tile_values`; this module chooses the engine, the order and the
+storage of each value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ttexplore.plan import FORMAT_OF_DTYPE
 _FPU = ("add", "sub", "mul")
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
 
-# The SFPU's operations where they are not called `<name>_binary_tile` and `<name>_unary_tile`.
+# SFPU operations that are not named `<name>_binary_tile` or `<name>_unary_tile`.
 _BINARY_NAMES = {
     "max": "binary_max", "min": "binary_min", "pow": "power_binary", "max_int32": "binary_max_int32",
     "min_int32": "binary_min_int32", "shift_left": "binary_left_shift", "shift_right": "binary_right_shift",
@@ -41,24 +41,22 @@ _LEAVES = ("number", "scalar", "integer", "whole", "axis", "load")
 _BROADCASTS = {"row": "rows", "column": "cols", "scalar": "scalar"}
 
 
-_LOAD = Rule(
-    "operand", "A tile of a circular buffer is unpacked to DST, broadcast where it is a row, column or element."
-)
+_LOAD = Rule("operand", "A tile of a circular buffer is unpacked to DST; a row, column or element is broadcast.")
 _NUMBER = Rule("number", "A number fills a tile of DST.")
-_INDEX = Rule("index", "The number of a row or column comes from a tile that holds these numbers.")
-_ON_FPU = Rule("operation of the FPU", "The FPU works on two circular buffers and leaves the result in DST.")
-_ON_SFPU = Rule("operation of the SFPU", "The SFPU works on tiles of DST.")
-_CAST = Rule("cast", "Numbers in DST become integers, or integers numbers.")
-_MOVE = Rule("value kept apart", "A value is copied within DST, to the place that it is kept in.")
+_INDEX = Rule("index", "The index of a row or column is copied from a tile that holds these indices.")
+_ON_FPU = Rule("operation of the FPU", "The FPU reads two circular buffers and writes the result to DST.")
+_ON_SFPU = Rule("operation of the SFPU", "The SFPU computes on tiles in DST.")
+_CAST = Rule("cast", "Floats in DST are converted to integers, or integers to floats.")
+_MOVE = Rule("value kept apart", "A value is copied within DST to the tiles that hold it.")
 _PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circular buffer.")
 
 
 def lower_parallel(
     statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]
 ) -> tuple[list[tirx.Stmt], list[str]]:
-    """The tile loops of a T.Parallel nest, and the reasons of the choices made.
+    """The tile loops of a T.Parallel nest, and the reasons for the choice of engines.
 
-    `rounded` are the blocks in DST that must hold what their dtype holds, as something other than a packer reads them.
+    `rounded` are the blocks in DST that must be rounded to their dtype, because not only the packer reads them.
     """
     lowering = _Nest(statement, storage, engine, rounded)
     return lowering.lower(), lowering.reasons
@@ -71,7 +69,7 @@ class _Store:
 
 
 class _Nest:
-    """The values of one nest while they are read, chosen and placed."""
+    """The lowering of one nest: its values, their engines and their storage."""
 
     def __init__(self, statement: tirx.Stmt, storage: TileStorage, engine: Engine, rounded: set[tirx.Buffer]) -> None:
         self.storage, self.engine, self.rounded = storage, engine, rounded
@@ -90,13 +88,13 @@ class _Nest:
         self.users: dict[int, list[int]] = {}
         self.needs: dict[int, int] = {}
         self.jumped: set[int] = set()
-        # Where values are: `places` by value; `holders` says which value an array of DST holds.
+        # `places` maps values to the DST arrays that hold them, `holders` DST arrays to values.
         self.places: dict[int, tirx.Buffer] = {}
         self.holders: dict[tirx.Buffer, int] = {}
         self.temporaries: set[tirx.Buffer] = set()
         self.reasons: list[str] = []
         self.made: list[tirx.Stmt] = []
-        # The store that is being written.
+        # The store that is being lowered.
         self.source: tirx.Stmt | None = None
 
     def lower(self) -> list[tirx.Stmt]:
@@ -127,20 +125,20 @@ class _Nest:
             case "int32":
                 value = self.graph.make("to_int32", value)
             case "uint8":
-                # Its numbers are held as bfloat16.
+                # uint8 is stored as bfloat16.
                 value = self.graph.make("to_float32", value)
             case _:
                 pass
         if not self.storage.is_wide and self.graph.has_int32():
             raise Unsupported("L002", "integers in 16-bit DST", hint="leave accumulate_dtype out")
-        # A later load sees the value as the buffer holds it.
+        # Later loads see the value after conversion to the dtype of the buffer.
         reader.store(buffer, value)
         if self._is_rounded_later(buffer):
             value = self._without_rounding(value)
         self.stores.append(_Store(store, value))
 
     def _is_rounded_later(self, buffer: tirx.Buffer) -> bool:
-        """Whether the packer rounds what is stored to a block."""
+        """Whether the packer rounds the values of a block."""
         return dtype_of(buffer) == "bfloat16" and (scope_of(buffer) == "tt.cb" or buffer not in self.rounded)
 
     def _without_rounding(self, value: int) -> int:
@@ -148,7 +146,7 @@ class _Nest:
         return known.operands[0] if known.op == "to_bfloat16" else value
 
     def count(self) -> None:
-        """Count the uses of each value that a store needs, and find what a jumping operation depends on."""
+        """Count the uses of each value that a store needs, and find the operands of discontinuous operations."""
         waiting = [store.value for store in self.stores]
         for value in waiting:
             self.uses[value] = self.uses.get(value, 0) + 1
@@ -194,10 +192,10 @@ class _Nest:
         self.move(array, target, dtype_of(target))
         self.holders.pop(target, None)
 
-    # Each of the following runs by `deep`: a value may be made of others a thousand deep.
+    # The following functions run under `deep`, because values may be nested a thousand levels deep.
 
     def place(self, value: int, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        """The array of DST that holds a value. A new one is `want` where nothing needs any more what that holds."""
+        """The DST array that holds a value. A new value goes to `want` if the old value of `want` is dead."""
         if value in self.places:
             return self.places[value]
         if want is not None and dtype_of(want) != self.storage.in_dst(self._dtype(value)):
@@ -212,7 +210,7 @@ class _Nest:
         return out
 
     def leaf(self, known: Value, out: tirx.Buffer) -> None:
-        """Let an array of DST hold a value that is no result."""
+        """Fill a DST array with a value that is not the result of an operation."""
         if known.load is not None:
             self.loaded(known.load, out)
             return
@@ -225,14 +223,14 @@ class _Nest:
                 numbers = self.storage.index_tile(known.place, self.source)
                 self.each(_INDEX, lambda t: op("copy_tile", numbers, 0, out, t))
             case _:
-                raise ValueError(f"{known.op} is a result")
+                raise ValueError(f"{known.op} is not a leaf")
 
     def filled(self, number: ir.Expr | float, out: tirx.Buffer, *, whole: bool = False) -> None:
         name = "fill_int_tile" if whole or isinstance(number, int) else "fill_tile"
         self.each(_NUMBER, lambda t: op(name, out, t, self._scalar(number, t)))
 
     def loaded(self, load: Load, out: tirx.Buffer) -> None:
-        """A tile from its circular buffer: once for each use, which costs less than a tile of DST kept until then."""
+        """A tile of a circular buffer, copied for each use: this costs less than keeping the tile in DST."""
         role, source = load.role, self.storage.tiles[load.buffer]
         if role == "element":
             self.each(_LOAD, lambda t: op("copy_tile", source, t, out, t))
@@ -262,8 +260,7 @@ class _Nest:
         return (yield self.on_several(value, known, want))
 
     def converted(self, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        """Integers as numbers, or numbers as integers: in an array of its own, that is one or the other for all time
-        between operations."""
+        """A conversion between integers and floats, in an array of its own: an array has one dtype throughout."""
         (operand,) = known.operands
         before, after = self._dtype(operand), "int32" if known.op == "to_int32" else "float32"
         out = self.new(want, after)
@@ -283,7 +280,7 @@ class _Nest:
         return known.op != "pow" or known.operands[0] == operand
 
     def in_place(self, known: Value, operand: int, scalars: list[int], want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        """An operation that replaces its operand by its result."""
+        """An operation that overwrites its operand with its result."""
         out = yield self.changeable(operand, want)
         name = self._name(known, operand)
         numbers = [self._number(one) for one in scalars]
@@ -293,13 +290,13 @@ class _Nest:
         return out
 
     def on_several(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        """An operation of two or three tiles of DST with a place for its result."""
+        """An operation on two or three DST tiles with a separate result tile."""
         operands = list(dict.fromkeys(known.operands))
         if known.op == "mul" and len(operands) == 1:
             out = yield self.changeable(operands[0], want, twice=True)
             self.each(_ON_SFPU, lambda t: op("square_tile", out, t))
             return out
-        # What needs most of DST goes first, while it is empty.
+        # The operand that needs most of DST comes first, while DST is empty.
         first = max(operands, key=self._need)
         arrays = {first: (yield self.place(first, want))}
         for one in operands:
@@ -328,7 +325,7 @@ class _Nest:
     def on_fpu(self, known: Value, first: int, second: int, role: str, want: tirx.Buffer | None) -> tirx.Buffer:
         for one in known.operands:
             self.done(one)
-        # A product adds to DST, so it goes to a place that nothing else has used.
+        # A product accumulates in DST, so it needs an array that holds no other value.
         out = self.new(None if known.op == "mul" else want, "float32")
         in0, in1 = (self.storage.tiles[self.graph.loaded(one).buffer] for one in (first, second))
         name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
@@ -339,7 +336,7 @@ class _Nest:
     # The engine
 
     def fpu_form(self, value: int, known: Value) -> tuple[int, int, str] | None:
-        """The two loads and the role of the second where the FPU is to do an operation, else None."""
+        """The two loads, and the role of the second, if the FPU computes an operation; otherwise None."""
         if known.op not in _FPU:
             return None
         a, b = known.operands
@@ -349,20 +346,22 @@ class _Nest:
             return None
         what = f"{self._load_name(a)} {_SYMBOLS[known.op]} {self._load_name(b)}"
         if self.engine == "sfpu":
-            self.because(f"{what}: SFPU, as asked for")
+            self.because(f"{what}: SFPU, as requested")
             return None
         formats = {FORMAT_OF_DTYPE[dtype_of(self.storage.tiles[self.graph.loaded(one).buffer])] for one in (a, b)}
         if formats != {"Float16_b"}:
-            self.because(f"{what}: SFPU, which keeps float32 whole; the FPU would cut it to 10 bits of fraction")
+            self.because(f"{what}: SFPU, which keeps float32 exact; the FPU would cut it to 10 bits of mantissa")
             return None
         if value in self.jumped and self.engine == "auto" and self.storage.is_wide:
-            self.because(f"{what}: SFPU, because the result is compared or rounded and the FPU's last bits are off")
+            self.because(
+                f"{what}: SFPU, because the result is compared or rounded, and the last bits of the FPU are inexact"
+            )
             return None
         role = self._role(b)
         name = f"{known.op}_tiles" if role == "element" else f"{known.op}_tiles_bcast_{_BROADCASTS[role]}"
         cycles, other = OPS[f"tt.{name}"].cycles, OPS[f"tt.{known.op}_binary_tile"].cycles
         self.because(
-            f"{what}: FPU, both are bfloat16 circular buffers ({cycles} cycles a tile; "
+            f"{what}: FPU, because both are bfloat16 circular buffers ({cycles} cycles per tile; "
             f"the SFPU would take {other} and two copies)"
         )
         return a, b, role
@@ -411,13 +410,13 @@ class _Nest:
         return held is not None and self.uses.get(held, 0) > 0
 
     def _may_change(self, value: int, array: tirx.Buffer, want: tirx.Buffer | None) -> bool:
-        """Whether an operation may replace what an array holds, after the use of `value` was counted."""
+        """Whether an operation may overwrite an array, after the use of `value` has been counted."""
         if not (array in self.temporaries or (want is not None and array.same_as(want))):
             return False
         return value not in self.places or not self.uses[value]
 
     def changeable(self, value: int, want: tirx.Buffer | None, *, twice: bool = False) -> Deep[tirx.Buffer]:
-        """An array with a value that may be replaced."""
+        """An array that holds a value and may be overwritten."""
         array = yield self.place(value, want)
         for _ in range(1 + twice):
             self.done(value)
@@ -432,7 +431,7 @@ class _Nest:
             self.fire(_MOVE, [self.storage.move(source, target, dtype)])
 
     def _need(self, value: int) -> int:
-        """The tiles of DST that computing a value takes (Sethi and Ullman's numbers), with those that are there."""
+        """The DST tiles that computing a value takes (Sethi-Ullman numbers); values in DST take none."""
         waiting = [value]
         while waiting:
             one = waiting[-1]
@@ -452,7 +451,7 @@ class _Nest:
         return self.needs[value]
 
     def _forget_needs(self, value: int) -> None:
-        """Let the needs of what a value is a part of be found anew: it has a place now."""
+        """Discard the needs of all values that depend on this one, which is in DST now."""
         waiting = [value]
         while waiting:
             one = waiting.pop()
@@ -489,7 +488,7 @@ class _Nest:
         return known.constant if known.op == "number" else self.graph.scalars[known.place]
 
     def _scalar(self, number: ir.Expr | float, t: ir.Var) -> ir.Expr | float:
-        """A scalar operand for tile t: a number, or an expression of whole numbers."""
+        """A scalar operand for tile t: a number, or an integer expression."""
         if isinstance(number, float | int):
             return number
         places: dict[ir.Var, ir.Expr] = {

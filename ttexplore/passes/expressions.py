@@ -1,9 +1,9 @@
-"""From the expressions of a T.Parallel nest to its values.
+"""Translate the expressions of a T.Parallel nest into values.
 
-A value of a floating-point dtype is a float32 number, as in the reference, and one of int32 an integer. What is made
-of loop variables and block indices alone is a whole number: its part in the loop variables comes from tiles of row and
-column numbers, the rest is computed by the kernel itself. Float32 holds whole numbers exactly up to 2^24;
-`check_indices` proves that they stay below.
+Values of floating-point dtypes are float32 numbers, as in the reference; int32 values are integers. Expressions of loop
+variables and block indices alone are index values: the part in the loop variables comes from tiles of row and column
+numbers, the kernel computes the rest. Float32 holds integers exactly up to 2^24; `check_indices` proves that index
+values stay below.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
-# Whole numbers that bfloat16 holds, as DST of 16 bits does.
+# The integers that bfloat16, and so 16-bit DST, holds exactly.
 LARGEST_IN_16_BITS = 2**8
 
 _ARITHMETIC: dict[type, str] = {
@@ -39,16 +39,16 @@ _BITWISE: dict[type, str] = {
     tirx.BitwiseAnd: "bit_and", tirx.BitwiseOr: "bit_or", tirx.BitwiseXor: "bit_xor", tirx.LShift: "shift_left",
     tirx.RShift: "shift_right",
 }  # fmt: skip
-# Operations on integers whose result has lowest bits that depend on those of the operands alone.
+# Operations on integers whose low result bits depend only on the low bits of the operands.
 _OF_LOWEST_BITS = frozenset(["add", "sub", "mul", "bit_and", "bit_or", "bit_xor", "shift_left"])
-# Operations on conditions: those on bits are the same ones there.
+# Operations on conditions; bitwise operations on conditions are the same.
 _LOGIC: dict[type, str] = {
     tirx.And: "and", tirx.Or: "or", tirx.Not: "not", tirx.BitwiseAnd: "and", tirx.BitwiseOr: "or",
     tirx.BitwiseXor: "ne", tirx.BitwiseNot: "not",
 }  # fmt: skip
 
-# Functions of the kernel language by their TIR names, without "tirx." or "prim.": those that are one operation, and
-# those that become several. T.round rounds ties away from zero as on a GPU, T.nearbyint to even.
+# Functions of the kernel language by TIR name, without "tirx." or "prim.": those that are one operation, and those that
+# become several. T.round rounds ties away from zero, as on a GPU; T.nearbyint rounds ties to even.
 _FUNCTIONS: dict[str, str] = {
     **{op.function: op.name.removesuffix("_tile") for op in OPS.values() if op.function},
     "exp10": "exp10", "log10": "log10", "log1p": "log1p", "tan": "tan", "sinh": "sinh", "cosh": "cosh",
@@ -56,7 +56,7 @@ _FUNCTIONS: dict[str, str] = {
 }  # fmt: skip
 
 _NAMED = ", ".join(f"T.{name}" for name in sorted({*_FUNCTIONS} - {"fabs"}))
-_HINT_FUNCTIONS = f"lowered are + - * /, comparisons, T.if_then_else, T.min, T.max, T.clamp, casts and {_NAMED}"
+_HINT_FUNCTIONS = f"use + - * /, comparisons, T.if_then_else, T.min, T.max, T.clamp, casts and {_NAMED}"
 
 
 def is_float(dtype: str) -> bool:
@@ -64,7 +64,7 @@ def is_float(dtype: str) -> bool:
 
 
 def is_index(expression: ir.Expr) -> bool:
-    """Whether an expression is a whole number made of variables alone, whose casts all keep it."""
+    """Whether an expression is an integer of variables alone, with casts that keep its value."""
     if not str(expression.ty.dtype).startswith(("int", "uint")):
         return False
     return not any(
@@ -77,7 +77,7 @@ def is_index(expression: ir.Expr) -> bool:
 
 @dataclass(frozen=True)
 class Affine:
-    """``row * i + column * j + rest`` with i, j the loop variables of the block's rows and columns."""
+    """``row * i + column * j + rest``, where i and j are the loop variables of the block's rows and columns."""
 
     row: int
     column: int
@@ -85,14 +85,17 @@ class Affine:
 
     @property
     def spread(self) -> int:
-        """The largest that its part in the loop variables can be within a tile, without its sign."""
+        """The largest absolute value of the part in the loop variables within a tile."""
         return abs(self.row) * (TILE_ROWS - 1) + abs(self.column) * (TILE_COLUMNS - 1)
 
 
 @dataclass
 class Reader:
-    """Makes values of the expressions of one nest. `row` and `column` are its loop variables; a block of one axis has
-    only a column. `tile_row` and `tile_column` stand for the tile that is being worked on."""
+    """Translates the expressions of one nest into values.
+
+    `row` and `column` are the loop variables of the nest; a one-dimensional block has only a column. `tile_row` and
+    `tile_column` are variables for the position of the current tile.
+    """
 
     graph: ValueGraph
     row: ir.Var | None
@@ -102,27 +105,27 @@ class Reader:
     analyzer: sym.Analyzer
     stored: dict[tirx.Buffer, int] = field(default_factory=dict[tirx.Buffer, int])
     versions: dict[tirx.Buffer, int] = field(default_factory=dict[tirx.Buffer, int])
-    # Names of the nest: those of whole numbers stand for expressions, the others for values.
+    # Names in the nest: names of index values stand for expressions, others for values.
     indices: dict[ir.Expr, ir.Expr] = field(default_factory=dict[ir.Expr, ir.Expr])
     names: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
-    # What parts of expressions were read as since the last store.
+    # The values of parts of expressions since the last store.
     known: dict[ir.Expr, int] = field(default_factory=dict[ir.Expr, int])
 
     def bind(self, statement: tirx.Bind) -> None:
-        """Let a name stand for its value."""
+        """Define a name."""
         if self.is_index(statement.value):
             self.indices[statement.var] = self.written_out(statement.value)
         else:
             self.names[statement.var] = self.value(statement.value)
 
     def store(self, buffer: tirx.Buffer, value: int) -> None:
-        """Let later loads of a buffer's elements see a value."""
+        """Make later loads of a buffer's elements see a value."""
         self.stored[buffer] = value
         self.versions[buffer] = self.versions.get(buffer, 0) + 1
         self.known.clear()
 
     def is_index(self, e: ir.Expr) -> bool:
-        """Whether an expression is a whole number made of variables alone, of which none names a value of elements."""
+        """Whether an expression is an integer of variables alone, none of which names a value of elements."""
         return is_index(e) and not any(one in self.names for one in nodes_of(e))
 
     def written_out(self, e: ir.Expr) -> ir.Expr:
@@ -132,7 +135,7 @@ class Reader:
         if not is_large(made):
             return made
         if not any(isinstance(one, tirx.FloorDiv | tirx.FloorMod) for one in nodes_of(made)):
-            # Names that were counted up one by one are few terms when they are added up.
+            # A chain of increments simplifies to few terms.
             made = self.analyzer.simplify(made)
         refuse_deep([made])
         return made
@@ -140,7 +143,7 @@ class Reader:
     # Values
 
     def value(self, e: ir.Expr) -> int:
-        """The value of an expression. Raises Unsupported for what has no operation on tiles."""
+        """The value of an expression. Raises Unsupported for an operation that no rule lowers to tiles."""
         if e not in self.known:
             self.known[e] = self._value(e)
         return self.known[e]
@@ -205,14 +208,14 @@ class Reader:
     def cast(self, e: tirx.Cast) -> int:
         inner, target, source = self.value(e.value), str(e.ty.dtype), str(e.value.ty.dtype)
         if target in ("bfloat16", "float16"):
-            # float16 is held as bfloat16.
+            # float16 is stored as bfloat16.
             return self.graph.make("to_bfloat16", self.graph.make("to_float32", inner))
         if target == "float32":
             return self.graph.make("to_float32", inner)
         if target == "bool":
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
-            # What no integer holds saturates, as the typecast does; DST of 16 bits has no integers.
+            # Out-of-range numbers saturate, as the typecast does; 16-bit DST has no integers.
             return self.graph.make("to_int32" if self.graph.is_wide else "trunc", inner) if is_float(source) else inner
         if target in SMALL_INTEGERS:
             return inner if source == "bool" else self.graph.wrapped(self.graph.make("to_int32", inner), target)
@@ -231,10 +234,10 @@ class Reader:
         return self.of_integers(name, e)
 
     def of_integers(self, name: str, e: tirx.BinaryOpExpr) -> int:
-        """An operation on two integers: on int32, and wrapped around in the dtype that it has."""
+        """An operation on two integers: computed in int32, and wrapped around to its own dtype."""
         if name == "div":
             raise _truncated("T.truncdiv")
-        # Of these the lowest bits depend on the operands' lowest bits alone: what is left of them is wrapped around.
+        # If only low bits matter, operands may keep extra high bits: the result is wrapped around.
         lowest = name in _OF_LOWEST_BITS
         first = self._bits(e.a, lowest=lowest)
         second = self._bits(e.b, lowest=lowest and name != "shift_left")
@@ -245,7 +248,7 @@ class Reader:
         return self._wrapped(self.graph.make("bit_not", self._bits(e.a, lowest=True)), e)
 
     def _bits(self, e: ir.Expr, *, lowest: bool) -> int:
-        """An integer as int32; where the `lowest` bits of its dtype are all that counts, perhaps with others above."""
+        """An integer as int32; if only the `lowest` bits of its dtype matter, its high bits may differ."""
         value = self.graph.make("to_int32", self.value(e))
         dtype = str(e.ty.dtype)
         return self.graph.unwrapped(value, dtype) if lowest and dtype in SMALL_INTEGERS else value
@@ -257,18 +260,18 @@ class Reader:
         return value if dtype == "int32" else self.graph.wrapped(value, dtype)
 
     def divided(self, e: tirx.FloorDiv | tirx.FloorMod) -> int:
-        """``a // b`` and ``a % b``, which round down, for integers and constants: powers of two, or any of numbers that
-        are known to be small."""
+        """``a // b`` and ``a % b``, which round down, for integers a and constants b. b is a power of two, or any
+        positive integer if a is known to be small."""
         divisor, make, dtype = constant(e.b), self.graph.make, str(e.ty.dtype)
         dividend = self.value(e.a)
         if not self.graph.is_wide:
-            raise Unsupported("L002", "integers in 16-bit DST", hint="leave accumulate_dtype out")
+            raise Unsupported("L002", "integers in 16-bit DST", hint="omit accumulate_dtype")
         is_small = dtype in SMALL_INTEGERS or max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
         if divisor is None or divisor < 1 or (divisor & (divisor - 1) and not is_small):
             raise Unsupported(
                 "L002",
                 f"a division of elements by {e.b}",
-                hint="// and % of int32 take powers of two; else divide numbers and T.floor them",
+                hint="divide int32 by a power of two, or compute T.floor of a float32 quotient",
             )
         if dtype != "int32" and dtype not in SMALL_INTEGERS:
             raise _not_int32(dtype)
@@ -338,16 +341,16 @@ class Reader:
         raise Unsupported(
             "L002",
             f"no rule lowers {what} of loop variables inside T.Parallel",
-            hint="lowered are + - *, // and % by positive constants, T.min, T.max and T.if_then_else",
+            hint="use + - *, // and % by positive constants, T.min, T.max and T.if_then_else",
         )
 
     def _quotient(self, dividend: int, divisor: int) -> int:
-        """floor((a + 1/2) / c): exact for |a| below 2^21, where rounding cannot reach the next whole number."""
+        """floor((a + 1/2) / c), which is exact for |a| below 2^21: rounding cannot reach the next integer."""
         half = self.graph.make("add", dividend, self.graph.number(0.5))
         return self.graph.make("floor", self.graph.make("mul", half, self.graph.number(1.0 / divisor)))
 
     def affine(self, e: ir.Expr) -> Affine | None:
-        """An expression of variables alone as an affine one of the loop variables, None where it is none."""
+        """An expression of variables alone as an affine function of the loop variables; None if it is not affine."""
         zero = tirx.const(0, "int32")
         if self.row is not None and isinstance(e, ir.Var) and e.same_as(self.row):
             return Affine(1, 0, zero)
@@ -390,7 +393,7 @@ class Reader:
         return parts[0] if parts else self.graph.number(0.0)
 
     def _offset(self, affine: Affine) -> ir.Expr:
-        """What is the same for all elements of a tile."""
+        """The part that is the same for all elements of a tile."""
         offset = affine.rest
         for factor, tile, size in (
             (affine.row, self.tile_row, TILE_ROWS), (affine.column, self.tile_column, TILE_COLUMNS),
@@ -409,7 +412,7 @@ def _truncated(function: str) -> Unsupported:
     return Unsupported(
         "L001",
         f"no rule lowers {function} of elements",
-        hint="write a // b and a % b, which round down, or T.trunc(a / b) of float32",
+        hint="use a // b and a % b, which round down, or T.trunc(a / b) of float32",
     )
 
 
@@ -418,23 +421,23 @@ def _not_int32(dtype: str) -> Unsupported:
 
 
 def _in_16_bits(what: str) -> Unsupported:
-    return Unsupported("L002", f"{what} of numbers made of indices in 16-bit DST", hint="leave accumulate_dtype out")
+    return Unsupported("L002", f"{what} of index values in 16-bit DST", hint="omit accumulate_dtype")
 
 
 def _has_text(e: ir.Expr) -> bool:
-    """Whether the kernel can compute an expression as an unsigned number whose differences may wrap around."""
+    """Whether the kernel can compute an expression in unsigned arithmetic with wrap-around."""
     if isinstance(e, ir.Var | tirx.IntImm):
         return True
     known = tirx.Add | tirx.Sub | tirx.Mul | tirx.FloorDiv | tirx.FloorMod | tirx.Cast
     return isinstance(e, known) and all(_has_text(part) for part in parts_of(e))
 
 
-# What is proved before the grid becomes a loop, while the ranges of the block indices are known
+# Checks before the grid becomes a loop, while the ranges of the block indices are known
 
 
 def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
-    """Check the whole numbers in a T.Parallel nest: float32 must hold them, and the kernel computes their parts with
-    unsigned division. Raises Unsupported with the store's line."""
+    """Check the index values in a T.Parallel nest: float32 must hold them, and their operands must allow unsigned
+    division. Raises Unsupported at the line of the store."""
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
     for one in loops:
@@ -449,7 +452,7 @@ def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
             continue
         try:
             names_index = isinstance(store, tirx.Bind) and checks.is_checked(store.value)
-            # What a name of an index stands for is checked where the name is used.
+            # The value of a name of an index is checked where the name is used.
             checks.check(store.value, inside=names_index, seen=set())
             if isinstance(store, tirx.Bind):
                 if names_index:
@@ -463,19 +466,19 @@ def check_indices(statement: tirx.Stmt, bounds: Bounds) -> None:
 
 @dataclass
 class _Indices:
-    """Checks the whole numbers of one nest. `elements` are the names of values that come from elements."""
+    """Checks the index values of one nest. `elements` are the names of values that depend on elements."""
 
     bounds: Bounds
     reader: Reader
     elements: set[ir.Expr] = field(default_factory=set[ir.Expr])
 
     def is_checked(self, e: ir.Expr) -> bool:
-        """Whether an expression is computed as a number made of indices: from bits on it is an integer."""
+        """Whether an expression is computed as an index value; with bitwise operations it is computed as an integer."""
         exact = (*_BITWISE, tirx.BitwiseNot)
         return is_index(e) and not any(one in self.elements or isinstance(one, exact) for one in nodes_of(e))
 
     def check(self, e: ir.Expr, *, inside: bool, seen: set[tuple[ir.Expr, bool]]) -> None:
-        """Check an expression; `inside`: the number that it is a part of is checked."""
+        """Check an expression; `inside` says that it is part of an index value that is checked as a whole."""
         if (e, inside) in seen:
             return
         seen.add((e, inside))
@@ -494,8 +497,8 @@ class _Indices:
                 self.check(part, inside=index or exact, seen=seen)
 
     def _is_exact(self, difference: ir.Expr) -> bool:
-        """Whether two numbers are compared exactly, however large: a number that float32 holds is compared with what
-        the kernel computes as int32, and rounding that to float32 keeps their order."""
+        """Whether a comparison of two index values is exact for any size: float32 holds one side exactly, the kernel
+        computes the other in int32, and rounding it to float32 keeps the order."""
         affine = self.reader.affine(self.reader.written_out(difference))
         known = self.bounds.proofs.const_int_bound(difference)
         if affine is None or max(-known.min_value, known.max_value) > 2**30:
@@ -506,7 +509,7 @@ class _Indices:
         known = self.bounds.proofs.const_int_bound(e.a)
         if self.bounds.proofs.const_int_bound(e.b).min_value < 1:
             raise Unsupported(
-                "L002", f"{e} divides by {e.b}, which can be 0 or less", hint="divide by a positive number"
+                "L002", f"{e} divides by {e.b}, which may be 0 or negative", hint="divide by a positive number"
             )
         if known.min_value < 0 or known.max_value >= LARGEST_INDEX // 4:
             raise Unsupported(
@@ -517,7 +520,7 @@ class _Indices:
 
 
 def _range(e: ir.Expr, bounds: Bounds) -> tuple[int, int]:
-    """The least and the largest that a whole number can be."""
+    """The minimum and maximum of an index value."""
     choices: set[type[ir.Expr]] = {tirx.Add, tirx.Sub, tirx.Mul, tirx.Max, tirx.Min}
     if isinstance(e, tirx.Select):
         return _hull(_range(e.true_value, bounds), _range(e.false_value, bounds))
@@ -553,5 +556,5 @@ def _check_size(e: ir.Expr, bounds: Bounds) -> None:
         raise Unsupported(
             "L002",
             f"{e} is between {low} and {high}",
-            hint=f"keep numbers made of indices within {LARGEST_INDEX}, which float32 holds exactly",
+            hint=f"keep index values within {LARGEST_INDEX}, which float32 holds exactly",
         )

@@ -1,4 +1,4 @@
-"""Fills under conditions: before a loop where they are of its first turn, else as a choice for each element."""
+"""Lower conditional fills: hoist those of a loop's first iteration, and turn others into element-wise selects."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 
 
 def without_guarded_fills(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
-    """The kernel without conditions that guard nothing but fills.
+    """The kernel without conditions that guard only fills.
 
         for k in range(n):              T.fill(c, 0)
             if k == 0:             ==>  for k in range(n):
                 T.fill(c, 0)                T.gemm(a, b, c)
             T.gemm(a, b, c)
 
-    Only where nothing in a turn touches the block before, and where the loop surely comes to a turn or the block holds
-    nothing yet. Of a block that holds something, another condition chooses each element:
+    This requires that nothing in the iteration accesses the block before the fill, and that the loop is not empty or
+    the block is still unwritten. For a block that has been written, other conditions become a select for each element:
 
         if k % 2 == 0:             ==>  for i, j in T.Parallel(64, 64):
             T.fill(c, 0)                    c[i, j] = T.if_then_else(k % 2 == 0, 0, c[i, j])
 
-    One that holds nothing gets the value before a loop whose first turn surely fills it.
+    An unwritten block is filled before a loop whose first iteration always fills it.
     """
     if not any(_guarded_fills(statement) for statement in walk(function.body)):
         return function
@@ -45,13 +45,13 @@ def without_guarded_fills(function: tirx.PrimFunc, firings: Firings) -> tirx.Pri
     return with_function_body(function, body) if mover.moved else function
 
 
-_FIRST = Rule("fill before the loop", "What the first turn of a loop fills is filled before the loop.")
-_KNOWN = Rule("fill without a condition", "A condition that always holds is left out.")
-_CHOICE = Rule("fill by choice", "A fill under a condition chooses, for each element, the number or what was there.")
+_FIRST = Rule("fill before the loop", "A fill of the first iteration of a loop moves before the loop.")
+_KNOWN = Rule("fill without a condition", "A condition that always holds is removed.")
+_CHOICE = Rule("fill by choice", "A conditional fill selects, for each element, the fill value or the old value.")
 
 
 class _Mover(Context):
-    """`maybe` are the buffers that only the turns of a loop before fill, which may make none."""
+    """`maybe` are the buffers that only a preceding, possibly empty, loop has filled."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
@@ -59,8 +59,8 @@ class _Mover(Context):
         self.maybe: frozenset[ir.Var] = frozenset()
 
     def body(self, body: list[tirx.Stmt], touched: frozenset[ir.Var], held: frozenset[ir.Var]) -> list[tirx.Stmt]:
-        """A sequence before which these variables, buffers among them, may have been touched, and these surely come
-        first."""
+        """Rewrite a sequence. Variables, buffers among them, in `touched` may have been accessed before it; those in
+        `held` certainly have."""
         made: list[tirx.Stmt] = []
         for statement in body:
             may_be_empty = isinstance(statement, tirx.For) and self.bounds.may_be_empty(statement)
@@ -75,7 +75,7 @@ class _Mover(Context):
                 maybe = self.maybe
                 self.maybe -= filled
                 if not is_parallel(statement):
-                    # Turns before have touched what any turn does.
+                    # Earlier iterations have accessed whatever any iteration accesses.
                     inner = self.body(inner, touched | used if serial else touched, held | filled)
                 else:
                     self.check_reads(statement)
@@ -96,7 +96,7 @@ class _Mover(Context):
         return made
 
     def chosen(self, statement: tirx.Stmt, held: frozenset[ir.Var]) -> list[tirx.Stmt]:
-        """A statement, without the condition if it guards fills of buffers that hold something."""
+        """A statement, without its condition if it guards only fills of buffers that have been written."""
         fills = _guarded_fills(statement)
         if not fills or type(statement) is not tirx.IfThenElse:
             return [statement]
@@ -112,7 +112,7 @@ class _Mover(Context):
         return self.made(_CHOICE, statement, [_choice(statement.condition, one) for one in fills])
 
     def check_reads(self, statement: tirx.Stmt) -> None:
-        """Raises KernelError for a block statement that reads what may not have been filled."""
+        """Raise KernelError for a block statement that reads a buffer that may not have been filled."""
         if not self.maybe & _variables(statement):
             return
         for access in accesses(statement):
@@ -124,8 +124,8 @@ class _Mover(Context):
     def taken_out(
         self, loop: tirx.For, body: list[tirx.Stmt], kept: frozenset[ir.Var], held: frozenset[ir.Var]
     ) -> tuple[list[tirx.Stmt], list[tirx.Stmt]]:
-        """The fills of the first turn alone, without those of buffers among `kept`, and the rest of the body; with
-        them the fills that later turns repeat, of buffers that do not hold anything yet."""
+        """The fills to hoist before a loop, and the rest of its body. Fills of the first iteration are hoisted, except
+        of buffers in `kept`; fills that later iterations repeat are hoisted as a copy if their buffer is unwritten."""
         fills: list[tirx.Stmt] = []
         rest: list[tirx.Stmt] = []
         before: frozenset[ir.Var] = frozenset()
@@ -146,11 +146,11 @@ class _Mover(Context):
         return fills, rest
 
     def comes_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
-        """Whether a condition holds in the first turn of a loop."""
+        """Whether a condition holds in the first iteration of a loop."""
         return self.bounds.proves(replaced(condition, lambda one: loop.min if one.same_as(loop.loop_var) else one))
 
     def is_first(self, condition: ir.Expr, loop: tirx.For) -> bool:
-        """Whether a condition holds in the first turn of a loop, and in no other."""
+        """Whether a condition holds in the first iteration of a loop only."""
         later = variable("later")
         self.bounds.proofs.bind(later, ir.Range(tirx.const(1, "int32"), tirx.const(MAX_SIZE, "int32")))
         other = replaced(condition, lambda one: loop.min + later if one.same_as(loop.loop_var) else one)
@@ -158,7 +158,7 @@ class _Mover(Context):
 
 
 def _choice(condition: ir.Expr, fill: tirx.Stmt) -> tirx.Stmt:
-    """The T.Parallel nest that gives each element of a block the value where the condition holds."""
+    """The T.Parallel nest that stores the value to each element of a block if the condition holds."""
     region, value = regions(fill)[0], arguments(fill)[1]
     axes = [variable(name) for name in ("i", "j")[: len(region.region)]]
     kept = tirx.BufferLoad(region.source, axes)
@@ -183,7 +183,7 @@ def _target(fill: tirx.Stmt) -> tirx.Buffer:
 
 
 def _guarded_fills(statement: tirx.Stmt) -> list[tirx.Stmt]:
-    """The fills under a condition on numbers that guards nothing else; none where there is no such condition."""
+    """The fills under a condition that guards nothing else and reads no elements; otherwise none."""
     if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None or loads_of(statement.condition):
         return []
     body = statements(statement.then_case)

@@ -1,4 +1,4 @@
-"""B2: the launch grid becomes a loop on each core."""
+"""B2: turn the launch grid into a loop on each core."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ttexplore.passes.launch_grid import grid_loops
 from ttexplore.plan import Partition
 from ttexplore.target import Target
 
-_WORK = Rule("loop over work items", "Each core goes through the blocks of the launch grid that are its own.")
+_WORK = Rule("loop over work items", "Each core loops over its own blocks of the launch grid.")
 
 
 def grid_to_core_grid(program: Program, target: Target) -> Program:
-    """Replace the launch grid by a persistent loop over the core's own work items.
+    """Replace the launch grid with a persistent loop over the work items of each core.
 
     for bx in T.thread_binding(8, "blockIdx.x"):      work_start = tt.core_value("work_start")
         for by in T.thread_binding(8, "blockIdx.y"):  for item in range(work_count):
@@ -27,8 +27,8 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
                                                           bx = work % 8
                                                           body
 
-    Rectangles become a loop along each axis. Items that do not count up are listed in the arguments of the core:
-    `work = tt.core_item("work_items", item)`.
+    The host passes `work_start` and `work_count` to each core. Rectangles of blocks become one loop per axis. Items
+    that are not evenly spaced are passed as a list of runtime arguments: `work = tt.core_item("work_items", item)`.
     """
     loops = grid_loops(program.kernel)
     partition = program.plan.partition
@@ -54,7 +54,7 @@ def grid_to_core_grid(program: Program, target: Target) -> Program:
 
 
 def _extents(loops: list[tirx.For]) -> tuple[list[tirx.Stmt], list[ir.Expr | int]]:
-    """Statements that name the block counts which sizes decide, and all counts."""
+    """Bindings for block counts that depend on T.dynamic sizes, and the block counts of all axes."""
     made: list[tirx.Stmt] = []
     extents: list[ir.Expr | int] = []
     for one, axis in zip(loops, "xyz", strict=False):

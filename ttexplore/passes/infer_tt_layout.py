@@ -1,4 +1,4 @@
-"""A1: where each tensor lies, and in which format."""
+"""A1: decide where each tensor lies, and in which format."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ttexplore.target import Target
 
 _REASONS = {
     "float16": "ttnn has no float16 tensors; bfloat16 is the nearest",
-    "uint8": "held as bfloat16, which is exact from 0 to 255",
+    "uint8": "stored as bfloat16, which is exact from 0 to 255",
 }
 
-# What an input is held as that nothing reads, and that no tile format holds.
+# The dtype in which an unused input is stored that has no tile format.
 _UNREAD = "float32"
 
 # ttnn 0.81.1 makes tensors of up to 8 dimensions.
@@ -37,15 +37,15 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, o
         A: T.Tensor((1024, 512), "float16")
     ==> A: Float16_b, 32x32 tiles, 32 x 16 of them, DRAM interleaved
 
-    A tensor is an output if the kernel writes it, else an input, whether or not the kernel reads it. Each matrix of it
-    is padded to whole tiles: the host fills the padding of an input with zeros, and cuts that of an output off. An
-    input that nothing reads may have any dtype: one without a tile format is held as float32.
+    A tensor that the kernel writes is an output; all others are inputs, even if unused. Each matrix of a tensor is
+    padded to whole tiles: the host fills the padding of an input with zeros and removes the padding of an output. An
+    unused input may have any dtype; without a tile format, it is stored as float32.
 
-    `layouts` says for a tensor where it lies: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or keys as of
+    `layouts` requests the placement of single tensors: ``"L1"``, ``TTShard(axis=0, placement="L1")``, or the keys of
     T.annotate_tt_layout: ``{"memory": "L1", "shard": "height"}``. Shards in L1 go to the cores that B1 may use.
-    ``{"page": "row"}`` leaves it row-major; the plan's notes say what that costs. Its rows become tiles, and tiles its
-    rows, in the compute kernel (``"through": "tilize"``, the default for 16 bits), or on the way, 16 elements at a time
-    (``"through": "runs"``, the default for 32 bits, which tilize does not keep whole).
+    ``{"page": "row"}`` keeps a tensor row-major; the plan's notes list the cost. Conversion between rows and tiles runs
+    in the compute kernel (``"through": "tilize"``, the default for 16-bit formats) or during the transfer, 16 elements
+    at a time (``"through": "runs"``, the default for 32-bit formats, because tilize converts float32 to TF32).
     """
     refuse_single_elements(program.kernel)
     _check_blocks(program.kernel.body)
@@ -69,22 +69,22 @@ def _cost_of_rows(layout: TensorLayout) -> str:
         if layout.role == "input":
             return (
                 f"{layout.name} is row-major, through tilize: the reader moves whole rows of each block, and the "
-                "compute kernel makes tiles of them, which is exact for 16 bits"
+                "compute kernel converts them to tiles, which is exact for 16 bits"
             )
         return (
-            f"{layout.name} is row-major, through untilize: the compute kernel makes rows of the tiles, which is exact "
+            f"{layout.name} is row-major, through untilize: the compute kernel converts tiles to rows, which is exact "
             "for 16 bits, and the writer moves whole rows of each block"
         )
     transfers = TILE_ROWS * TILE_COLUMNS // FACE
     mover = "reader" if layout.role == "input" else "writer"
     return (
         f"{layout.name} is row-major, in runs: the {mover} moves {transfers} runs of {FACE} elements "
-        f"({FACE * layout.element_bytes} bytes) for each tile, instead of one page"
+        f"({FACE * layout.element_bytes} bytes) per tile, instead of one page"
     )
 
 
 def _check_blocks(body: tirx.Stmt) -> None:
-    """Raises Unsupported for an operation or a T.Parallel that no pass understands."""
+    """Raise Unsupported for an operation or a T.Parallel that no rule lowers."""
     for statement in statements(body):
         if is_parallel(statement) or op_name(statement).startswith("tl."):
             accesses(statement)
@@ -97,19 +97,22 @@ def _check_blocks(body: tirx.Stmt) -> None:
 
 
 def _check_outputs(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
-    """Raises KernelError for a kernel that writes nothing, and for an output that it does not write."""
+    """Raise KernelError for a kernel without outputs, and for a declared output that is not written."""
     outputs = function.attrs.get("tl.outs", ())
     for output in (function.params[int(index)] for index in outputs):
         if roles[str(output.name)] == "input":
             raise KernelError(
                 "K007",
-                f"{output.name} is an output, and nothing is written to it",
-                hint="write it, or leave it out of out_idx= and of what the kernel returns",
+                f"{output.name} is an output, but the kernel never writes it",
+                hint="write it, or remove it from out_idx= and from the return value",
                 span=span_of(output),
             )
     if "output" not in roles.values() and "inout" not in roles.values():
         raise KernelError(
-            "K007", "the kernel writes no tensor", hint="T.copy its result to a tensor", span=span_of(function)
+            "K007",
+            "the kernel writes no tensor",
+            hint="copy the result to a tensor: T.copy(result, C[...])",
+            span=span_of(function),
         )
 
 
@@ -128,11 +131,11 @@ def _layout(
     shape = bound_shape(parameter, sizes)
     reason = _REASONS.get(dtype, "default")
     if dtype not in FORMAT_OF_DTYPE and roles[name] == "input" and name not in read:
-        dtype, reason = _UNREAD, f"no tile format holds {dtype}, and nothing reads it"
+        dtype, reason = _UNREAD, f"no tile format supports {dtype}, and nothing reads it"
     if dtype not in FORMAT_OF_DTYPE:
         raise Unsupported(
             "L009",
-            f"{name} is {dtype}, which no tile format holds",
+            f"{name} is {dtype}: no tile format supports this dtype",
             hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
             span=span,
         )
@@ -141,7 +144,7 @@ def _layout(
     if roles[name] == "inout":
         raise Unsupported(
             "L010",
-            f"{name} is read and written by the kernel",
+            f"the kernel both reads and writes {name}",
             hint="write to a separate output tensor",
             span=span,
         )

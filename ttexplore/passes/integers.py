@@ -1,8 +1,8 @@
-"""Whole numbers of a kernel that are made of loop variables, block indices and sizes: int32 holds each of them and of
-their parts, nothing is divided by 0, and shifts are of fewer bits than there are.
+"""Check integer arithmetic on loop variables, block indices and sizes: every value and every intermediate result fits
+into int32, no divisor is 0, and no shift exceeds the width.
 
-In TIR what leaves int32 has no meaning, and TVM gives up in the middle of a pass where a constant does. What leaves
-int8 or its kind wraps around in elements; in C++ an index would go on in 32 bits, so there it is refused.
+Overflow of int32 has no meaning in TIR, and TVM fails in the middle of a pass if constants overflow. Narrow integers
+such as int8 wrap around in elements; an index would continue in 32 bits in C++, so indices that wrap are rejected.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_integers(function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
 
 
 class _Check:
-    """Goes through a kernel with what is known about its variables."""
+    """Walks a kernel with the known ranges of its variables."""
 
     def __init__(self, function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
         self.numbers: dict[ir.Var, Variable] = {}
@@ -98,20 +98,20 @@ class _Check:
             self.known[self.number(variable)] = known
 
     def expression(self, e: ir.Expr, statement: tirx.Stmt, wraps: bool = False) -> Range | None:
-        """The range of a whole number; None of what elements decide, and of what is none. `wraps` is for values of
-        elements, whose narrow integers wrap around."""
+        """The range of an integer expression; None if it depends on elements or is not an integer. With `wraps`, for
+        values of elements, narrow integers wrap around."""
         if type(e) is tirx.IntImm and str(e.ty.dtype) == "int32":
             return e.value, e.value
         values = _Values(self, statement, wraps)
         try:
             return values.all(e)
         except Unsupported as error:
-            # Under conditions there are fewer values. Each way to a part is looked at by itself, which takes longer.
+            # Conditions exclude values. Following each path to a part separately takes longer.
             return values.reached(e, self.known, _Patience(error)).range
 
 
 class _Patience:
-    """Raises an error where there are more ways to the parts of an expression than somebody writes."""
+    """A limit on the paths to the parts of an expression; raises the error when it is exhausted."""
 
     def __init__(self, error: Unsupported) -> None:
         self.error, self.left = error, 500
@@ -124,28 +124,28 @@ class _Patience:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The range of a number; `near` has 0 in those of its variables: taking a product of a sum apart, TVM computes
-    with that."""
+    """The range of a number. `near` is computed with ranges of variables that are extended to 0: when TVM distributes
+    a product over a sum, it computes with these values."""
 
     range: Range | None
     near: Range | None
 
 
 class _Values:
-    """The ranges of the parts of an expression. Raises Unsupported for one that int32 does not hold."""
+    """The ranges of the parts of an expression. Raises Unsupported for a part that int32 does not hold."""
 
     def __init__(self, check: _Check, statement: tirx.Stmt, wraps: bool) -> None:
         self.check, self.statement, self.wraps = check, statement, wraps
 
     def all(self, e: ir.Expr) -> Range | None:
-        """The range of an expression, whatever its conditions let through: each part once."""
+        """The range of an expression, ignoring its conditions; each part is visited once."""
         found: dict[ir.Expr, _Found] = {}
         for one in nodes_of(e):
             found[one] = self.node(one, [found[part] for part in _operands(one)], self.check.known)
         return found[e].range
 
     def reached(self, e: ir.Expr, known: Mapping[Key, Range], patience: _Patience) -> _Found:
-        """The range of an expression, each part under the conditions that let it through."""
+        """The range of an expression, each part under the conditions that guard it."""
         patience.spend()
         operands = _operands(e)
         symbol, text = _symbol(e), convert(e, self.check.number)
@@ -153,14 +153,14 @@ class _Values:
         parts: list[_Found] = []
         for part, holds in zip(operands, ways, strict=True):
             there = known if holds is None else reached(convert(operands[0], self.check.number), known, holds=holds)
-            # What no value comes to is never computed.
+            # A part that no value reaches is never computed.
             parts.append(_Found((0, 0), (0, 0)) if there is None else self.reached(part, there, patience))
         return self.node(e, parts, known, text)
 
     def node(
         self, e: ir.Expr, parts: list[_Found], known: Mapping[Key, Range], text: Expression | None = None
     ) -> _Found:
-        """`text` is the expression, where what is known of sums and divisors shall count."""
+        """The ranges of one part. `text` is the expression, if known ranges of sums and divisors are to be used."""
         symbol, dtype = _symbol(e), str(e.ty.dtype)
         divisor = parts[1].range if symbol in DIVISIONS | SHIFTS else None
         if divisor is not None and "int" in dtype:
@@ -213,14 +213,14 @@ def _symbol(e: ir.Expr) -> str:
 
 
 _UNARY: dict[type[ir.Expr], str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
-# What casts to these dtypes leave; those to int32 and int64 keep their number.
+# The ranges after casts to these dtypes; casts to int32 and int64 keep the value.
 _HELD: dict[str, Range] = {
     "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
     "int32": (INT32_LEAST, INT32_MOST), "int64": (INT32_LEAST, INT32_MOST),
     "uint32": (0, INT32_MOST), "uint64": (0, INT32_MOST),
 }  # fmt: skip
 _NARROW = frozenset({"uint8", "int8", "uint16", "int16"})
-# Of these an index has the numbers that int32 holds, too.
+# Indices of these dtypes are limited to values that int32 also holds.
 _UNSIGNED = frozenset({"uint32", "uint64"})
 
 
@@ -238,11 +238,11 @@ def _in_dtype(e: ir.Expr, dtype: str, known: Range | None, statement: tirx.Stmt)
         return
     if constant(e) is not None:
         raise not_held(dtype, int(known[0]), span_of(statement))
-    hint = "keep indices, and what they are computed from, within 31 bits: reduce before you multiply"
+    hint = "keep indices and their operands within 31 bits: reduce values before multiplying them"
     if dtype in _NARROW:
-        hint = f'T.cast(x, "int32") of what is {dtype}, then compute'
+        hint = f'cast the {dtype} operands first: T.cast(x, "int32")'
     if dtype in _UNSIGNED and known[0] < 0:
-        hint = 'T.cast(x, "int32") of what is unsigned, then compute; or T.max(x, 0) before the cast'
+        hint = 'cast the unsigned operands first: T.cast(x, "int32"); or use T.max(x, 0) before the cast'
     elif dtype in _UNSIGNED:
         dtype = "int32"
     raise Unsupported(

@@ -1,4 +1,4 @@
-"""What the statements of reader, compute and writer need and give: names, and blocks that are packed."""
+"""Statements of reader, compute and writer: which variables they use, and which blocks they pack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ttexplore.ir.index import is_binary
 
 
 def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
-    """The circular buffer that a tile loop packs a block into, or that gets a block of rows or tiles; else None."""
+    """The circular buffer that a tile loop packs into, or that tilize or untilize fills; None for other statements."""
     if op_name(statement) in ("tt.tilize", "tt.untilize"):
         return buffer_of(operands(statement)["out"])
     inner = statements(statement.body) if isinstance(statement, tirx.For) else []
@@ -19,9 +19,11 @@ def packed_by(statement: tirx.Stmt) -> tirx.Buffer | None:
 
 
 def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
-    """The statements without bindings and allocations that nothing uses. A variable is used after it is bound, so one
-    look from the end is enough; `used` collects the variables that are read, by identity, those after the body
-    included."""
+    """The statements without unused bindings and allocations.
+
+    Uses follow their binding, so one pass from the end suffices. `used` holds the variables, by identity, that
+    statements after the body use; those that the body uses are added.
+    """
     made: list[tirx.Stmt] = []
     for statement in reversed(body):
         match statement:
@@ -46,13 +48,13 @@ def pruned(body: list[tirx.Stmt], used: set[int]) -> list[tirx.Stmt]:
                 for value in arguments(statement):
                     _collect(value, used)
             case _:
-                raise Unsupported("L001", f"no kernel runs {type(statement).__name__}", span=span_of(statement))
+                raise Unsupported("L001", f"no kernel can run {type(statement).__name__}", span=span_of(statement))
         made.append(statement)
     return made[::-1]
 
 
 def _collect(expression: ir.Expr, used: set[int]) -> None:
-    """Add the variables of an expression. Most are of few parts: TVM's own walk is slow to start."""
+    """Add the variables of an expression. Most expressions are small, and TVM's own walk is slow to start."""
     if type(expression) is ir.Var:
         used.add(identity(expression))
     elif is_binary(expression):

@@ -1,4 +1,4 @@
-"""The launch grid of a kernel: its loops and how many blocks there are."""
+"""The launch grid of a kernel: its loops and its block counts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def grid_loops(function: tirx.PrimFunc) -> list[tirx.For]:
     if not loops:
         raise KernelError(
             "K005",
-            "the kernel has no launch grid, or statements outside of it",
-            hint="put everything into one `with T.Kernel(...) as (bx, by):`",
+            "the kernel has no launch grid, or has statements outside it",
+            hint="put the whole body into one `with T.Kernel(...) as (bx, by):`",
             span=span_of(function),
         )
     return loops
 
 
 def grid_extents(function: tirx.PrimFunc, sizes: Mapping[str, int] | None = None) -> tuple[int, ...]:
-    """The block counts along x, y, z with these sizes. Raises KernelError where one is no positive number."""
+    """The block counts along x, y, z with these sizes. Raises KernelError for a count that is not positive."""
     extents: list[int] = []
     for loop in grid_loops(function):
         try:
@@ -41,7 +41,7 @@ def grid_extents(function: tirx.PrimFunc, sizes: Mapping[str, int] | None = None
             raise KernelError(
                 "K004",
                 f"the launch grid has {loop.extent} blocks along {loop.loop_var.name}",
-                hint="give block counts of at least 1, made of numbers and T.dynamic sizes",
+                hint="use block counts of at least 1, computed from numbers and T.dynamic sizes",
                 span=span_of(loop),
             )
         extents.append(extent)

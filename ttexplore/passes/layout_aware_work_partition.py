@@ -1,4 +1,4 @@
-"""B1: which core does which work items."""
+"""B1: assign work items to cores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from ttexplore.target import Target
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 # A work item as users give it: its number, or its block.
 WorkItem = int | Sequence[int]
-# How many items or cores an error names.
+# The most items or cores that an error lists.
 _SHOWN = 8
 
 
@@ -64,38 +64,39 @@ def layout_aware_work_partition(
     match: str | None,
     mode: Mode,
 ) -> Program:
-    """Decide which core does which work items; each item exactly once.
+    """Assign each work item (block of the launch grid) to exactly one core.
 
         with T.Kernel(8, 8) as (bx, by):       64 work items
     ==> core (0, 0): work_start 0, work_count 1; core (1, 0): work_start 1, ...
 
-    `policy`: ``contiguous`` gives each core a run of items, ``strided`` deals them out in turn, ``rectangular`` gives
-    each core a rectangle of the grid. `rectangle` is its (columns, rows) of blocks, by default what fills the cores
-    evenly; `stride` is the number of cores that items are dealt out to, by default all.
+    `policy` decides the assignment: ``contiguous`` gives each core a run of consecutive items, ``strided`` distributes
+    items round-robin, ``rectangular`` gives each core a rectangle of the launch grid. `rectangle` is the size of that
+    rectangle in (columns, rows) of blocks, by default an even division among the cores; `stride` is the number of cores
+    in the round-robin, by default all.
 
-    `order` is the order of the items, in which runs are cut and cores work: ``row_major``, ``column_major``,
-    ``block_linear(k)`` (squares of k by k blocks, one after another) or ``z_order`` (Morton's curve, which keeps
-    neighbours together). The policies ``block_linear`` and ``z_order`` are contiguous runs in these orders.
-    `work_lists` gives the items of each core, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
+    `order` is the order in which items are divided into runs and processed: ``row_major``, ``column_major``,
+    ``block_linear(k)`` (square groups of k by k blocks) or ``z_order`` (the Morton curve, which keeps neighbouring
+    blocks together). The policies ``block_linear`` and ``z_order`` are contiguous runs in these orders. `work_lists`
+    lists the items of each core explicitly, as numbers or blocks: ``{(0, 0): [0, (1, 0)]}``.
 
-    ``match_shard`` gives each item to the core whose L1 holds the shard that the item's block of the tensor `match`
-    begins in. In the mode ``local_shard`` a core works on its own shards where they lie: a circular buffer *is* the
-    shard, and nothing is copied.
+    ``match_shard`` assigns each item to the core whose L1 holds the shard in which the item's block of the tensor
+    `match` starts. With the mode ``local_shard``, each core works on its own shards in place: a circular buffer
+    aliases the shard, and nothing is copied.
 
-    `cores` is (columns, rows), by default the target's whole compute grid, from `core_offset` on. `core_ranges` lists
-    rectangles of cores instead, both corners included: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
+    `cores` is (columns, rows), starting at `core_offset`; the default is the target's whole compute grid. Instead,
+    `core_ranges` may list rectangles of cores by corners, both inclusive: ``[((0, 0), (3, 1)), ((6, 0), (6, 7))]``.
     """
     policy, order, edge = _policy_and_order(policy, order, work_lists)
     for option, value in {"rectangle": rectangle, "stride": stride, "match": match}.items():
         if value is not None and policy != (owner := OPTIONS[option].policy):
-            raise UsageError("U010", f"{option} is given and the policy is {policy}", hint=f"use policy={owner!r}")
+            raise UsageError("U010", f"{option} is given, but the policy is {policy}", hint=f"use policy={owner!r}")
     if program.plan.sizes and (policy == "match_shard" or mode == "local_shard"):
         raise Unsupported(
             "L014",
-            f"{policy if policy == 'match_shard' else mode} of a kernel with sizes that are known when it runs",
+            f"{policy if policy == 'match_shard' else mode} for a kernel with sizes that are known only at run time",
             hint="give the kernel constant sizes, or use another policy and mode='global'",
         )
-    # What the kernels are lowered for must hold for all sizes: every core takes part, if with nothing to do.
+    # The lowered kernels must work for all sizes: every core takes part, even without work.
     sizes = program.plan.sizes
     grid = grid_extents(program.kernel, program.plan.size_values)
     allowed = core_ranges_of(target, cores, core_offset, core_ranges)
@@ -105,8 +106,8 @@ def layout_aware_work_partition(
             if sizes:
                 raise UsageError(
                     "U008",
-                    f"work lists are for one grid, and this kernel's depends on {', '.join(one.name for one in sizes)}",
-                    hint="use a policy",
+                    f"work lists need a constant grid, but this grid depends on {', '.join(one.name for one in sizes)}",
+                    hint="use a policy instead",
                 )
             work = _explicit(grid, work_lists)
             if not (cores or core_ranges):
@@ -139,20 +140,26 @@ def layout_aware_work_partition(
 
 
 def _policy_and_order(policy: str, order: str | None, work_lists: object) -> tuple[Policy, Order, int | None]:
-    """The policy, the order and the edge of the order's squares."""
+    """The policy, the order, and the edge length of the squares of block_linear."""
     name = parse_policy(policy)
     if work_lists is not None:
         if name not in ("contiguous", "explicit") or order is not None:
-            raise UsageError("U008", "work lists and another policy or order are given", hint="give one or the other")
+            raise UsageError(
+                "U008",
+                "work lists and another policy or order are given",
+                hint="give either work lists, or a policy and an order",
+            )
         return "explicit", "row_major", None
     if name == "explicit":
-        raise UsageError("U008", "the policy explicit has no lists", hint="give work_lists={(x, y): [item, ...], ...}")
+        raise UsageError(
+            "U008", "the policy explicit needs work lists", hint="give work_lists={(x, y): [item, ...], ...}"
+        )
     if name in ("block_linear", "z_order"):
         if order is not None and parse_order(order)[0] != name:
             raise UsageError(
                 "U009",
-                f"the policy {name} is an order of its own, and the order {order} is given",
-                hint=f"leave the order out, or use policy='contiguous', order={order!r}",
+                f"the policy {name} implies its own order, but the order {order} is given",
+                hint=f"omit the order, or use policy='contiguous', order={order!r}",
             )
         order = policy if order is None else order
     return (name, *parse_order(order or "row_major"))
@@ -166,16 +173,16 @@ def _check_cores(work: Mapping[Core, object], ranges: Sequence[CoreRange], targe
             raise ResourceError(
                 "R005",
                 f"core ({x}, {y}) gets work; {target.name} has {width}x{height}",
-                hint=f"cores end at ({width - 1}, {height - 1})",
+                hint=f"use cores from (0, 0) to ({width - 1}, {height - 1})",
             )
         if (x, y) not in allowed:
             raise UsageError(
-                "U008", f"core ({x}, {y}) gets work and is not among the cores", hint="give it in core_ranges"
+                "U008", f"core ({x}, {y}) gets work but is not among the cores", hint="include it in core_ranges"
             )
 
 
 def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -> dict[Core, list[int]]:
-    """The lists by core, proved to hold each item once."""
+    """The lists by core, checked to hold each item exactly once."""
     work = {core: [_item(grid, one) for one in items] for core, items in given.items()}
     total = prod(grid)
     counts = dict.fromkeys(range(total), 0)
@@ -184,20 +191,20 @@ def _explicit(grid: tuple[int, ...], given: Mapping[Core, Sequence[WorkItem]]) -
             counts[item] += 1
     faults = {
         "missing": [item for item, count in counts.items() if count == 0],
-        "there more than once": [item for item, count in counts.items() if count > 1],
+        "repeated": [item for item, count in counts.items() if count > 1],
     }
     if any(faults.values()):
         told = "; ".join(f"{what}: {_items_text(grid, items)}" for what, items in faults.items() if items)
         raise UsageError(
             "U008",
-            f"the work lists do not hold each of the {total} work items once; {told}",
-            hint="give each item to exactly one core",
+            f"the work lists do not hold each of the {total} work items exactly once; {told}",
+            hint="assign each item to exactly one core",
         )
     return {core: items for core, items in work.items() if items}
 
 
 def _item(grid: tuple[int, ...], given: WorkItem) -> int:
-    """The number of a work item that is given as a number or as a block."""
+    """The number of a work item, given as a number or as a block."""
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < prod(grid):
         return given
     if (
@@ -208,7 +215,7 @@ def _item(grid: tuple[int, ...], given: WorkItem) -> int:
         return item_number(grid, *given)
     raise UsageError(
         "U008",
-        f"{shown(given)} is no work item of the grid {' x '.join(map(str, grid))}",
+        f"{shown(given)} is not a work item of the grid {' x '.join(map(str, grid))}",
         hint=f"give a number from 0 to {prod(grid) - 1}, or a block {tuple('xyz'[: len(grid)])}".replace("'", ""),
     )
 
@@ -218,12 +225,12 @@ def _items_text(grid: tuple[int, ...], items: list[int]) -> str:
     return shown + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
 
 
-# Dividing the work
+# Division of work
 
 
 @dataclass(frozen=True)
 class _Work:
-    """The work of each core, in the form in which the cores learn it."""
+    """The work of each core, in the form in which it is passed to the cores."""
 
     cores: tuple[CoreWork, ...]
     form: Literal["range", "rectangle", "list"]
@@ -248,8 +255,8 @@ def _runs(
     if stride is not None and not 1 <= stride <= len(cores):
         raise ResourceError(
             "R005",
-            f"a stride of {stride} deals items out to {stride} cores; there are {len(cores)}",
-            hint=f"use a stride of 1 to {len(cores)}",
+            f"a stride of {stride} distributes items over {stride} cores; there are {len(cores)}",
+            hint=f"use a stride from 1 to {len(cores)}",
         )
     most = stride or len(cores)
     used = cores[: most if any_size else min(total, most)]
@@ -280,13 +287,13 @@ def _rectangular(
     if len(ranges) != 1:
         raise UsageError(
             "U007",
-            f"the policy rectangular wants one rectangle of cores, {len(ranges)} are given",
+            f"the policy rectangular needs one rectangle of cores, {len(ranges)} are given",
             hint="give one core range, or use another policy",
         )
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
     blocks_x, blocks_y, depth = launch_extents(grid)
     columns = _cut(blocks_x, right - left + 1, size and size[0], "columns", any_size=any_size)
-    # A grid of one axis has one row of blocks whatever its sizes, and its loop knows of no other.
+    # A one-dimensional grid has one row of blocks for all sizes, and its loop has no second axis.
     rows = _cut(blocks_y, bottom - top + 1, size and size[1], "rows", any_size=any_size and len(grid) > 1)
     work: list[CoreWork] = []
     lists: dict[Core, list[int]] = {}
@@ -306,13 +313,13 @@ def _rectangular(
 
 
 def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool) -> list[tuple[int, int]]:
-    """Start and length of each core's part of an axis: of `size` blocks, or nearly equal ones."""
+    """Start and length of each core's part of an axis: `size` blocks each, or nearly equal parts."""
     if size is None:
         return _even(blocks, cores if any_size else min(cores, blocks))
     if size < 1 or -(-blocks // size) > cores:
         raise ResourceError(
             "R005",
-            f"rectangles of {size} {what} of blocks divide {blocks} among {cores} cores, which they do not cover",
+            f"rectangles of {size} {what} of blocks on {cores} cores do not cover {blocks} {what}",
             hint=f"use at least {-(-blocks // cores)} {what}, or more cores",
         )
     parts = [(start, min(size, blocks - start)) for start in range(0, blocks, size)]
@@ -322,13 +329,13 @@ def _cut(blocks: int, cores: int, size: int | None, what: str, *, any_size: bool
 def _by_shard(
     program: Program, grid: tuple[int, ...], match: str | None, order: str, edge: int | None
 ) -> dict[Core, list[int]]:
-    """The items of the core that holds the shard that their block of a tensor begins in."""
+    """The items of each core: those whose block of the tensor `match` starts in a shard of that core."""
     held = [layout for layout in program.plan.layouts if layout.memory == "l1" and layout.sharding is not None]
     names = [layout.name for layout in held]
     if match is None:
         if len(held) != 1:
             raise UsageError("U016", 
-                f"the policy match_shard wants one tensor; {', '.join(names) or 'none'} "
+                f"the policy match_shard needs one tensor; {', '.join(names) or 'none'} "
                 f"{'are' if len(held) > 1 else 'is'} sharded in L1",
                 hint="choose one: match='" + (names or ["A"])[0] + "'"
                 + ("" if held else ", layouts={'A': {'shard': 'height'}}"),
@@ -337,7 +344,7 @@ def _by_shard(
     if match not in names:
         raise UsageError(
             "U016",
-            f"the policy match_shard wants {match} sharded in L1; {', '.join(names) or 'no tensor'} is",
+            f"the policy match_shard needs {match} sharded in L1; {', '.join(names) or 'no tensor'} is",
             hint=f"layouts={{{match!r}: {{'shard': 'height'}}}}",
         )
     layout = program.plan.layout(match)
@@ -348,7 +355,7 @@ def _by_shard(
     if not copies:
         raise Unsupported(
             "L014",
-            f"the blocks of {match} cannot be followed: their places depend on run-time values",
+            f"the blocks of {match} cannot be assigned: their positions depend on run-time values",
             hint="match another tensor",
             span=span_of(loops[-1]),
         )
@@ -360,7 +367,7 @@ def _by_shard(
 
 
 def _with_lists(lists: Mapping[Core, list[int]], order: str, *, any_size: bool = False) -> _Work:
-    """The work as ranges where all lists count up by one step, else as lists. Column-major ranges count otherwise."""
+    """The work as ranges if the lists have a common step, otherwise as lists. Column-major ranges count differently."""
     step = common_step(lists.values())
     if step is not None and order != "column_major" and not any_size:
         work = tuple(
@@ -385,10 +392,10 @@ def _even(total: int, parts: int) -> list[tuple[int, int]]:
 
 
 def with_local_shards(program: Program) -> Program:
-    """The circular buffers that are shards in L1, for the partition of the plan.
+    """The program with circular buffers that alias shards in L1, for the partition of the plan.
 
-    A tensor's shard is a buffer where one copy moves it, and each core moves the tiles of its own shard in their
-    order, each once. Raises UsageError, with the reason for each tensor, where that is so for none.
+    A shard can be a circular buffer if exactly one copy moves the tensor, and each core moves the tiles of its own
+    shard in order, each once. Raises UsageError, with the reason for each tensor, if this holds for no tensor.
     """
     plan, options = program.plan, program.options
     partition, staging = plan.partition, program.staging
@@ -414,13 +421,13 @@ def with_local_shards(program: Program) -> Program:
     if not any(buffer.shard_of for buffer in buffers.values()):
         raise UsageError(
             "U016",
-            "no shard is a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
-            hint="shard a tensor in L1 by the blocks that a core moves, and use policy='match_shard'; or mode='global'",
+            "no shard can be a circular buffer: " + ("; ".join(refused) or "no tensor is sharded in L1"),
+            hint="shard a tensor in L1 by the blocks that a core moves and use policy='match_shard'; or mode='global'",
         )
     depths = {"stages": options.stages, "cb_depth": options.cb_depth, "chunk_k_tiles": options.chunk_k_tiles}
     asked = [name for name, value in depths.items() if value is not None]
     notes = [
-        f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}, and not what {', '.join(asked)} says"
+        f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}; {', '.join(asked)} has no effect on it"
         for one in buffers.values()
         if one.shard_of and asked
     ]
@@ -430,16 +437,16 @@ def with_local_shards(program: Program) -> Program:
 def _no_alias(
     partition: Partition, layout: TensorLayout, copies: list[TensorCopy], buffer: CircularBuffer | None
 ) -> str | None:
-    """Why the shards of a tensor are no circular buffer; None if they are."""
+    """Why the shards of a tensor cannot be a circular buffer; None if they can."""
     if len(copies) != 1 or buffer is None:
-        return f"{len(copies)} copies move it, one should"
+        return f"{len(copies)} copies move it, instead of one"
     copy = copies[0]
     if buffer.shard_of:
-        return f"{buffer.name} is the shard of {buffer.shard_of} already"
+        return f"{buffer.name} is already the shard of {buffer.shard_of}"
     if buffer.data_format != layout.data_format:
         return f"{buffer.name} holds {buffer.data_format}, the tensor {layout.data_format}"
     if not whole_buffer(copy) or shard_tiles(layout) % buffer.block_pages:
-        return f"its shards of {shard_tiles(layout)} tiles are no whole blocks of {buffer.block_pages}"
+        return f"its shards of {shard_tiles(layout)} tiles are not whole blocks of {buffer.block_pages}"
     if buffer.tile_order == "column_major" and copy.extents[-1] != TILE_COLUMNS:
         return f"{buffer.name} holds its tiles column by column"
     for core in partition.cores:

@@ -1,8 +1,8 @@
-"""What lies in the last tiles of a block beyond its shape, and who needs zeros there.
+"""Mask operands of matrix products whose last tiles may hold nonzero padding.
 
-A block of (33, 50) elements takes 2x2 tiles. What a kernel says ends at the block's shape, but a product adds up whole
-tiles: along the axis that it sums over, whatever lies beyond the shape must be zero in both operands. Where that is not
-known, a masked copy of the operand takes its place.
+A block of (33, 50) elements occupies 2x2 tiles. The kernel's operations end at the shape of the block, but a matrix
+product sums over whole tiles: along the summed axis, the padding of both operands must be zero. Where that is
+not known, the product reads a masked copy of the operand.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.passes.regions import BlockRegion
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
-# The functions that are zero at zero, exactly.
+# Functions that map zero to exactly zero.
 _KEEP_ZERO = ("abs", "fabs")
 
 
 @dataclass(frozen=True)
 class Padding:
-    """Whether zeros lie below (`rows`) and to the right (`columns`) of a block in its own tiles."""
+    """Whether the padding of a block below (`rows`) and to the right (`columns`) is zero."""
 
     rows: bool
     columns: bool
@@ -50,14 +50,14 @@ class Padding:
 def with_masks(
     function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion], firings: Firings
 ) -> tuple[tirx.PrimFunc, tuple[str, ...]]:  # fmt: skip
-    """The kernel with zeros wherever a product would add up something else, and a note for each such operand.
+    """The kernel with masked operands where a product would sum nonzero padding, and a note for each mask.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
                                   a_masked[i, j] = T.if_then_else(j < 50, a[i, j], 0)
                               T.gemm(a_masked, b, c)
 
-    The condition holds for the whole block; on the chip its last tiles have more columns. A choice, not a product with
-    0: that would keep what is no number. `loads` are the regions of copies from tensors.
+    The condition holds for all elements of the block, but not for the padding of its last tiles. The mask selects 0
+    instead of multiplying by 0, because that would keep NaN and infinity. `loads` are the regions that copies load.
     """
     facts = _Facts(function, loads)
     masks = _Masks(function, firings)
@@ -83,8 +83,8 @@ def with_masks(
 
 
 class _Masks(Context):
-    """The masked copies: by statement and operand what is masked, what takes its place and along which axis; and their
-    allocations by what is masked."""
+    """The masked copies: `operands` holds, by statement and operand, the original, the copy and the axis of the mask;
+    `allocated` the allocations by original."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
@@ -112,7 +112,7 @@ _RULES = (
     StatementRule("buffer for a masked copy", "The masked copy of an operand needs a buffer.", _Masks.allocation),
     StatementRule(
         "masked operand",
-        "A product adds up whole tiles, so zeros take the place of what lies behind the end of a block.",
+        "A product sums over whole tiles, so zeros replace the padding of the block.",
         _Masks.product,
     ),
 )
@@ -133,13 +133,13 @@ def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt) -> st
     extent, tile = (shape_of(buffer)[axis], (TILE_ROWS, TILE_COLUMNS)[axis])
     span = span_of(statement)
     return (
-        f"{name}: the product{f' of line {span.line}' if span else ''} adds up whole tiles of {tile}, and what lies in "
-        f"the last one of {buffer.name} beyond {extent} is not known to be zero; a multiple of {tile} needs no mask"
+        f"{name}: the product{f' of line {span.line}' if span else ''} sums over whole tiles of {tile}, and the "
+        f"padding of {buffer.name} beyond {extent} is not known to be zero; a multiple of {tile} needs no mask"
     )
 
 
 class _Facts:
-    """The padding of each web: a fixed point, because loops feed values back."""
+    """The padding of each web, as a fixed point, because loops carry values over."""
 
     def __init__(self, function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion]) -> None:
         self.webs, self.loads = webs(function), loads
@@ -164,7 +164,7 @@ class _Facts:
         return Padding(found.rows or whole.rows, found.columns or whole.columns)
 
     def _value(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
-        """What a statement finds in a buffer, or leaves there: both, where it does both."""
+        """The padding of the values of a buffer that a statement reads or writes."""
         found = Padding(True, True)
         for web in self.seen.get((statement, buffer), []):
             found = found & self.of[id(web)]
@@ -184,7 +184,7 @@ class _Facts:
                 zero = isinstance(number, tirx.FloatImm | tirx.IntImm) and float(number.value) == 0.0
                 return Padding(zero, zero)
             case _:
-                # A product of zeros with what is no number is none.
+                # Zero times NaN is NaN.
                 return Padding(False, False)
 
     def _stored(self, statement: tirx.Stmt, buffer: tirx.Buffer) -> Padding:
@@ -208,7 +208,7 @@ class _Facts:
         variables: list[ir.Var],
         names: dict[ir.Var, Padding],
     ) -> Padding:
-        """Where an expression is zero beyond the block, given the same of its parts."""
+        """Where the padding of an expression is zero, given the padding of its parts."""
         neither = Padding(False, False)
         match value:
             case tirx.FloatImm() | tirx.IntImm():
@@ -229,7 +229,7 @@ class _Facts:
             case tirx.Add() | tirx.Sub() | tirx.Max() | tirx.Min():
                 return parts[0] & parts[1]
             case tirx.Mul():
-                # A product of zeros with what is no number is none.
+                # Zero times NaN is NaN.
                 numbers = [isinstance(part, tirx.FloatImm | tirx.IntImm) for part in (value.a, value.b)]
                 a, b = parts
                 return Padding(

@@ -1,4 +1,4 @@
-"""The loops of a T.Parallel nest in the order of the axes that it stores to."""
+"""Order the loops of T.Parallel nests like the axes of their stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 
 
 def with_ordered_parallel(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
-    """The kernel with turned T.Parallel nests the right way round: they have no order of their own.
+    """The kernel with each T.Parallel nest in the axis order of its stores; the iterations of a nest are unordered.
 
     for j, i in T.Parallel(64, 32):       for i, j in T.Parallel(32, 64):
         c[i, j] = a[i, j] * 2        ==>      c[i, j] = a[i, j] * 2
@@ -36,5 +36,5 @@ def _in_order(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
 
 
 _TURNED = StatementRule(
-    "loops in order", "The loops of a T.Parallel nest stand in the order of the axes that it stores to.", _in_order
+    "loops in order", "The loops of a T.Parallel nest follow the axis order of its stores.", _in_order
 )

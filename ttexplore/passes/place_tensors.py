@@ -1,4 +1,4 @@
-"""Where a tensor lies: memory, arrangement and shards, from what is asked for it. Decided by A1."""
+"""Place tensors: memory, arrangement and shards, from the requested layouts. Part of A1."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ Kind = Literal["height", "width", "block"]
 def place_tensors(
     layouts: tuple[TensorLayout, ...], asked: Mapping[str, object], program: Program, target: Target
 ) -> tuple[TensorLayout, ...]:
-    """The layouts with what is asked for some tensors, by name. Shards go to the cores that the options allow.
+    """The layouts, changed by the requests in `asked`, by tensor name. Shards in L1 go to the cores that the options
+    allow.
 
-    Raises UsageError for a name that is no tensor, and as :func:`placed` does.
+    Raises UsageError for an unknown tensor, and the errors of :func:`placed`.
     """
     names = [layout.name for layout in layouts]
     for name in asked:
@@ -55,10 +56,10 @@ def place_tensors(
 
 
 def placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]) -> TensorLayout:
-    """The layout with what `request` asks for; shards in L1 go to the cores of `ranges`.
+    """The layout, changed by `request`; shards in L1 go to the cores of `ranges`.
 
-    Raises UsageError for what contradicts itself, Unsupported for what the chip does not have, ResourceError where
-    there are too few cores; each with the line of the request, if it has one.
+    Raises UsageError for a contradictory request, Unsupported for a layout that the chip lacks, ResourceError if there
+    are too few cores or banks; each at the line of the request, if it has one.
     """
     try:
         return _placed(layout, request, target, ranges)
@@ -75,13 +76,13 @@ def _placed(layout: TensorLayout, request: LayoutRequest, target: Target, ranges
     if request.through is not None:
         raise UsageError(
             "U015",
-            f"{layout.name} is to go through {request.through!r}, and its pages are tiles",
+            f"{layout.name} is requested through {request.through!r}, but its pages are tiles",
             hint='add page="row"',
         )
     if not request.sharded:
         if request.grid is not None or request.shard_shape is not None:
             raise UsageError(
-                "U010", f"{layout.name} has a grid of shards and is interleaved", hint='add layout="sharded"'
+                "U010", f"{layout.name} has a grid of shards but is interleaved", hint='add layout="sharded"'
             )
         return dataclasses.replace(layout, memory=memory)
     kind, grid, shard_tiles = _shards(layout, request, _shard_holders(memory, request, target, ranges))
@@ -98,13 +99,13 @@ def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
     if request.sharded or request.memory == "l1":
         raise Unsupported(
             "L014",
-            f"{layout.name} row by row {'in shards' if request.sharded else 'in L1'}",
-            hint='leave it in DRAM, interleaved, or in tiles: page="tile"',
+            f"{layout.name}: a row-major tensor {'in shards' if request.sharded else 'in L1'}",
+            hint='keep it interleaved in DRAM, or in tiles: page="tile"',
         )
     if layout.data_format == BLOCK_FLOAT:
         raise Unsupported(
             "L014",
-            f"{layout.name} row by row as {BLOCK_FLOAT}, which is a format of whole tiles",
+            f"{layout.name}: a row-major tensor in {BLOCK_FLOAT}, which is a format of whole tiles",
             hint='leave out page="row" or the dtype',
         )
     shape = layout.shape if len(layout.shape) > 1 else (1, *layout.shape)
@@ -113,15 +114,15 @@ def _by_rows(layout: TensorLayout, request: LayoutRequest) -> TensorLayout:
         raise Unsupported(
             "L014",
             f"{layout.name} through tilize: it holds {layout.data_format}, "
-            + ("which tilize cuts to TF32" if layout.data_format == "Float32" else "which is unpacked past it"),
-            hint='leave out through, or use through="runs": every element stays what it is',
+            f"which {'tilize converts to TF32' if layout.data_format == 'Float32' else 'is unpacked directly to DST'}",
+            hint='omit through, or use through="runs", which keeps every element exact',
         )
     through = request.through or ("tilize" if narrow else "runs")
     return dataclasses.replace(layout, page="row", padded_shape=shape, padding="none", through=through)
 
 
 def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
-    """The layout in the tile format that a dtype means. Raises Unsupported where the kernel's tensor has another."""
+    """The layout in the tile format of a requested dtype. Raises Unsupported if the tensor has another format."""
     if dtype.lower() in BLOCK_FLOAT_NAMES:
         return _in_block_float(layout)
     try:
@@ -133,8 +134,8 @@ def _in_format(layout: TensorLayout, dtype: str) -> TensorLayout:
     if FORMAT_OF_DTYPE[name] != layout.data_format:
         raise Unsupported(
             "L010",
-            f"{layout.name} is held as {layout.data_format}, and {dtype} is asked for",
-            hint="give the kernel's tensor that dtype",
+            f"{layout.name} is stored as {layout.data_format}, but {dtype} is requested",
+            hint="declare the tensor with that dtype in the kernel",
         )
     return layout
 
@@ -143,27 +144,27 @@ def _in_block_float(layout: TensorLayout) -> TensorLayout:
     if layout.dtype not in ("bfloat16", "float16", "float32"):
         raise Unsupported(
             "L010",
-            f"{layout.name} is {layout.dtype}, and {BLOCK_FLOAT} holds numbers of which 16 share an exponent",
-            hint="leave its dtype out: integers and masks would not stay what they are",
+            f"{layout.name} is {layout.dtype}, but in {BLOCK_FLOAT} 16 numbers share an exponent",
+            hint="omit its dtype: integers and masks would lose precision",
         )
     if layout.role != "input" and layout.shape[-1] % FACE:
         raise Unsupported(
             "L010",
-            f"{layout.name} has {layout.shape[-1]} columns, and {BLOCK_FLOAT} packs {FACE} at once: what lies behind "
-            "the last ones would change them",
-            hint=f"make it a multiple of {FACE}, or leave the dtype of this output out",
+            f"{layout.name} has {layout.shape[-1]} columns, but {BLOCK_FLOAT} packs {FACE} at once: the padding behind "
+            "the last columns would change them",
+            hint=f"use a multiple of {FACE} columns, or omit the dtype of this output",
         )
     reason = "; ".join(one for one in (layout.reason, f"{FACE} numbers share an exponent") if one != "default")
     return dataclasses.replace(layout, data_format=BLOCK_FLOAT, reason=reason)
 
 
 def tile_rows_and_columns(layout: TensorLayout) -> tuple[int, int]:
-    """The tiles of the tensor as a matrix: leading dimensions are folded into the rows."""
+    """The (rows, columns) of tiles of the tensor as a matrix: leading dimensions are folded into the rows."""
     return prod(layout.padded_shape[:-1]) // TILE_ROWS, layout.padded_shape[-1] // TILE_COLUMNS
 
 
 def l1_bytes_per_core(layout: TensorLayout, target: Target) -> int:
-    """The bytes of L1 that the tensor takes on a core that holds a part of it; 0 for a tensor in DRAM."""
+    """The bytes of L1 that the tensor occupies on each core that stores part of it; 0 for a tensor in DRAM."""
     if layout.memory != "l1":
         return 0
     rows, columns = tile_rows_and_columns(layout)
@@ -176,7 +177,7 @@ def l1_bytes_per_core(layout: TensorLayout, target: Target) -> int:
 def _shard_holders(
     memory: str, request: LayoutRequest, target: Target, ranges: Sequence[CoreRange]
 ) -> tuple[int, int, int]:
-    """How many cores or banks may hold shards, and the rows and columns of them for shards of blocks."""
+    """The number of cores or banks that may hold shards, and their rows and columns for block sharding."""
     if memory == "dram":
         return target.dram_banks, 1, target.dram_banks
     (left, top), (right, bottom) = ranges[0].first, ranges[0].last
@@ -189,7 +190,7 @@ def _shard_holders(
 def _shards(
     layout: TensorLayout, request: LayoutRequest, holders: tuple[int, int, int]
 ) -> tuple[Kind, tuple[int, int], tuple[int, int]]:
-    """The kind of sharding, the shards along rows and columns, and the tiles of a shard."""
+    """The kind of sharding, the shards along rows and columns, and the rows and columns of tiles in a shard."""
     name = layout.name
     rows, columns = tile_rows_and_columns(layout)
     units = _row_units(layout, request)
@@ -218,24 +219,26 @@ def _shards(
     if parts and (grid_rows, grid_columns) != (row_parts, column_parts):
         raise UsageError(
             "U016",
-            f"{name} has {rows} x {columns} tiles, which {row_parts} x {column_parts} shards of {shard_rows} x "
-            f"{shard_columns} tiles leave some without work",
+            f"{name} has {rows} x {columns} tiles: of {row_parts} x {column_parts} shards with {shard_rows} x "
+            f"{shard_columns} tiles each, some would be empty",
             hint=f"use {grid_rows} x {grid_columns} shards",
         )
     return kind, (grid_rows, grid_columns), (shard_rows, shard_columns)
 
 
 def _axes(layout: TensorLayout, request: LayoutRequest) -> tuple[int, ...] | None:
-    """The dimensions that are asked for, from 0 on and as those of the padded shape."""
+    """The requested dimensions, as non-negative dimensions of the padded shape."""
     if request.axes is None:
         return None
     rank, shift = len(layout.shape), len(layout.padded_shape) - len(layout.shape)
     for axis in request.axes:
         if not -rank <= axis < rank:
-            raise UsageError("U016", f"{layout.name} has no dimension {axis}", hint=f"it has {rank}, the first is 0")
+            raise UsageError(
+                "U016", f"{layout.name} has no dimension {axis}", hint=f"use a dimension from 0 to {rank - 1}"
+            )
     made = tuple(axis % rank + shift for axis in request.axes)
     if len(set(made)) != len(made):
-        raise UsageError("U016", f"{layout.name} is divided twice along one dimension", hint="name each dimension once")
+        raise UsageError("U016", f"{layout.name} is divided twice along one dimension", hint="list each dimension once")
     return made
 
 
@@ -250,7 +253,7 @@ def _kind(layout: TensorLayout, request: LayoutRequest) -> Kind:
 
 
 def _row_units(layout: TensorLayout, request: LayoutRequest) -> int:
-    """The rows of tiles that stay together: those below the innermost dimension that is divided, of the folded ones."""
+    """The rows of tiles that stay in one shard: those below the innermost divided dimension of the folded ones."""
     axes = _axes(layout, request)
     row_axes = [axis for axis in axes or () if axis < len(layout.padded_shape) - 1]
     if not row_axes:
@@ -260,19 +263,19 @@ def _row_units(layout: TensorLayout, request: LayoutRequest) -> int:
 
 
 def layout_rows(layout: TensorLayout) -> int:
-    """The dimension that holds the rows of matrices."""
+    """The index of the dimension that holds the matrix rows."""
     return len(layout.padded_shape) - 2
 
 
 def _parts(layout: TensorLayout, request: LayoutRequest, kind: Kind) -> tuple[int, ...]:
-    """The parts along folded rows and along columns, as many as the kind divides; empty where none are asked for."""
+    """The requested parts along folded rows and columns, one per dimension that the kind divides; () if none are."""
     axes, grid = _axes(layout, request), request.grid
     if axes is None:
         wanted = 2 if kind == "block" else 1
         if grid is not None and len(grid) != wanted:
             raise UsageError(
                 "U016",
-                f"the grid {grid} of {layout.name} has {len(grid)} numbers",
+                f"the grid {grid} of {layout.name} has {len(grid)} entries",
                 hint=f"shard={kind!r} takes {wanted}",
             )
         return grid or ()
@@ -305,21 +308,21 @@ def _check_shard_size(layout: TensorLayout, axis: int, parts: int, size: int, re
     if size % tile and not request.aligned:
         raise UsageError(
             "U016",
-            f"shards of {size} along axis {axis} of {layout.name} are no whole tiles of {tile}",
-            hint="use a multiple, or align_tiles=True, which rounds up",
+            f"shards of {size} along axis {axis} of {layout.name} are not whole tiles of {tile}",
+            hint=f"use a multiple of {tile}, or align_tiles=True, which rounds up",
         )
     rounded = -(-size // tile) * tile
     if -(-length // rounded) != parts:
         whole = -(-length // (parts * tile)) * tile
         raise UsageError(
             "U016",
-            f"{parts} shards of {size} are not what the {length} of axis {axis} of {layout.name} are divided into",
-            hint=f"{parts} shards are of {whole} each",
+            f"{parts} shards of {size} do not divide the {length} elements of axis {axis} of {layout.name}",
+            hint=f"use {parts} shards of {whole}",
         )
 
 
 def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
-    """The parts of the folded rows. Raises Unsupported where a part would be no run of rows."""
+    """The parts of the folded rows. Raises Unsupported if a part would not be contiguous rows."""
     if not parts:
         return None
     sizes = layout.padded_shape
@@ -329,8 +332,8 @@ def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
         if sizes[axis] != 1 and parts.get(axis, 1) != sizes[axis]:
             raise Unsupported(
                 "L014",
-                f"shards of {layout.name} along axis {innermost} would be no runs of rows: axis {axis} has "
-                f"{sizes[axis]} and is divided into {parts.get(axis, 1)}",
+                f"shards of {layout.name} along axis {innermost} would not be contiguous rows: axis {axis} has "
+                f"{sizes[axis]} elements and is divided into {parts.get(axis, 1)}",
                 hint=f"divide axis {axis} into {sizes[axis]} as well",
             )
         outer *= sizes[axis]
@@ -338,33 +341,36 @@ def _folded(layout: TensorLayout, parts: dict[int, int]) -> int | None:
     if outer > 1 and length % parts[innermost]:
         raise Unsupported(
             "L014",
-            f"the {length} of axis {innermost} of {layout.name} are not divided evenly by {parts[innermost]}",
+            f"{parts[innermost]} shards do not divide axis {innermost} of {layout.name} evenly: it has {length} "
+            f"{'rows of tiles' if innermost == layout_rows(layout) else 'elements'}",
             hint="use a divisor, or divide only the first dimension",
         )
     return outer * parts[innermost]
 
 
 def _check_projection(name: str, request: LayoutRequest, grid: tuple[int, int], shard_tiles: tuple[int, int]) -> None:
-    """What the request says of the shards as a matrix is what they are."""
+    """Raise UsageError if the projected grid or shard of the request differs from the actual one."""
     for what, asked, made in (
         ("projected_grid", request.projected_grid, grid),
         ("projected_shard_tiles", request.projected_shard_tiles, shard_tiles),
     ):
         if asked is not None and asked != made:
             raise UsageError(
-                "U010", f"{what} of {name} is {asked}; the shards give {made}", hint="leave it out, or correct it"
+                "U010", f"{what} of {name} is {asked}; the shards have {made}", hint="omit it, or correct it"
             )
 
 
 def _cores(
     name: str, kind: Kind, grid: tuple[int, int], order: str, memory: str, target: Target, ranges: Sequence[CoreRange]
 ) -> tuple[tuple[int, int], ...]:
-    """The core of each shard, or the bank (n, 0), row by row of the grid of shards."""
+    """The core of each shard, or (bank, 0) in DRAM, in row-major order of the grid of shards."""
     rows, columns = grid
     if memory == "dram":
         if kind == "block":
             raise Unsupported(
-                "L014", f"{name} in blocks over DRAM banks", hint="banks are a row: divide rows or columns"
+                "L014",
+                f"{name}: block shards in DRAM banks",
+                hint="divide rows or columns only: the banks form one row",
             )
         if rows * columns > target.dram_banks:
             raise ResourceError(
@@ -385,7 +391,7 @@ def _cores(
     if len(ranges) != 1:
         raise UsageError(
             "U016",
-            f"{name} in blocks wants one rectangle of cores, {len(ranges)} are given",
+            f"{name}: block shards need one rectangle of cores, {len(ranges)} are given",
             hint="give one core range",
         )
     (left, top), last = ranges[0].first, ranges[0].last
@@ -394,7 +400,7 @@ def _cores(
     if outside := [core for core in made if core[0] > last[0] or core[1] > last[1]]:
         raise ResourceError(
             "R006",
-            f"{name} has {rows} x {columns} shards, which the cores {ranges[0].first} to {last} do not hold: "
+            f"{name} has {rows} x {columns} shards, which do not fit on the cores {ranges[0].first} to {last}: "
             f"{outside[0]} is outside",
             hint="use fewer shards, or more cores",
         )

@@ -1,4 +1,4 @@
-"""A2: the circular buffers, and how the compute engine is set up."""
+"""A2: decide the circular buffers and the configuration of the compute engine."""
 
 from __future__ import annotations
 
@@ -44,25 +44,26 @@ def propagate_tt_layout(
     accumulate_dtype: AccumulateDtype,
     dst_full_sync: bool,
 ) -> Program:
-    """Decide a circular buffer for each staging buffer, from the regions that are moved.
+    """Decide a circular buffer for each staging buffer, from the regions that the kernel moves.
 
         A_shared = T.alloc_shared((128, 32)); T.copy(A[...], A_shared) in T.Pipelined(..., num_stages=3)
     ==> A_shared: reader -> compute, 4 tiles x 3 stages, 2048 bytes a tile
 
-    Values that no output depends on are left out.
+    Values that no output depends on are removed. Where a block does not fill its last tiles, a matrix product would
+    also add up the elements beyond the block. Unless they are known to be zero, the product reads a masked copy of
+    the block; the plan's notes list each mask and its reason.
 
-    Where a product would add up what lies beyond a block in its last tiles, and that is not known to be zero, it gets
-    a masked copy of the block; the plan's notes say which and why.
+    `stages` is the depth, in blocks, of the circular buffers that the reader fills; the default is num_stages inside
+    T.Pipelined, and 2 elsewhere. `cb_depth` sets the depth of single circular buffers by name: ``{"A_shared": 3}``.
+    `chunk_k_tiles` sets the depth of matrix operands in tiles along the summed dimension, as a multiple of the block.
+    The plan's notes say where one of these options overrides another.
 
-    `stages` is the depth of what the reader fills, in blocks: left out, the num_stages of T.Pipelined, and 2 outside
-    of it. `cb_depth` is that of single circular buffers by name: ``{"A_shared": 3}``. The plan's notes say where one
-    of them stands back. `chunk_k_tiles` are the tiles along the summed dimension that the operands of products hold,
-    whole blocks of them. `math_fidelity` trades the FPU's passes over the mantissas for
-    precision. `accumulate` says how an accumulator larger than DST survives a loop: ``reload`` copies partial sums
-    back into DST, ``l1`` lets the packer add in L1 (the better code on silicon; not every simulator models it).
-    `accumulate_dtype` is the width of DST: 32 bits hold half as many tiles as 16 bits, which round after every
-    operation and every product; ``auto`` takes 16 bits where no result suffers. With `dst_full_sync` DST holds twice as
-    many tiles, and packing waits for computing.
+    `math_fidelity` selects the passes of the FPU over the mantissas: more passes are slower and more precise.
+    `accumulate` selects how an accumulator larger than DST is carried through a loop: ``reload`` copies partial sums
+    back into DST, ``l1`` lets the packer add in L1 (faster on silicon, but not every simulator models it).
+    `accumulate_dtype` is the width of DST: with 32 bits, DST holds half as many tiles; with 16 bits, every operation
+    and every product is rounded. ``auto`` selects 16 bits where no result loses precision. `dst_full_sync` doubles the
+    tiles in DST, but packing no longer overlaps with computing.
     """
     firings = Firings()
     masked, masks = with_masks(program.kernel, check_regions(program, target), firings)
@@ -72,7 +73,7 @@ def propagate_tt_layout(
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     tiles = target.dst_tiles(wide, dst_full_sync)
     if dst_full_sync:
-        reasons.append(f"full-sync DST of {tiles} tiles, as asked for: packing does not overlap with computing")
+        reasons.append(f"full-sync DST of {tiles} tiles, as requested: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
     buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
     chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
@@ -80,7 +81,7 @@ def propagate_tt_layout(
     buffers = _with_depths(buffers, chunks | single)
     depths = [*_depth_notes(stages, staging, chunks | single)] if stages is not None else []
     depths += [
-        f"{name} holds {single[name]} blocks, as cb_depth says, and not the {depth} of chunk_k_tiles={chunk_k_tiles}"
+        f"{name} holds {single[name]} blocks: cb_depth overrides the {depth} of chunk_k_tiles={chunk_k_tiles}"
         for name, depth in chunks.items()
         if single.get(name, depth) != depth
     ]
@@ -89,7 +90,7 @@ def propagate_tt_layout(
 
 
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
-    """The buffers, some of them as deep as is asked for."""
+    """The buffers with the requested depths. Raises UsageError for an unknown buffer."""
     names = [buffer.name for buffer in buffers]
     for name in depths:
         if name not in names:
@@ -98,7 +99,7 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
 
 
 def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
-    """What became of the option `stages`: which buffers it makes so deep, instead of what, and which it does not."""
+    """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
     buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
     filled = [one for one in buffers if one.producer == "reader"]
     own = {one.name: depths[one.name] for one in filled if depths.get(one.name, stages) != stages}
@@ -110,9 +111,9 @@ def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> It
                 instead = f", instead of num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
             yield f"stages={stages} is the depth of {', '.join(names)}{instead}"
     for name, depth in own.items():
-        yield f"stages={stages} does not change {name}: cb_depth or chunk_k_tiles asks for {depth}"
+        yield f"stages={stages} does not change {name}: cb_depth or chunk_k_tiles sets it to {depth}"
     if others := [one.name for one in buffers if one.producer != "reader"]:
-        yield f"stages={stages} does not change {', '.join(others)}: it is for what the reader fills; use cb_depth"
+        yield f"stages={stages} does not change {', '.join(others)}, which the reader does not fill: use cb_depth"
 
 
 def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
@@ -129,17 +130,19 @@ def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
                 if tiles < block or tiles % block:
                     raise UsageError(
                         "U010",
-                        f"chunk_k_tiles is {tiles}; the block of {name} is {block} tiles along the summed dimension",
+                        f"chunk_k_tiles is {tiles}; a block of {name} is {block} tiles along the summed dimension",
                         hint=f"use a multiple of {block}",
                     )
                 depths[name] = tiles // block
     if not depths:
-        raise UsageError("U010", "chunk_k_tiles is given and no product has an operand in DRAM", hint="leave it out")
+        raise UsageError(
+            "U010", "chunk_k_tiles is given, but no product loads an operand from DRAM", hint="omit chunk_k_tiles"
+        )
     return depths
 
 
 def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:
-    """The circular buffer of a staging buffer in L1. A DST of 16 bits cannot take float32 whole."""
+    """The circular buffer of a staging buffer in L1. A 16-bit DST cannot hold float32 exactly."""
     data_format = staging.data_format or FORMAT_OF_DTYPE[staging.dtype]
     uncut = staging.exact and data_format == "Float32" and staging.consumer == "compute"
     exact = uncut and compute.fp32_dest_acc_en
@@ -151,20 +154,20 @@ def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularB
 
 
 def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
-    """How many tiles wide the rows are that a buffer of rows holds in a run; 0 for one of tiles."""
+    """The width, in tiles, of the contiguous rows in a buffer of rows; 0 for a buffer of tiles."""
     if not staging.rows:
         return 0
     columns = staging.tile_grid[1]
     if staging.producer == "reader":
-        # Tiles that go down columns are made one at a time.
+        # Tiles in column-major order are converted one at a time.
         return columns if staging.order == "row_major" else 1
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
 
 
 def check_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegion]:
-    """The regions of tensors that copies move, by statement.
+    """The tensor region that each copy moves, by statement.
 
-    Raises as :func:`block_region` does where tiles and strips do not express one, at the kernel's line.
+    Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
     """
     found: dict[tirx.Stmt, BlockRegion] = {}
     bounds = Bounds(program.kernel)
@@ -213,17 +216,17 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
 def _tensor_operand(name: str, region: ir.TensorRegion) -> TTExploreError:
     return Unsupported(
         "L008",
-        f"T.{name[3:]} works on the tensor {region.source.name} directly",
-        hint="T.copy the block to an on-chip buffer first",
+        f"T.{name[3:]} works directly on the tensor {region.source.name}",
+        hint="copy the block into an on-chip buffer first: T.copy(...)",
     )
 
 
 def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
-    """Whether DST is to hold 32-bit values, and why."""
+    """Whether DST holds 32-bit values, and the reasons."""
     function = program.kernel
     found = blocks(function.body)
     held: dict[str, list[str]] = {}
-    # Nothing else touches a tensor. One that nothing touches may have any dtype.
+    # Only copies touch tensors. An unused tensor may have any dtype.
     moved = {region.source for one in found if op_name(one) == "tl.copy" for region in regions(one)}
     on_chip = (one.buffer for one in found if isinstance(one, tirx.AllocBuffer))
     for buffer in (
@@ -234,11 +237,11 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
     if "int32" in held and asked == "bfloat16":
         raise UsageError(
             "U010",
-            f"accumulate_dtype is {asked!r}, and {', '.join(held['int32'])} hold int32",
-            hint="leave accumulate_dtype out: integers need 32-bit DST",
+            f"accumulate_dtype is {asked!r}, but {', '.join(held['int32'])} hold int32",
+            hint="omit accumulate_dtype: integers need 32-bit DST",
         )
     if asked != "auto":
-        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as asked for"]
+        return asked == "float32", [f"{32 if asked == 'float32' else 16}-bit DST, as requested"]
     for dtype in ("float32", "int32"):
         if dtype in held:
             return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
@@ -250,7 +253,7 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
             continue
         body = nest_of(statement)[1]
         if not all(_one_fpu_operation(store, statement, staging, engine) for store in body):
-            return True, ["32-bit DST: SFPU operations cut 16-bit results"]
+            return True, ["32-bit DST: SFPU operations truncate 16-bit results"]
     return False, ["16-bit DST: only bfloat16 copies, sums and differences"]
 
 

@@ -1,10 +1,10 @@
-"""Regions of tensors as pages: whole tiles, or strips of a tile's faces, or an error at the kernel's line.
+"""Regions of tensors as pages: whole tiles, or strips of tile faces, or an error at the kernel's line.
 
-A block of a tensor is moved tile by tile where it starts on a tile boundary and nothing else lies in its last tiles.
-Else it is moved in *strips*: 1 to 16 rows of 16 columns, which lie one after another in one face of a tile. What a
-block does not cover of its own tiles is zero after a load, and never stored. Of a row-major tensor, whose pages are
-rows, a strip is one row of 16 columns, or fewer at the end: reader and writer take them to, and from, their faces.
-Where the compute kernel makes tiles of rows, a strip is a row of the block, or a part of it that is some tiles wide.
+A block is moved tile by tile if it starts on a tile boundary and its last tiles hold no other elements of the tensor.
+Otherwise it is moved in *strips*: 1 to 16 rows of 16 columns that are contiguous in one face of a tile. The part of a
+tile that a block does not cover is zero after a load, and is never stored. In a row-major tensor, whose pages are rows,
+a strip is one row of at most 16 columns, which reader and writer copy to or from a face. Where the compute kernel
+converts rows to tiles, a strip is a row of the block, or a part of a row that is some tiles wide.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor,
 
 @dataclass(frozen=True)
 class Axis:
-    """Where a block lies along one axis of a tensor: its first element, its extent, and the tensor's own length, which
-    is an expression where it is a T.dynamic size."""
+    """A block along one axis of a tensor: its first element, its extent, and the tensor's length along the axis, which
+    is an expression for a T.dynamic size."""
 
     number: int
     low: ir.Expr
@@ -42,12 +42,14 @@ Guard = tuple[ir.Expr | int, ir.Expr | int]
 class BlockRegion:
     """A block of a tensor and how it is moved.
 
-    In tiles if `unit` is 0: `rows` x `columns` tiles from `first_page`, `row_stride_pages` from one row of them to the
-    next. Else in strips of `unit` rows: `rows` x `columns` elements from (`row`, `column`) of the matrix whose tiles
-    start at `first_page`; `matrix_stride_pages` from one row of the block to the next where each row comes from a
-    matrix of its own, else 0. `guards` are a low bound and an end for rows and for columns, in tiles, of strips in
-    elements: a tile or strip exists where low + its offset < end. `condition` says whether there is any of the block.
-    `zero_rows` and `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles.
+    If `unit` is 0, it is moved in tiles: `rows` x `columns` tiles, starting at `first_page`, with `row_stride_pages`
+    between rows of tiles. Otherwise it is moved in strips of `unit` rows: `rows` x `columns` elements, starting at
+    (`row`, `column`) of the matrix whose tiles start at `first_page`. If each row of the block lies in a different
+    matrix, `matrix_stride_pages` separates these matrices, otherwise it is 0.
+
+    `guards` are a start and an end, for rows and for columns, in tiles, or in elements for strips: a tile or strip
+    exists if start + its offset < end. `condition` is false if no part of the block exists. `zero_rows` and
+    `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles.
     """
 
     first_page: ir.Expr
@@ -65,14 +67,14 @@ class BlockRegion:
 
     @property
     def tile_grid(self) -> tuple[int, int]:
-        """Rows and columns of tiles that the block takes on chip."""
+        """The rows and columns of tiles that the block occupies on chip."""
         if not self.unit:
             return self.rows, self.columns
         return -(-self.rows // TILE_ROWS), -(-self.columns // TILE_COLUMNS)
 
     @property
     def guard_arguments(self) -> list[ir.Expr | int]:
-        """The guards as the last arguments of the operation that moves the block; none where all of it exists."""
+        """The guards as trailing arguments of the operation that moves the block; empty if the whole block exists."""
         if self.guards is None and self.condition is None:
             return []
         rows, columns = self.guards or ((0, self.rows), (0, self.columns))
@@ -83,10 +85,10 @@ def block_region(
     region: ir.TensorRegion, block: tuple[int, ...], layout: TensorLayout, accessor: Accessor, bounds: Bounds,
     alignment_bytes: int, *, write: bool = False,
 ) -> BlockRegion:  # fmt: skip
-    """How a region of a tensor is moved to, or from (`write`), an on-chip buffer of shape `block`.
+    """How a region of a tensor is moved into an on-chip buffer of shape `block`, or out of it if `write`.
 
-    `alignment_bytes` is that of a read from the tensor's memory. Raises Unsupported where neither tiles nor strips
-    express it.
+    `alignment_bytes` is the alignment of reads from the tensor's memory. Raises Unsupported for a region that neither
+    tiles nor strips express.
     """
     tensor = region.source
     axes: list[Axis] = []
@@ -97,9 +99,9 @@ def block_region(
         if not bounds.proves(part.min >= 0):
             raise Unsupported(
                 "L006",
-                f"{tensor.name}: the region along axis {number} starts at {part.min}, which can lie before the tensor",
-                hint="start at 0 or behind; only what lies behind the end of a tensor is read as zeros. "
-                "T.max(start, 0) says that a start is never negative",
+                f"{tensor.name}: the region along axis {number} starts at {part.min}, which may be negative",
+                hint="use a start of at least 0, for example T.max(start, 0): only elements past the end of a tensor "
+                "are read as zeros",
             )
         axes.append(Axis(number, part.min, extent, length))
     rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
@@ -119,7 +121,7 @@ def block_region(
     whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
     if on_tiles and all(whole):
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
-    # The 16 bytes are what a write wants to agree on, whatever the memory.
+    # Writes need agreement in 16 bytes, in any memory.
     wanted = 16 if write else alignment_bytes
     unit = 1 if by_rows else _unit(rows, matrix, bounds)
     problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
@@ -136,8 +138,8 @@ def block_region(
 
 
 def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tuple[ir.Expr | int, ...]:
-    """The pages to step along each axis of a tensor's tile grid, or of its rows: numbers, or expressions of its
-    T.dynamic sizes."""
+    """The page stride along each axis of a tensor's grid of tiles or rows: numbers, or expressions of its T.dynamic
+    sizes."""
     shape = extents_of(tensor)
     if all(isinstance(extent, int) for extent in shape):
         return accessor.page_strides
@@ -155,9 +157,10 @@ def _plus(low: ir.Expr, extent: int) -> ir.Expr:
 
 
 def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[Axis, Axis, list[Axis], Axis | None]:
-    """The row and the column axis of a block, the axes before the matrix, and the one of these that gives the rows.
+    """The row axis and the column axis of the tensor's matrices, the axes before them, and the one among these along
+    which the rows of the block lie, if any.
 
-    Axes of one element do not count: those of the block that are longer are those of the region in order.
+    Axes of extent 1 do not count: the longer axes of the block match the longer axes of the region in order.
     """
     one = Axis(-1, tirx.const(0, "int32"), 1, 1)
     *outer, row, column = [one, *axes] if len(axes) == 1 else axes
@@ -173,11 +176,11 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
             "L006",
             f"{name}: axis {(column if turned else of_columns or column).number} would become the "
             f"{'rows' if turned else 'columns'} of a block {block}",
-            hint="the last axis of a tensor is the last of its blocks: give the block that shape",
+            hint="give the block the axis order of the tensor: the last axis of both is the same",
         )
     if of_rows in (None, row):
         return row, column, outer, None
-    # Each row of the block is a row of another matrix.
+    # Each row of the block lies in a different matrix.
     return row, column, outer, of_rows
 
 
@@ -190,7 +193,7 @@ def _reaches_end(axis: Axis, bounds: Bounds) -> bool:
 
 
 def _fills(axis: Axis, tile: int, bounds: Bounds) -> bool:
-    """Whether nothing else of the tensor lies in the last tiles (or strips) of a block."""
+    """Whether the last tiles (or strips) of a block hold no other elements of the tensor."""
     return axis.extent % tile == 0 or _reaches_end(axis, bounds)
 
 
@@ -217,7 +220,7 @@ def _guards(guards: list[Guard]) -> tuple[Guard, Guard] | None:
 
 
 def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
-    """The most rows that a strip of a block can have."""
+    """The largest number of rows per strip of a block."""
     if matrix is not None:
         return 1
     for unit in (16, 8, 4, 2):
@@ -229,20 +232,20 @@ def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
 def _no_strips(
     rows: Axis, columns: Axis, matrix: Axis | None, layout: TensorLayout, unit: int, alignment: int, bounds: Bounds
 ) -> tuple[str, str] | None:
-    """Why a block cannot be moved in strips, and what would work; None if it can."""
+    """Why a block cannot be moved in strips, with a hint; None if it can."""
     if layout.data_format == BLOCK_FLOAT:
         return (
-            f"it is no block of whole tiles, and {BLOCK_FLOAT} keeps the exponents of a tile apart from its elements",
-            f"start at multiples of {TILE_ROWS} and take multiples of {TILE_ROWS}, or leave the tensor's dtype out",
+            f"it is not a block of whole tiles, and {BLOCK_FLOAT} stores exponents apart from the elements of a tile",
+            f"use starts and extents that are multiples of {TILE_ROWS}, or omit the tensor's dtype in its layout",
         )
     if not bounds.is_multiple(columns.low, FACE):
         instead = f"start at multiples of {FACE}"
         if columns.extent == 1:
-            instead += ", or give each number a row of its own: a tensor of shape (..., 1)"
+            instead += ", or store each number in its own row: a tensor of shape (..., 1)"
         return f"it starts at {columns.low} along its last axis", instead
     if not _fills(columns, FACE, bounds):
         return (
-            f"{columns.extent} columns end inside a run of {FACE}, where other elements follow",
+            f"its {columns.extent} columns end inside a group of {FACE}, and other elements follow",
             f"use a multiple of {FACE} columns, or all of them",
         )
     row_bytes = FACE * layout.element_bytes
@@ -262,13 +265,13 @@ def _no_strips(
         return (
             f"it is row-major, its runs of {FACE} elements are {row_bytes} bytes, and the memory of this chip is read "
             f"in units of {alignment} bytes",
-            'leave out through: the compute kernel makes tiles of rows; or leave the tensor in tiles: page="tile"',
+            'omit through, so that the compute kernel converts rows to tiles, or keep the tensor in tiles: page="tile"',
         )
     if unit * row_bytes % alignment and not (matrix is None and _on_tile(rows, TILE_ROWS, bounds)):
         fit = alignment // row_bytes
         return (
             f"its rows start at {rows.low}, and the memory of this chip is read in units of {fit} rows",
-            f"start at multiples of {fit} rows and take multiples of {fit}, or use float32",
+            f"use starts and extents that are multiples of {fit} rows, or use float32",
         )
     return None
 
@@ -283,7 +286,7 @@ def _strips(
     if matrix is not None and not bounds.proves(rows.low < rows.length):
         inside = rows.low < rows.length
         condition = inside if condition is None else tirx.And(condition, inside)
-    # What moves a row of any length asks the guard where it ends.
+    # The operation that moves rows of any length needs the guard for the end of the row.
     asked = columns if by_rows and not isinstance(columns.length, int) else None
     for axis, step in ((counted, unit), (columns, FACE)):
         last = (axis.extent - 1) // step * step
@@ -302,13 +305,13 @@ def _matrix_stride(matrix: Axis, strides: tuple[ir.Expr | int, ...]) -> int:
         return stride
     raise Unsupported(
         "L006",
-        f"the rows of a block along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
-        hint="give the last two axes of the tensor constant sizes, or take one index along the leading axes",
+        f"the rows of a block lie along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
+        hint="use constant sizes for the last two axes of the tensor, or a single index along each leading axis",
     )
 
 
 def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, column_major: bool) -> tirx.Stmt:
-    """The statement that loads a block into a circular buffer, whose tiles are in rows or in columns."""
+    """The statement that loads a block into a circular buffer with tiles in row-major or column-major order."""
     row_slots, column_slots = _slots(block, column_major)
     if not block.unit:
         return op(
@@ -319,7 +322,7 @@ def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, col
 
 
 def write_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion) -> tirx.Stmt:
-    """The statement that stores a block from a circular buffer, whose tiles are in rows."""
+    """The statement that stores a block from a circular buffer with tiles in row-major order."""
     if not block.unit:
         return op(
             "write_block", cb, tensor, block.first_page, block.rows, block.columns, block.row_stride_pages,
@@ -336,17 +339,17 @@ def _strip_arguments(block: BlockRegion) -> list[ir.Expr | int]:
 
 
 def _slots(block: BlockRegion, column_major: bool) -> tuple[int, int]:
-    """The steps in a circular buffer from a tile to the one below it, and to the one on its right."""
+    """The distance, in tiles of a circular buffer, from a tile to the one below it and to the one on its right."""
     rows, columns = block.tile_grid
     return (1, rows) if column_major else (columns, 1)
 
 
 def check_on_chip(region: ir.TensorRegion) -> None:
-    """Raise Unsupported for a part of an on-chip buffer."""
+    """Raise Unsupported for a partial region of an on-chip buffer."""
     extents = tuple(constant(part.extent) for part in elements(region.region))
     if extents != shape_of(region.source):
         raise Unsupported(
             "L007",
             f"{region.source.name} is {shape_of(region.source)}; the operation takes {extents} of it",
-            hint="use whole on-chip buffers: allocate one for each block",
+            hint="use whole on-chip buffers: allocate one per block",
         )

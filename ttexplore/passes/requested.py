@@ -1,4 +1,4 @@
-"""What is asked of a lowering: the options of the user and the annotations of the kernel, as one."""
+"""Merge the user's options with the annotations of the kernel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ttexplore.plan import KernelAnnotation
 def with_annotations(
     annotations: Iterable[Annotation], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[KernelAnnotation, ...]]:
-    """The options with what the kernel asks for where they are silent, and what became of each annotation.
+    """The options, completed by the kernel's annotations, and a record of which annotations took effect.
 
-    A policy, an order or work lists among the options replace the kernel's whole schedule of that kind. Raises
-    UsageError where the kernel asks for two different things, at the second one's line.
+    Options win. A policy, an order or work lists among the options replace all annotations of the kernel's schedule
+    that they conflict with. Raises UsageError, at the line of the second annotation, if two annotations contradict.
     """
     given_layouts = dict(options.get("layouts") or {})
     replaced = {name for name, whole in _REPLACES.items() if options.get(name) is not None for name in whole}
@@ -33,7 +33,7 @@ def with_annotations(
             raise UsageError(
                 "U010",
                 f"the kernel asks for {one.option} {made[one.option]!r} and {one.value!r}",
-                hint="ask once",
+                hint="keep one of the two annotations",
                 span=one.span,
             )
         told.append(KernelAnnotation(one.option, _shown(one.value), one.tensor, one.span, taken))
@@ -44,7 +44,7 @@ def with_annotations(
     return merged, tuple(told)
 
 
-# What of the kernel's own schedule an option of the user replaces.
+# The annotations of the schedule that an option of the user replaces.
 _SCHEDULE = ("policy", "order", "rectangle", "stride", "match")
 _REPLACES: dict[str, tuple[str, ...]] = {"policy": _SCHEDULE, "work_lists": _SCHEDULE, "order": ("policy", "order")}
 

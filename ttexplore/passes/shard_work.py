@@ -1,6 +1,6 @@
-"""Work and shards: which work items touch which shard, and whether a core moves its own shard in order.
+"""Work items and shards: which shard an item touches, and whether a core moves its own shard in order.
 
-The positions of the kernel's copies are followed for each work item, with numbers.
+The positions of the kernel's copies are evaluated for each work item.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ Block = tuple[int, ...]
 
 @dataclass(frozen=True)
 class TensorCopy:
-    """A copy between a tensor and an on-chip buffer: its statement, its block's extents along the tensor's axes, and
-    the extents of the loops around it. `low` gives the block's first element for a work item and loop values."""
+    """A copy between a tensor and an on-chip buffer.
+
+    `extents` are those of its block along the tensor's axes, `loops` those of the loops around it. `low` computes the
+    first element of the block from a work item and the values of the loops.
+    """
 
     statement: tirx.Stmt
     tensor: str
@@ -33,13 +36,13 @@ class TensorCopy:
     low: Callable[[Block, Block], Block]
 
     def starts(self, block: Block) -> Iterator[Block]:
-        """The first elements of the blocks that it moves for a work item, in order."""
+        """The first element of each block that the copy moves for a work item, in order."""
         for values in itertools.product(*map(range, self.loops)):
             yield self.low(block, values)
 
 
 def tensor_copies(loops: list[tirx.For]) -> list[TensorCopy]:
-    """The copies of a kernel under its grid `loops`, in order. Those that numbers cannot follow are left out."""
+    """The copies of a kernel under its grid `loops`, in order, without those at positions known only at run time."""
     numbers: dict[ir.Var, Variable] = {}
     bound: dict[Variable, Expression] = {}
     found: list[TensorCopy] = []
@@ -83,7 +86,7 @@ def _copy(
 
 
 def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:
-    """The tile of an element, in the tensor as a matrix whose rows are those of all its matrices."""
+    """The (row, column) of the tile that holds an element; leading dimensions are folded into the rows."""
     sizes = layout.padded_shape
     at = (0,) * (len(sizes) - len(element)) + element
     row = 0
@@ -93,7 +96,7 @@ def tile_of(layout: TensorLayout, element: Block) -> tuple[int, int]:
 
 
 def shard_of(sharding: Sharding, tile: tuple[int, int]) -> int:
-    """The number of the shard that holds a tile; of the last one for a tile beyond the tensor."""
+    """The number of the shard that holds a tile; the last shard for a tile outside the tensor."""
     rows, columns = sharding.shard_shape[0] // TILE_ROWS, sharding.shard_shape[1] // TILE_COLUMNS
     row, column = min(tile[0] // rows, sharding.grid[0] - 1), min(tile[1] // columns, sharding.grid[1] - 1)
     return row * sharding.grid[1] + column
@@ -102,7 +105,7 @@ def shard_of(sharding: Sharding, tile: tuple[int, int]) -> int:
 def moves_own_shard(
     copy: TensorCopy, layout: TensorLayout, core: tuple[int, int], blocks: Iterable[Block], column_major: bool
 ) -> str | None:
-    """Why the tiles that a core moves are not those of its own shard, one after another; None if they are."""
+    """Why the tiles that a core moves are not exactly those of its own shard, in order; None if they are."""
     sharding = layout.sharding
     assert sharding is not None
     if core not in sharding.cores:
@@ -113,7 +116,7 @@ def moves_own_shard(
     if any(extent != 1 for extent in sizes[:-2]) or any(
         extent % tile for extent, tile in zip(sizes[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(sizes) :], strict=False)
     ):
-        return f"blocks of {sizes} are no whole tiles"
+        return f"blocks of {sizes} are not whole tiles"
     *above, across = sizes
     height, width = (above[-1] // TILE_ROWS if above else 1), across // TILE_COLUMNS
     inside = [(r, c) for r in range(height) for c in range(width)]
@@ -122,11 +125,11 @@ def moves_own_shard(
     for block in blocks:
         for start in copy.starts(block):
             if any(low % tile for low, tile in zip(start[-2:], (TILE_ROWS, TILE_COLUMNS)[-len(start) :], strict=False)):
-                return f"a block starts at {start}, inside of a tile"
+                return f"a block starts at {start}, inside a tile"
             if any(
                 low < 0 or low + size > length for low, size, length in zip(start, sizes, layout.shape, strict=True)
             ):
-                return f"a block at {start} reaches beyond the tensor"
+                return f"a block at {start} reaches past the end of the tensor"
             row, column = tile_of(layout, start)
             for r, c in inside:
                 tile = (row + r, column + c)
@@ -140,7 +143,7 @@ def moves_own_shard(
 
 
 def shard_tiles(layout: TensorLayout) -> int:
-    """The tiles of a shard."""
+    """The number of tiles in a shard."""
     assert layout.sharding is not None
     return prod(layout.sharding.shard_shape) // (TILE_ROWS * TILE_COLUMNS)
 

@@ -1,7 +1,7 @@
-"""Single elements of tensors: the cores move blocks, and know no single element as a number.
+"""Reject single elements of tensors as scalars: cores move blocks and cannot read a single element as a number.
 
-An element that says where a block lies, how often a loop runs, whether something happens, or what to multiply with, is
-refused where it is used, also through names and scalar variables.
+An element that determines the position of a block, the length of a loop, a condition or a factor is rejected at its
+use, also through names and scalar variables.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
 from ttexplore.record import Span
 
-_AS_A_BLOCK = "T.copy {} into an on-chip buffer, and read that inside T.Parallel"
-_CHOOSE = _AS_A_BLOCK + ": T.if_then_else chooses between elements"
+_AS_A_BLOCK = "copy {} into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
+_CHOOSE = _AS_A_BLOCK + ": T.if_then_else selects elements"
 _CONSTANT_GRID = "launch a constant number of blocks"
-_CONSTANT_LENGTH = "give it a constant length, and leave out what is too much with T.if_then_else on elements"
+_CONSTANT_LENGTH = "use a constant length, and mask extra elements with T.if_then_else"
 
 
 def refuse_single_elements(function: tirx.PrimFunc) -> None:
-    """Raises Unsupported at the first statement that needs an element of a tensor as a number."""
+    """Raise Unsupported at the first statement that needs an element of a tensor as a scalar."""
     _Finder().look(function.body)
 
 
 class _Finder:
-    """Goes through a kernel's statements in order."""
+    """Walks the statements of a kernel in order."""
 
     def __init__(self) -> None:
-        # Names and scalar variables that hold an element, each with its tensor and the line that says so.
+        # Names and scalar variables that hold an element, each with its tensor and the line of the assignment.
         self.held: dict[ir.Var, tuple[str, Span | None]] = {}
 
     def look(self, body: tirx.Stmt) -> None:
@@ -68,7 +68,7 @@ class _Finder:
                 case tirx.Evaluate() if op_name(statement).startswith("tl."):
                     self._operation(statement, span)
                 case _:
-                    # Nothing else has operands of the kernel's.
+                    # Other statements have no operands from the kernel.
                     pass
 
     def _store(self, statement: tirx.BufferStore, span: Span | None) -> None:
@@ -79,7 +79,7 @@ class _Finder:
             raise Unsupported(
                 "L003",
                 f"a store of single elements to {statement.buffer.name} outside T.Parallel",
-                hint=f"store to an on-chip buffer inside T.Parallel, and T.copy that to {statement.buffer.name}",
+                hint=f"store to an on-chip buffer inside T.Parallel, and T.copy that buffer to {statement.buffer.name}",
                 span=span,
             )
         elif name:
@@ -102,13 +102,13 @@ class _Finder:
             if name := self._element(value):
                 raise Unsupported(
                     "L013",
-                    f"{what} depends on an element of {name}, which is not known before the kernel runs",
+                    f"{what} depends on an element of {name}, which is known only at run time",
                     hint=hint.format(name),
                     span=span,
                 )
 
     def _places(self, accesses: Iterable[ir.TensorLoad | tirx.BufferStore], span: Span | None) -> None:
-        """Raises for a load or a store whose indices are elements of tensors."""
+        """Raise Unsupported for a load or a store with elements of tensors as indices."""
         for access in accesses:
             for index in access.indices:
                 if name := self._element(index):
@@ -119,8 +119,8 @@ class _Finder:
             self.held.setdefault(holder, (name, span))
 
     def _element(self, value: ir.Expr, *, direct: bool = True) -> str:
-        """The tensor of which the value needs an element; "" where there is none. Without `direct` only what is held
-        counts: T.Parallel tells itself of the tensors that it reads."""
+        """The tensor whose element the value needs, or "". Without `direct`, only elements in names and scalar
+        variables count, because T.Parallel reports the tensors that it reads itself."""
         for node in nodes_of(value):
             holder = node.source if isinstance(node, ir.TensorLoad) else node
             if isinstance(holder, ir.Var) and holder in self.held:
@@ -137,13 +137,11 @@ def _on_chip_element(value: ir.Expr) -> str:
 def _place(name: str, span: Span | None) -> Unsupported:
     return Unsupported(
         "L013",
-        f"where to read or write depends on an element of {name}: index tensors are not supported yet",
-        hint="place blocks by block and loop indices; gather the rows on the host, before the kernel runs",
+        f"the position of a read or write depends on an element of {name}: index tensors are not supported yet",
+        hint="compute positions from block and loop indices, and gather the rows on the host before the kernel runs",
         span=span,
     )
 
 
 def _value(name: str, span: Span | None) -> Unsupported:
-    return Unsupported(
-        "L013", f"an element of {name} is taken as a single value", hint=_AS_A_BLOCK.format(name), span=span
-    )
+    return Unsupported("L013", f"an element of {name} is used as a scalar", hint=_AS_A_BLOCK.format(name), span=span)

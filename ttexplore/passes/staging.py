@@ -1,8 +1,8 @@
-"""Which storage each on-chip value gets: a circular buffer or DST. Decided in A2.
+"""Decide the storage of each on-chip value: a circular buffer or DST. Part of A2.
 
-A circular buffer has one kernel that pushes and one that pops, so a value that is loaded and then changed, or used by
-the compute kernel and stored as well, becomes several buffers with tile copies between them. So does a float32 value
-that the FPU multiplies and that is stored or copied on as float32, which has to stay whole.
+One kernel pushes to a circular buffer and one pops from it. A value that is loaded and then changed, or that both the
+compute kernel and the writer use, therefore becomes several buffers with tile copies between them. So does a float32
+value that the FPU multiplies and that is also stored or copied as float32, because the latter must stay exact.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ttexplore.plan import (
     TensorLayout,
 )
 
-# Roles of what only operations on circular buffers read.
+# Roles of operands that only operations on circular buffers read.
 _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
-# Those of element-wise operations.
+# Roles of element-wise operands.
 _OF_ELEMENTS = ("element", "row", "column", "scalar")
 
 
@@ -38,13 +38,13 @@ _OF_ELEMENTS = ("element", "row", "column", "scalar")
 _Read = tuple[tirx.Stmt, tirx.Buffer, str]
 _Write = tuple[tirx.Stmt, tirx.Buffer]
 
-# How deep buffers are that move blocks, where neither the kernel nor an option says it.
+# The depth of buffers that move blocks, if neither the kernel nor an option sets it.
 DEFAULT_STAGES = 2
 
 
 @dataclass
 class _Draft:
-    """A Staging while it is decided. `tensors` are names that no buffer may take."""
+    """A Staging under construction. `tensors` are names that no buffer may take."""
 
     tensors: frozenset[str]
     buffers: dict[str, StagingBuffer] = field(default_factory=dict[str, StagingBuffer])
@@ -64,7 +64,7 @@ class _Draft:
 
 @dataclass(frozen=True)
 class Held:
-    """How a tensor's tiles hold its elements: the storage dtype and the tile format."""
+    """How the tiles of a tensor store its elements: the storage dtype and the tile format."""
 
     dtype: str
     data_format: str
@@ -77,19 +77,19 @@ def _layout_dtype(layout: TensorLayout) -> str:
 
 
 def storage_dtype(dtype: str) -> str:
-    """The dtype in which the chip holds a kernel dtype. Raises KeyError for one that no tile format holds.
+    """The dtype in which the chip stores a kernel dtype. Raises KeyError for a dtype without a tile format.
 
-    uint8 stays: its numbers are held as bfloat16 and are known to be whole, from 0 to 255.
+    uint8 stays uint8: it is stored as bfloat16, with integers from 0 to 255.
     """
     return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
 def plan_staging(function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
-    """Decide the storage of every on-chip value of a kernel whose tensors have these layouts. What goes through tilize
-    gets a circular buffer of rows besides that of tiles. `stages` is the depth of what the reader fills, None where
-    that is left to the kernel.
+    """Decide the storage of every on-chip value of a kernel whose tensors have these layouts.
 
-    Raises Unsupported for blocks of more than two dimensions and for uses that no storage serves.
+    A block that goes through tilize gets a circular buffer of rows in addition to that of tiles. `stages` is the depth
+    of the buffers that the reader fills; None leaves it to the kernel. Raises Unsupported for blocks of more than two
+    dimensions.
     """
     draft = _Draft(frozenset(layout.name for layout in layouts))
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
@@ -102,7 +102,7 @@ def plan_staging(function: tirx.PrimFunc, stages: int | None, layouts: Sequence[
 
 
 def _pipelines(function: tirx.PrimFunc) -> dict[tirx.Stmt, Pipeline | None]:
-    """The innermost pipelined loop around each statement, None where there is none."""
+    """The innermost pipelined loop around each statement, or None."""
     found: dict[tirx.Stmt, Pipeline | None] = {}
 
     def visit(body: tirx.Stmt, around: Pipeline | None) -> None:
@@ -131,12 +131,12 @@ def _loops_around(function: tirx.PrimFunc) -> dict[tirx.Stmt, tuple[int, ...]]:
 
 
 def check_block(buffer: tirx.Buffer) -> None:
-    """Raise Unsupported, at its allocation, for an on-chip buffer of a dtype or rank that no tiles hold."""
+    """Raise Unsupported, at its allocation, for an on-chip buffer with a dtype or rank that tiles do not support."""
     shape, span = shape_of(buffer), span_of(buffer)
     if dtype_of(buffer) not in FORMAT_OF_DTYPE:
         raise Unsupported(
             "L009",
-            f"{buffer.name} is {dtype_of(buffer)}, which no tile format holds",
+            f"{buffer.name} is {dtype_of(buffer)}: no tile format supports this dtype",
             hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
             span=span,
         )
@@ -144,7 +144,7 @@ def check_block(buffer: tirx.Buffer) -> None:
         raise Unsupported(
             "L010",
             f"{buffer.name} has {len(shape)} dimensions",
-            hint="use blocks of 1 or 2 dimensions, and a loop or the grid for the others",
+            hint="use blocks of 1 or 2 dimensions, and loops or the launch grid for the others",
             span=span,
         )
 
@@ -173,7 +173,7 @@ class _Facts(TypedDict, total=False):
 
 
 class _Web:
-    """Places one web."""
+    """Decides the storage of one web."""
 
     def __init__(
         self, web: Web, draft: _Draft, pipelines: dict[tirx.Stmt, Pipeline | None],
@@ -198,24 +198,24 @@ class _Web:
                 self._load_rows(load)
         for store in stores:
             if loads and store in straight:
-                # What comes and goes in rows is never in tiles.
+                # A block that is loaded and stored as rows is never in tiles.
                 name = self.draft.reads[(store, self.web.buffer, "source")]
                 self.draft.buffers[name] = replace(self.draft.buffers[name], rows=True)
             else:
                 self._store_rows(store)
 
     def _is_straight(self, store: tirx.Stmt) -> bool:
-        """Whether the reader fills what the writer stores from."""
+        """Whether the reader fills the buffer that the writer stores from."""
         name = self.draft.reads[(store, self.web.buffer, "source")]
         return self.draft.buffers[name].producer == "reader"
 
     def _load_rows(self, load: tirx.Stmt) -> None:
-        """Let the reader fill a buffer of rows, and the compute kernel that of tiles from it."""
+        """Let the reader fill a buffer of rows, which the compute kernel converts into the buffer of tiles."""
         key = (load, self.web.buffer)
         name = self.draft.writes[key]
         tiles = self.draft.buffers[name]
-        reason = f"rows of {_tensor(load).name}, which the compute kernel makes tiles of"
-        # The tiles are packed and used by one kernel: another stage would hold nothing.
+        reason = f"rows of {_tensor(load).name}, which the compute kernel converts to tiles"
+        # One kernel packs and uses the tiles, so a second stage would stay empty.
         stages = tiles.stages if tiles.consumer == "writer" else 1
         self.draft.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
         self.draft.writes[key] = self._add(
@@ -225,11 +225,11 @@ class _Web:
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, False))
 
     def _store_rows(self, store: tirx.Stmt) -> None:
-        """Let the compute kernel fill a buffer of rows from that of tiles, and the writer store from it."""
+        """Let the compute kernel convert the buffer of tiles into a buffer of rows, which the writer stores."""
         key = (store, self.web.buffer, "source")
         name = self.draft.reads[key]
         tiles = self.draft.buffers[name]
-        reason = f"rows of {_tensor(store).name}, which the compute kernel makes of tiles"
+        reason = f"rows of {_tensor(store).name}, which the compute kernel converts from tiles"
         stages = tiles.stages if tiles.producer == "reader" else 1
         self.draft.buffers[name] = replace(tiles, consumer="compute", stages=stages)
         self.draft.reads[key] = self._add(
@@ -248,17 +248,17 @@ class _Web:
         else:
             self._place_general()
 
-    # What kind of web it is
+    # Kinds of webs
 
     def _is_loaded_for_its_uses(self) -> bool:
-        """Whether one load makes the value for all reads of the same turn, so that they can share its block."""
+        """Whether one load gives the value for all reads of the same iteration, so that they can share its block."""
         if self.computed or len(self.loads) != 1 or not self._same_format(self.loads[0]):
             return False
         around = self.loops[self.loads[0]]
         return all(self.loops[read][: len(around)] == around for read, _ in self.web.reads)
 
     def _same_format(self, load: tirx.Stmt) -> bool:
-        """Whether the tiles of the tensor are the value: of its dtype, or in a narrower format that it holds."""
+        """Whether the tiles of the tensor can be used as they are: same dtype, or a narrower format."""
         held = self._loaded(load)
         return held.dtype == self.dtype or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
 
@@ -269,7 +269,7 @@ class _Web:
         return self.tensors[str(_tensor(store).name)]
 
     def _plain_write(self) -> bool:
-        """Whether one statement other than a gemm writes it, once and without reading it."""
+        """Whether one statement other than a gemm writes the value, once and without reading it."""
         if self.loads or len(self.computed) != 1:
             return False
         write = self.computed[0]
@@ -303,16 +303,16 @@ class _Web:
         )
 
     def _used_where_written(self, read: tirx.Stmt) -> bool:
-        """Whether each write meets one turn of `read`: a circular buffer is emptied as often as it is filled."""
+        """Whether `read` runs once per write: a circular buffer is drained as often as it is filled."""
         return all(self.loops[write] == self.loops[read] for write in self.web.writes)
 
-    # Placing it
+    # Placement
 
     def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Unpack[_Facts]) -> str:
         return self.draft.add(replace(StagingBuffer(name, kind, self.shape, self.dtype, self.span), **facts))
 
     def _input_depth(self, load: tirx.Stmt) -> _Depth:
-        """How deep a buffer is that the reader fills, and what the kernel asks for."""
+        """The depth of a buffer that the reader fills, and the loop that requests it."""
         around = self.pipelines.get(load)
         pipeline = around if around is not None and around.stages else None
         return {"stages": self.stages or (pipeline.stages if pipeline else DEFAULT_STAGES), "pipeline": pipeline}
@@ -374,7 +374,7 @@ class _Web:
         self._use_from(name)
 
     def _store_from(self, name: str) -> None:
-        """Give each store a buffer of its own that the compute kernel packs."""
+        """Give each store its own buffer, which the compute kernel packs."""
         for store in self.stores:
             held = self._stored(store)
             leaving = self._add(
@@ -389,10 +389,10 @@ class _Web:
             self.draft.reads[(store, self.web.buffer, "source")] = leaving
 
     def _use_from(self, name: str) -> None:
-        """Let the compute kernel's uses read the buffer, or an operand buffer where they need another form."""
+        """Let the uses in the compute kernel read the buffer, or an operand buffer if they need another form."""
         home = self.draft.buffers[name]
         kept = home.kind == "cb" and self._is_kept_whole()
-        reason = f"the FPU cuts float32 to TF32, and {self.name} is used whole besides" if kept else ""
+        reason = f"the FPU reads float32 as TF32, and {self.name} is also used exactly" if kept else ""
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
@@ -414,7 +414,7 @@ class _Web:
                 self.draft.reads[key] = name
 
     def _is_turned(self, read: tirx.Stmt, role: str) -> bool:
-        """Whether a use wants the transposed block. A vector is a row of tiles, so as a column it is transposed."""
+        """Whether a use needs the transposed block. A vector is a row of tiles, so a column vector is transposed."""
         if role == "A":
             return bool(attribute(read, "transpose_A"))
         return role == "transposed" or (role == "column" and len(self.shape) == 1)
@@ -426,15 +426,17 @@ class _Web:
         self.draft.before.setdefault(statement, []).append((source, target, transpose))
 
     def _serves(self, home: StagingBuffer, read: tirx.Stmt, role: str) -> bool:
-        """Whether an operation on circular buffers can read the value where it is, without cutting it for others."""
+        """Whether an operation on circular buffers can read this buffer without truncating the value for other uses."""
         cuts = role in ("A", "B") and self._is_kept_whole()
         return home.kind == "cb" and self._order_fits(home, read, role) and not cuts
 
     def _is_kept_whole(self) -> bool:
-        """Whether float32 is copied on as float32, or computed with element by element: the FPU's circular buffers are
-        cut to TF32, also where a tile of them is only copied to DST. So its operations get buffers of their own, which
-        the compute kernel fills from the whole one: that costs L1 and copies of tiles, and no second transfer from
-        DRAM."""
+        """Whether a float32 value must stay exact, because it is copied as float32 or used element by element.
+
+        The tiles of a circular buffer that the FPU reads become TF32, even if they are only copied to DST. FPU operands
+        therefore get their own buffers, which the compute kernel fills from the exact one. This costs L1 and tile
+        copies, but no second transfer from DRAM.
+        """
         if self.dtype != "float32":
             return False
         copied = [_tensor(store) for store in self.stores]

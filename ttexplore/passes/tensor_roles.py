@@ -1,4 +1,4 @@
-"""What a kernel does with each of its tensors: it reads it, writes it, or both."""
+"""The role of each tensor of a kernel: read, written, or both."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ Role = Literal["input", "output", "inout"]
 
 
 def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
-    """What the kernel does with each of its tensors, from its statements alone. One that it does not touch is an input
-    that nobody reads."""
+    """The role of each tensor, from the kernel's statements alone. An unused tensor is an input."""
     return roles_of(function, *read_and_written(function))
 
 
@@ -42,7 +41,7 @@ def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
 
 
 def _touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
-    """Each buffer that a statement reads or writes itself, without the statements in it, in blocks and in elements."""
+    """Each buffer that a statement itself reads or writes, whole blocks or elements; nested statements do not count."""
     found: list[tuple[tirx.Buffer, AccessKind]] = []
     values: list[ir.Expr] = []
     match statement:

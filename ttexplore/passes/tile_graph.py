@@ -1,4 +1,4 @@
-"""The tile dataflow graph: who moves which tiles."""
+"""The tile dataflow graph: which kernel moves which tiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttexplore.plan import CircularBuffer, GraphEdge, GraphNode, TileGraph
 
 
 def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGraph:
-    """Tensors, kernels and circular buffers, with the tiles that flow between them for each work item."""
+    """Tensors, kernels and circular buffers, with the tiles that flow between them per work item."""
     edges: dict[tuple[str, str], int] = {}
     pages = {buffer.name: buffer.block_pages for buffer in buffers}
 
@@ -57,7 +57,7 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
 
 
 def tile_graph_with(graph: TileGraph | None, buffers: tuple[CircularBuffer, ...]) -> TileGraph | None:
-    """The graph with the circular buffers that have come since."""
+    """The graph, extended by circular buffers that later passes added."""
     if graph is None:
         return None
     known = {node.name for node in graph.nodes}

@@ -1,4 +1,4 @@
-"""The tile buffers of a kernel while its blocks become operations on tiles: its own, and those that C2 adds."""
+"""The tile buffers of a kernel during the lowering of blocks to tiles: its own, and those that C2 adds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ttexplore.ir.storage import tile_grid
 from ttexplore.plan import CircularBuffer, KernelRole, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")
-_VALUE = Rule("tiles of a value", "What an operation leaves for the next one gets tiles of DST.")
+_VALUE = Rule("tiles of a value", "An intermediate value gets tiles of DST.")
 _CONSTANT = Rule("tile of constants", "A tile of constants is filled once, before the work starts.")
 
 
 class TileStorage:
-    """Buffers of tiles, by the block buffer that they stand for.
+    """Buffers of tiles, by the block buffer that they replace.
 
     `made` are the allocations, `prologue` the statements that fill constant tiles before the work starts, `extra` the
-    circular buffers of those. `dst_dtype` is what a tile of DST holds of numbers.
+    circular buffers of constant tiles. `dst_dtype` is the dtype of floating-point values in DST.
     """
 
     def __init__(self, plan: Plan, firings: Firings) -> None:
@@ -52,7 +52,7 @@ class TileStorage:
         return statement.buffer
 
     def add(self, statement: tirx.AllocBuffer, dtype: str) -> None:
-        """Allocate the tiles of a block buffer, where the statement allocates that."""
+        """Allocate the tiles of the block buffer that the statement allocates."""
         block = statement.buffer
         rows, columns = tile_grid(shape_of(block))
         self.tiles[block] = self.allocate(
@@ -60,20 +60,20 @@ class TileStorage:
         )
 
     def in_dst(self, dtype: str) -> str:
-        """What a tile of DST holds of a dtype: integers, or the numbers that there is room for."""
+        """The dtype in which DST holds values of a dtype: int32, or the floating-point dtype of DST."""
         return "int32" if dtype == "int32" else self.dst_dtype
 
     def temporary(self, like: tirx.Buffer, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
-        """A DST array for values of a dtype that the statement `source` needs, with a tile for each tile of `like`."""
+        """A new DST array for values of a dtype, with as many tiles as `like`; the statement `source` needs it."""
         return self.allocate(_VALUE, source, f"{like.name}_value", self.count(like), self.in_dst(dtype), "tt.dst")
 
     def move(self, source: tirx.Buffer, target: tirx.Buffer, dtype: str) -> tirx.Stmt:
-        """Copying values of a dtype within DST."""
+        """The loop that copies values of a dtype within DST."""
         name = "bitwise_or_binary_tile" if dtype == "int32" else "binary_max_tile"
         return self.each(self.count(target), lambda t: op(name, source, t, source, t, target, t))
 
     def convert(self, array: tirx.Buffer, source: str, target: str) -> list[tirx.Stmt]:
-        """Turning what DST holds into integers or back, in place; nothing between dtypes of the same kind."""
+        """The loop that converts DST in place between integers and floats; none between dtypes of the same kind."""
         if (source == "int32") == (target == "int32"):
             return []
         name = "typecast_int32_to_fp32_tile" if source == "int32" else "typecast_fp32_to_int32_tile"
@@ -83,7 +83,7 @@ class TileStorage:
         return shape_of(buffer)[0]
 
     def each(self, tiles: int, make: Callable[[ir.Var], tirx.Stmt]) -> tirx.Stmt:
-        """A loop over the tiles of a block with one operation in it."""
+        """A loop over the tiles of a block around one operation."""
         t = variable("t")
         return loop(t, tiles, [make(t)])
 
@@ -100,7 +100,7 @@ class TileStorage:
     # Constant tiles
 
     def zero_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
-        """A circular buffer with one tile of zeros that the compute kernel fills once; `source` is its first use."""
+        """A circular buffer with one tile of zeros, filled once by the compute kernel; `source` is its first use."""
         if "zeros" not in self.constants:
             value = self.allocate(_VALUE, source, "zeros_value", 1, self.dst_dtype, "tt.dst")
             zeros = self._constant(source, "zeros", "compute", "a row is broadcast by adding zeros")
@@ -111,8 +111,8 @@ class TileStorage:
         return self.constants["zeros"]
 
     def index_tile(self, axis: int, source: tirx.Stmt | None) -> tirx.Buffer:
-        """A circular buffer with one tile of the row numbers (axis 0) or column numbers (axis 1) of its elements,
-        0 to 31, which bfloat16 holds exactly. The reader writes it once; `source` is its first use."""
+        """A circular buffer with one tile that holds the row index (axis 0) or column index (axis 1) of each element,
+        0 to 31, which is exact in bfloat16. The reader writes it once; `source` is its first use."""
         name = ("row_numbers", "column_numbers")[axis]
         if name not in self.constants:
             numbers = self._constant(source, name, "reader", f"expressions of the index along axis {axis}")

@@ -1,7 +1,7 @@
-"""The values of an element-wise block as a graph: each value once, constants folded, compositions made.
+"""The values of an element-wise block as a graph: each value once, constants folded, compositions expanded.
 
-A value is what one operation gives for all elements of a block. What has no operation of its own is made of others by
-`COMPOSITIONS`, the one table of them.
+A value is the result of one operation for all elements of a block. `COMPOSITIONS` expands functions without an
+operation of their own into other operations.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ COMMUTING = frozenset(["add", "mul", "max", "min"])
 MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
 COMPARISONS = frozenset(MIRRORED)
 
-# What jumps: an error in the last place of an operand can become an error of the whole result.
+# Discontinuous operations: an error in the last place of an operand can change the whole result.
 JUMPING = COMPARISONS | {"to_int32", "floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)}
 
-# Operations on 32-bit integers, which wrap around; `to_int32` takes a number, towards zero. Those on two integers that
-# there are for numbers as well have the name of these with this ending.
+# Operations on 32-bit integers, which wrap around; `to_int32` converts a number, rounding towards zero. The integer
+# form of an operation on numbers has the same name with this suffix.
 _ON_INT32 = "_int32"
 INT32_FORMS = frozenset(["add", "sub", "mul", "max", "min", "abs", *MIRRORED])
 _INT32_RESULTS = frozenset(
@@ -39,7 +39,7 @@ _INT32_RESULTS = frozenset(
     ]
 )  # fmt: skip
 
-# Results that bfloat16 holds exactly if it holds the operands.
+# Operations whose result is exact in bfloat16 if the operands are.
 _KEEPS_BFLOAT16 = frozenset(
     ["abs", "negative", "relu", "max", "min", "where", "clamp", "floor", "ceil", "trunc", "round"]
 )
@@ -88,15 +88,15 @@ class Value:
 
 @dataclass
 class ValueGraph:
-    """All values of a block, numbered in the order in which they were first met. `is_wide`: DST has 32 bits."""
+    """All values of a block, numbered in order of first use. `is_wide`: DST has 32 bits."""
 
     is_wide: bool = True
     values: list[Value] = field(default_factory=list[Value])
-    # Floats stand under their bits: -0.0 equals 0.0.
+    # Floats are keyed by their bits, because -0.0 equals 0.0.
     numbers: dict[Value | bytes, int] = field(default_factory=dict["Value | bytes", int])
     ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     scalars: list[ir.Expr] = field(default_factory=list[ir.Expr])
-    # The places of scalars by their hashes, and what is known of each value.
+    # The places of scalars by hash, and the properties of each value.
     _places: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     _is_int32: list[bool] = field(default_factory=list[bool])
     _is_boolean: list[bool] = field(default_factory=list[bool])
@@ -112,7 +112,7 @@ class ValueGraph:
             self.numbers[key] = len(self.values)
             self.values.append(value)
             self.ranges.append(self._range(value))
-            # Operands come first, so that nothing is asked twice or deep down.
+            # Operands come first, so each property is computed once and without recursion.
             self._is_int32.append(self._holds_int32(value))
             self._is_boolean.append(self._holds_truth(value))
             self._is_bfloat16.append(self._holds_bfloat16(value, self._is_boolean[-1]))
@@ -125,7 +125,7 @@ class ValueGraph:
         return self._add(Value("number", constant=float(np.float32(value))))
 
     def scalar(self, expression: ir.Expr) -> int:
-        """An int32 expression of variables that do not change within a tile."""
+        """An int32 expression of variables that are constant within a tile."""
         alike = self._places.setdefault(tvm_ffi.structural_hash(expression), [])
         for place in alike:
             if tvm_ffi.structural_equal(self.scalars[place], expression):
@@ -135,7 +135,7 @@ class ValueGraph:
         return self._add(Value("scalar", place=len(self.scalars) - 1))
 
     def integer(self, value: int) -> int:
-        """A constant of int32."""
+        """An int32 constant."""
         return self._add(Value("integer", constant=value))
 
     def whole(self, place: int) -> int:
@@ -155,19 +155,19 @@ class ValueGraph:
             raise ValueError(f"{self[value].op} is not a load")
         return load
 
-    # What is known of a value
+    # Properties of a value
 
     def is_number(self, value: int, wanted: float | None = None) -> bool:
-        """Whether it is a constant, and the `wanted` one: 0.0 is not -0.0."""
+        """Whether it is a constant, and equals `wanted` if given; 0.0 and -0.0 differ."""
         known = self[value]
         return known.op == "number" and (wanted is None or _bits(known.constant) == _bits(wanted))
 
     def is_zero(self, value: int) -> bool:
-        """Whether it is a constant that is 0.0 or -0.0."""
+        """Whether it is the constant 0.0 or -0.0."""
         return self.is_number(value, 0.0) or self.is_number(value, -0.0)
 
     def may_be_minus_zero(self, value: int) -> bool:
-        """Whether an element can be -0.0, to which adding 0.0 gives 0.0."""
+        """Whether an element can be -0.0, which 0.0 + -0.0 does not preserve."""
         return self._may_be_minus_zero[value]
 
     def is_scalar(self, value: int) -> bool:
@@ -175,7 +175,7 @@ class ValueGraph:
         return self[value].op in ("number", "scalar")
 
     def is_int32(self, value: int) -> bool:
-        """Whether DST holds it as an integer. Numbers of indices, and truth, are float32."""
+        """Whether DST holds it as an integer. Index values and truth values are float32."""
         return self._is_int32[value]
 
     def has_int32(self) -> bool:
@@ -187,7 +187,7 @@ class ValueGraph:
         return self._is_boolean[value]
 
     def is_bfloat16(self, value: int) -> bool:
-        """Whether DST holds a value that bfloat16 holds exactly; in 16 bits it holds no other."""
+        """Whether the value in DST is exact in bfloat16, as all values in 16-bit DST are."""
         return not self.is_wide or self._is_bfloat16[value]
 
     def _holds_int32(self, known: Value) -> bool:
@@ -197,7 +197,7 @@ class ValueGraph:
 
     def _holds_truth(self, known: Value) -> bool:
         if known.op == "number":
-            # where_tile takes -0.0 for true.
+            # where_tile treats -0.0 as true.
             return _bits(known.constant) in (_bits(0.0), _bits(1.0))
         if known.op in ("max", "min", "mul"):
             return all(self.is_boolean(operand) for operand in known.operands)
@@ -237,7 +237,7 @@ class ValueGraph:
                 return name not in _INT32_RESULTS and not is_boolean
 
     def range(self, value: int) -> tuple[float, float]:
-        """The least and the largest that a whole number can be; infinite where nothing says it, as of floats."""
+        """The minimum and maximum of an integer value; infinite if unknown, and for floats."""
         return self.ranges[value]
 
     def _range(self, known: Value) -> tuple[float, float]:
@@ -280,13 +280,13 @@ class ValueGraph:
                 found = (0, 1)
             case _:
                 pass
-        # Beyond these an integer wraps around, and float32 holds no longer every whole number.
+        # Beyond these bounds, integers may wrap around, and float32 does not hold all of them.
         return found if found[0] >= -(2**24) and found[1] <= 2**24 else (-math.inf, math.inf)
 
     # Integers of fewer bits
 
     def wrapped(self, value: int, dtype: str) -> int:
-        """An int32 as an integer of fewer bits has it, as int32."""
+        """An int32 reduced to the range of a narrower integer dtype, as int32."""
         low, high = SMALL_INTEGERS[dtype]
         if low <= self.range(value)[0] and self.range(value)[1] <= high:
             return value
@@ -296,7 +296,7 @@ class ValueGraph:
         return self.make("shift_right", self.make("shift_left", value, places), places)
 
     def unwrapped(self, value: int, dtype: str) -> int:
-        """An int32 that :func:`wrapped` may have made this one from: the lowest bits of both are the same."""
+        """The int32 that :func:`wrapped` reduced to this value, if it did; the low bits of both are equal."""
         low, high = SMALL_INTEGERS[dtype]
         known = self[value]
         if low == 0 and known.op == "bit_and":
@@ -312,7 +312,7 @@ class ValueGraph:
     # Operations
 
     def make(self, op: str, *operands: int) -> int:
-        """The number of a value: of one that there is, of a simpler one that equals it, or of a new one."""
+        """The number of a value: an existing one, a simpler one that is equal, or a new one."""
         if op in _FOLDED and all(self.is_number(operand) for operand in operands):
             with np.errstate(all="ignore"):
                 return self.number(_FOLDED[op](*(np.float32(self[operand].constant) for operand in operands)))
@@ -320,7 +320,7 @@ class ValueGraph:
             operands = (operands[0], *(self.make("to_int32", one) for one in operands[1:]))
         if op in INT32_FORMS and any(map(self.is_int32, operands)):
             made = self.make(f"{op}{_ON_INT32}", *(self.make("to_int32", one) for one in operands))
-            # Truth is a number.
+            # Truth values are float32.
             return self.make("to_float32", made) if op in COMPARISONS else made
         if op in COMPOSITIONS:
             made = COMPOSITIONS[op](self, *operands)
@@ -342,7 +342,7 @@ def _bits(number: float) -> bytes:
 
 
 def _add(graph: ValueGraph, a: int, b: int) -> int | None:
-    """-0.0 changes nothing, 0.0 nothing but -0.0."""
+    """Adding -0.0 changes nothing; adding 0.0 changes only -0.0."""
     for one, other in ((a, b), (b, a)):
         if graph.is_number(one, -0.0) or (graph.is_number(one, 0.0) and not graph.may_be_minus_zero(other)):
             return other
@@ -383,7 +383,7 @@ def _gelu(graph: ValueGraph, half: int, rest: int) -> int | None:
 
 
 def _divide(graph: ValueGraph, a: int, b: int) -> int | None:
-    """A product with a reciprocal where that differs by rounding alone."""
+    """A product with the reciprocal, if the result differs by rounding only."""
     if graph.is_number(b) and not graph.is_zero(b):
         with np.errstate(over="ignore"):
             inverse = np.float32(1) / np.float32(graph[b].constant)
@@ -418,7 +418,7 @@ def _minimum(graph: ValueGraph, a: int, b: int) -> int | None:
 
 
 def _clamped(graph: ValueGraph, inner: int, bound: int, other: str) -> int | None:
-    """``min(max(x, low), high)`` or the other way round, for numbers low <= high."""
+    """``min(max(x, low), high)`` or the reverse nesting, for constants low <= high."""
     if not graph.is_number(bound):
         return None
     if other == "max" and graph[inner].op == "relu":
@@ -463,7 +463,7 @@ def _where(graph: ValueGraph, test: int, a: int, b: int) -> int | None:
 
 
 def _truth(graph: ValueGraph, a: int) -> int:
-    """1.0 where a value is not 0, else 0.0."""
+    """1.0 where a value is nonzero, otherwise 0.0."""
     return a if graph.is_boolean(a) else graph.make("ne", a, graph.number(0.0))
 
 
@@ -505,7 +505,7 @@ def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
 
 
 def _round_half_away(graph: ValueGraph, a: int) -> int:
-    """t + trunc(2 (x - t)) with t = trunc(x): exact, other than trunc(x + 0.5)."""
+    """t + trunc(2 (x - t)) with t = trunc(x). This is exact, unlike trunc(x + 0.5)."""
     whole = graph.make("trunc", a)
     rest = graph.make("sub", a, whole)
     return graph.make("add", whole, graph.make("trunc", graph.make("mul", rest, graph.number(2.0))))
@@ -520,7 +520,7 @@ def _of_scaled(outer: str, factor: float) -> Callable[[ValueGraph, int], int]:
 
 
 def _hyperbolic_cosine(graph: ValueGraph, a: int) -> int:
-    """Half of the sum of exp(a) and exp(-a), as squares of the roots of these: they overflow where the result does."""
+    """exp(a) / 2 + exp(-a) / 2, computed from exp(a / 2) and exp(-a / 2), which overflow only if the result does."""
     halves: list[int] = []
     for factor in (0.5, -0.5):
         root = graph.make("exp", graph.make("mul", a, graph.number(factor)))
@@ -529,12 +529,12 @@ def _hyperbolic_cosine(graph: ValueGraph, a: int) -> int:
 
 
 def _hyperbolic_sine(graph: ValueGraph, a: int) -> int:
-    """tanh(a) * cosh(a): the difference of two exponentials has no digits left near 0."""
+    """tanh(a) * cosh(a), because the difference of two exponentials cancels near 0."""
     return graph.make("mul", graph.make("tanh", a), graph.make("cosh", a))
 
 
 def _log_of_one_and(graph: ValueGraph, a: int) -> int:
-    """log(u) with u = 1 + a, and near 0 what rounding has taken from a there, which is a - (u - 1)."""
+    """log(u) with u = 1 + a, plus, near 0, the rounding error of u, which is a - (u - 1)."""
     one = graph.number(1.0)
     u = graph.make("add", a, one)
     lost = graph.make("sub", a, graph.make("sub", u, one))
@@ -569,7 +569,7 @@ def _to_int32(graph: ValueGraph, a: int) -> int | None:
 
 
 def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
-    """What costs less than the product with a constant."""
+    """A cheaper form of the product with a constant."""
     if graph[a].op == "integer":
         a, b = b, a
     if graph[b].op != "integer":
@@ -592,7 +592,7 @@ def _to_float32(graph: ValueGraph, a: int) -> int | None:
 
 
 def _folded_int32(meaning: Callable[..., float | np.generic | Array]) -> Callable[..., int | None]:
-    """The constant of an operation on constants."""
+    """The composition that folds an operation on int32 constants."""
 
     def composed(graph: ValueGraph, *operands: int) -> int | None:
         if any(graph[one].op != "integer" for one in operands):
@@ -603,7 +603,7 @@ def _folded_int32(meaning: Callable[..., float | np.generic | Array]) -> Callabl
     return composed
 
 
-# Every operation that is made of others, or simpler than it looks; None leaves it as it is.
+# All operations that are expanded or simplified; None keeps the operation.
 COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "add": _add, "sub": _subtract, "mul": _multiply, "div": _divide, "recip": _reciprocal, "max": _maximum,
     "min": _minimum, "pow": _power, "where": _where, "and": _and, "or": _or, "not": _not, "truth": _truth,

@@ -1,4 +1,4 @@
-"""Values that reach no tensor: loads that nothing reads, results that are overwritten or forgotten."""
+"""Remove values that reach no tensor: unused loads, and results that are overwritten or never read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ttexplore.ir.rewrite import Firings, Rule
 
 
 def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
-    """The kernel without the statements that no output depends on, and a note for each of them.
+    """The kernel without the statements that no output depends on, and a note for each removed statement.
 
         T.copy(A[...], a); T.copy(B[...], b); T.copy(a, C[...])  ==>  T.copy(A[...], a); T.copy(a, C[...])
 
-    They would fill circular buffers that nobody empties. Raises what finding the webs raises.
+    Such statements would fill circular buffers that no kernel drains. Raises the errors of :func:`webs`.
     """
     notes: list[str] = []
     while True:
@@ -26,22 +26,22 @@ def without_unused(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.Prim
         made = _Liveness(webs(function), firings).body(statements(function.body), notes)
         if len(notes) == told:
             return function, tuple(notes)
-        # What only they have read has lost its readers.
+        # Values that only removed statements read are unused now.
         function = with_function_body(function, made)
 
 
-_LEFT = Rule("what is used", "Of a T.Parallel, the elements stay that an output depends on.")
+_LEFT = Rule("what is used", "A T.Parallel keeps the statements that an output depends on.")
 
 
 class _Liveness:
-    """Which webs a stored value depends on: `live`, by their numbers."""
+    """The webs that outputs depend on: `live`, by number."""
 
     def __init__(self, found: tuple[Web, ...], firings: Firings) -> None:
         self.firings = firings
         self.webs = found
         self.written: dict[tirx.Stmt, list[int]] = {}
-        # The webs that a statement may need a value of. One that changes a buffer in place may read it for another
-        # result, too.
+        # The webs whose values a statement may need. A statement that changes a buffer in place may also read it for
+        # another result.
         self.read: dict[tirx.Stmt, list[int]] = {}
         for number, web in enumerate(found):
             for write in web.writes:
@@ -49,7 +49,7 @@ class _Liveness:
             for statement in (*(read for read, _ in web.reads), *web.writes):
                 self.read.setdefault(statement, []).append(number)
         self.live: set[int] = set()
-        # Each statement once, and again when more of what it writes is live.
+        # Each statement once, and again when more of its results become live.
         waiting = [*self.read]
         while waiting:
             statement = waiting.pop()
@@ -60,7 +60,7 @@ class _Liveness:
                     waiting += found[number].writes
 
     def needed(self, statement: tirx.Stmt) -> Sequence[ir.Var]:
-        """The buffers whose values the statement needs for what is live of its results."""
+        """The buffers whose values the statement needs for its live results."""
         if is_parallel(statement):
             return self.kept(statement)[1]
         stores = op_name(statement) == "tl.copy" and not is_on_chip(regions(statement)[1].source)
@@ -69,14 +69,14 @@ class _Liveness:
         return [region.source for region in regions(statement)]
 
     def live_targets(self, statement: tirx.Stmt) -> list[tirx.Buffer]:
-        """The buffers of live values that the statement writes."""
+        """The buffers with live values that the statement writes."""
         return [self.webs[number].buffer for number in self.written.get(statement, ()) if number in self.live]
 
     def kept(self, nest: tirx.Stmt) -> tuple[list[tirx.Stmt], list[ir.Var]]:
-        """The statements of a T.Parallel nest that its live results need, and the buffers that these read from before
-        it.
+        """The statements of a T.Parallel nest that its live results need, and the buffers whose previous values these
+        statements read.
 
-        A store covers its buffer: what was in it before is needed only where the stored value reads it.
+        A store covers its whole buffer: the previous value is needed only if the stored value reads it.
         """
         needed: dict[int, ir.Var] = {identity(buffer): buffer for buffer in self.live_targets(nest)}
         kept: list[tirx.Stmt] = []
@@ -91,7 +91,7 @@ class _Liveness:
                     needed[identity(node)] = node
         return kept[::-1], [*needed.values()]
 
-    # The statements that stay
+    # Removal
 
     def body(self, body: list[tirx.Stmt], notes: list[str]) -> list[tirx.Stmt]:
         return [one for statement in body for one in self.statement(statement, notes)]
@@ -109,7 +109,7 @@ class _Liveness:
         return [statement]
 
     def parallel(self, statement: tirx.Stmt, notes: list[str]) -> list[tirx.Stmt]:
-        """The nest with the stores and names that live results need."""
+        """The nest with only the stores and names that live results need."""
         kept = self.kept(statement)[0]
         stay = {identity(one) for one in kept}
         gone = [one for one in nest_of(statement)[1] if identity(one) not in stay]
@@ -120,7 +120,7 @@ class _Liveness:
 
 
 def _nest(statement: tirx.Stmt, body: list[tirx.Stmt]) -> tirx.Stmt:
-    """The nest around other stores."""
+    """The nest around other statements."""
     for one in reversed(parallel_body(statement)[0]):
         body = [with_body(one, body)]
     return body[0]
@@ -133,4 +133,4 @@ def _target(statement: tirx.BufferStore | tirx.Bind) -> ir.Var:
 def _note(variable: ir.Var, statement: tirx.Stmt) -> str:
     span = span_of(statement)
     where = f" of line {span.line}" if span else ""
-    return f"the value of {variable.name}{where} is never used: it is left out"
+    return f"the value of {variable.name}{where} is never used: it is removed"

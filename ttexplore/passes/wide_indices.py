@@ -1,8 +1,8 @@
-"""Starts, bounds and conditions that are made of integers of few bits, in int32.
+"""Widen starts, bounds and conditions in narrow integer types to int32.
 
-TVM's proofs give up at a cast of a number that its dtype does not hold, which a block or a turn may be. What the kernel
-computes in few bits does not leave them (`integers` has looked), and a cast keeps the lowest bits: so the whole of it
-is arithmetic of int32.
+TVM's proofs stop at a cast that may change its operand, such as a narrow cast of a block index or a loop variable.
+Values that the kernel computes in a narrow type do not overflow (`integers` has checked), and a cast keeps the low
+bits, so int32 arithmetic gives the same results.
 
     for k in range(T.int8(bx * 100), 4)    ==>    for k in range((bx * 100 + 128) % 256 - 128, 4)
 """
@@ -20,7 +20,7 @@ _BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
 
 def with_wide_indices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
-    """The kernel with each start of a region, bound of a loop and condition in int32."""
+    """The kernel with region starts, loop bounds and conditions in int32."""
     if not any(_is_narrow(e) for one in walk(function.body) for e in _indices(one)):
         return function
     return rewrite([_WIDE], Context(function, firings))
@@ -39,7 +39,7 @@ def _indices(statement: tirx.Stmt) -> list[ir.Expr]:
 
 
 def _is_narrow(e: ir.Expr) -> bool:
-    """Whether there is a cast to few bits in an expression, and no element of a tensor."""
+    """Whether an expression contains a cast to a narrow type and no elements."""
     nodes = nodes_of(e)
     narrow = any(isinstance(one, tirx.Cast) and str(one.ty.dtype) in _BITS for one in nodes)
     return narrow and not any(isinstance(one, ir.TensorLoad) for one in nodes)
@@ -66,7 +66,9 @@ def _with_wide_bounds(statement: tirx.For | tirx.IfThenElse) -> tirx.Stmt:
     )  # fmt: skip
 
 
-_WIDE = StatementRule("indices in int32", "Starts, bounds and conditions of few bits are computed in int32.", _widest)
+_WIDE = StatementRule(
+    "indices in int32", "Starts, bounds and conditions in narrow integer types are computed in int32.", _widest
+)
 
 
 def _region(region: ir.TensorRegion) -> ir.TensorRegion:

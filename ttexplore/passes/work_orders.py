@@ -1,7 +1,7 @@
-"""Work items in the orders in which cores may do them, and runs of them as numbers.
+"""The orders in which cores may process work items, and evenly spaced runs of items.
 
-A work item is a block of the launch grid (x, y, z), numbered row-major. An order is applied to each slice of the grid
-along z; the slices follow one another.
+A work item is a block (x, y, z) of the launch grid, numbered in row-major order. An order applies within each z slice
+of the grid; slices follow one another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ttexplore.plan import launch_extents
 
 
 def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[int] | None = None) -> list[int]:
-    """All work items, or those given, as a core does them in this order."""
+    """All work items, or the given ones, sorted in this order."""
     columns, rows, _ = launch_extents(grid)
 
     def place(item: int) -> tuple[int, ...]:
@@ -30,13 +30,13 @@ def in_order(grid: Sequence[int], order: str, edge: int | None, items: Iterable[
             case "z_order":
                 return z, _interleaved(x, y)
             case _:
-                raise ValueError(f"{order} is no order")
+                raise ValueError(f"{order} is not an order")
 
     return sorted(range(prod(grid)) if items is None else items, key=place)
 
 
 def _interleaved(x: int, y: int) -> int:
-    """The bits of x and y in turn, x first: a place on the Z-shaped curve of Morton."""
+    """The bits of x and y interleaved, x first: the position on the Morton (Z-order) curve."""
     made = 0
     for bit in range(max(x.bit_length(), y.bit_length())):
         made |= (x >> bit & 1) << 2 * bit | (y >> bit & 1) << 2 * bit + 1
@@ -44,7 +44,7 @@ def _interleaved(x: int, y: int) -> int:
 
 
 def common_step(lists: Iterable[Sequence[int]]) -> int | None:
-    """The step by which every list counts up, 1 where none has two items; None where there is no such step."""
+    """The common difference of neighbours in all lists, 1 if no list has two items; None if there is none."""
     steps = {after - before for items in lists for before, after in pairwise(items)}
     if not steps:
         return 1

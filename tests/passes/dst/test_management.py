@@ -248,7 +248,7 @@ def test_how_much_dst_holds(dtype: str, full: bool, tiles: int) -> None:
     assert compute.dst_full_sync_en == full
     # 64x128 is 8 tiles, which all of these hold: nothing is spilled.
     assert not [buffer for buffer in exploration.plan.buffers if "partials" in buffer.name]
-    assert any("as asked for" in reason for reason in compute.reasons)
+    assert any("as requested" in reason for reason in compute.reasons)
     assert exploration.plan.precisions == ("low_fidelity" if dtype == "bfloat16" else "full",)
 
 
@@ -367,7 +367,7 @@ def test_more_values_at_once_than_circular_buffers() -> None:
     error = ttx.explore(many_values(40)).error
     assert isinstance(error, ResourceError)
     assert error.message == "43 circular buffers are needed; a core of wormhole_n150 has 32"
-    assert error.hint.endswith("or fewer values of a T.Parallel at a time: compute each right before its use")
+    assert error.hint.endswith("or keep fewer values of a T.Parallel at a time: compute each right before its use")
 
 
 def test_an_epilogue_after_nested_loops_is_fused() -> None:
@@ -384,7 +384,7 @@ def test_a_float32_factor_that_is_an_addend_too_is_added_whole() -> None:
     right(exploration)
     reasons = {one.name: one.reason for one in exploration.plan.buffers if one.reason}
     assert reasons == {
-        "a_operand": "the FPU cuts float32 to TF32, and a is used whole besides",
+        "a_operand": "the FPU reads float32 as TF32, and a is also used exactly",
         "c_partials": "c is spilled while other work uses DST",
     }
     factor = np.random.default_rng(0).standard_normal((64, 64), np.float32)
