@@ -156,5 +156,5 @@ def test_a_loop_inside_of_parallel() -> None:
     exploration = ttx.explore(kernel)
     assert isinstance(exploration.error, Unsupported)
     assert exploration.error.message == "a loop inside T.Parallel is not lowered"
-    assert exploration.error.hint == "write the T.Parallel inside of the loop, or the loop's turns one after another"
+    assert exploration.error.hint == "write the T.Parallel inside the loop, or unroll the loop"
     assert exploration.error.span is not None

@@ -344,8 +344,8 @@ HINTS: list[tuple[str, str, str]] = [
     ("d = T.alloc_fragment(('x' * 5000, 2), 'float32')", "T.alloc_fragment: 'xxxx", "write the shape as a tuple of ints"),
     (f"{PARALLEL}T.truncdiv(a[i, j], 2.0)", "an integer operation is applied to", "write T.trunc(a / b)"),
     (f"{PARALLEL}T.truncmod(a[i, j], 2.0)", "an integer operation is applied to", "write a - T.trunc(a / b) * b"),
-    (f"{PARALLEL}T.truncdiv(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncdiv of elements", "write a // b and a % b"),
-    (f"{PARALLEL}T.truncmod(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncmod of elements", "write a // b and a % b"),
+    (f"{PARALLEL}T.truncdiv(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncdiv of elements", "use a // b and a % b"),
+    (f"{PARALLEL}T.truncmod(T.cast(a[i, j], 'int32'), 3)", "no rule lowers T.truncmod of elements", "use a // b and a % b"),
 ]  # fmt: skip
 
 

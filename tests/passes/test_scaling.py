@@ -193,7 +193,7 @@ def test_loops_inside_one_another() -> None:
 def test_loops_too_deep_inside_one_another(depth: int) -> None:
     with pytest.raises(Unsupported) as caught:
         ttx.explore(looped(depth))
-    assert caught.value.message == "more than 16 loops and branches inside one another"
+    assert caught.value.message == "loops and branches are nested more than 16 deep"
     assert caught.value.hint.startswith("write several loops as one")
     assert caught.value.span is not None
 
@@ -211,6 +211,6 @@ def test_branches_too_deep_inside_one_another(tmp_path: Path, branches: int) -> 
     )
     with pytest.raises(Unsupported) as caught:
         ttx.explore(f"{file}::kernel")
-    assert caught.value.message == "loops and branches of kernel stand too deep inside one another"
+    assert caught.value.message == "the loops and branches of kernel are nested too deeply"
     assert caught.value.span is not None
     assert caught.value.span.file == str(file)
