@@ -194,7 +194,7 @@ def test_loops_too_deep_inside_one_another(depth: int) -> None:
     with pytest.raises(Unsupported) as caught:
         ttx.explore(looped(depth))
     assert caught.value.message == "loops and branches are nested more than 16 deep"
-    assert caught.value.hint.startswith("write several loops as one")
+    assert caught.value.hint.startswith("merge loops into one")
     assert caught.value.span is not None
 
 
