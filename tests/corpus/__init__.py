@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from tests.corpus.block_floats import BLOCK_FLOATS
 from tests.corpus.case import Case
+from tests.corpus.direct import DIRECT
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.names import NAMES
+from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
@@ -19,7 +21,8 @@ from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, t
 from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
-    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS, *NAMES
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
+    *REDUCTIONS, *DIRECT, *NAMES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -43,7 +43,7 @@ def l003() -> Any:
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(1) as bx:
             for i, j in T.Parallel(64, 64):
-                B[i, j] = A[i, j] + 1.0
+                B[i, j] = A[i * 2, j] + 1.0
 
     return ttx.explore(kernel)
 
@@ -65,8 +65,8 @@ def l006() -> Any:
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((32, 32), "bfloat16")):
         with T.Kernel(1) as bx:
             a = T.alloc_shared((32, 32), "bfloat16")
-            T.copy(A[8, 8], a)
-            T.copy(a, B)
+            T.copy(B, a)
+            T.copy(a, A[8, 8])
 
     return ttx.explore(kernel)
 
@@ -78,17 +78,6 @@ def l007() -> Any:
             a = T.alloc_shared((64, 64), "bfloat16")
             T.copy(A[0:32, 0:64], a[32:64, 0:64])
             T.copy(a, B)
-
-    return ttx.explore(kernel)
-
-
-def l008() -> Any:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1) as bx:
-            b = T.alloc_fragment((64, 64), "bfloat16")
-            T.gemm(A, A, b, clear_accum=True)
-            T.copy(b, B)
 
     return ttx.explore(kernel)
 

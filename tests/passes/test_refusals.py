@@ -103,42 +103,42 @@ def test_tensor_read_and_written() -> None:
     assert "the kernel both reads and writes A" in refused(kernel, Unsupported).message
 
 
-def test_tensor_in_parallel() -> None:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1, 1) as (bx, by):
-            for i, j in T.Parallel(64, 64):
-                B[i, j] = A[i, j] + 1.0
-
-    error = refused(kernel, Unsupported)
-    assert "directly" in error.message
-
-
 @pytest.mark.parametrize(
-    ("kind", "dim", "hint"),
+    ("store", "message"),
     [
-        ("sum", 1, "a sum is a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
-        ("sum", 0, "a sum is a product with ones: T.fill(ones, 1), T.gemm(ones, a, sums)"),
-        ("abssum", -1, "T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), T.gemm(a, ones, sums)"),
-        ("max", 1, "no operation compares the elements of one tile; T.max of two blocks in T.Parallel works"),
-        ("min", 0, "no operation compares the elements of one tile; T.min of two blocks in T.Parallel works"),
-        ("absmax", 1, "no operation compares the elements of one tile; T.max of two blocks in T.Parallel works"),
+        ("B[i, j] = A[i * 2, j]", "T.Parallel reads A[i * 2, j]: i * 2 is no loop variable with something added to it"),
+        ("B[i, j] = A[i, i]", "T.Parallel reads A[i, i]: one variable runs along two axes"),
+        ("B[i, bx] = A[i, j]", "T.Parallel stores to B[i, bx]: each turn of j stores to the same element"),
+        ("if i > j:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition i > j"),
+        ("for k in T.serial(bx + 1):\n    B[i, j] = A[i, j]", "a loop inside T.Parallel whose"),
+        ("for k in T.serial(65):\n    B[i, j] = A[i, j]", "a loop of 65 turns inside T.Parallel"),
     ],
 )
-def test_reductions_are_not_lowered(kind: str, dim: int, hint: str) -> None:
+def test_elements_of_tensors_that_make_no_block(tmp_path: Path, store: str, message: str) -> None:
+    lines = "\n".join(f"            {line}" for line in store.split("\n"))
+    file = tmp_path / "kernels.py"
+    file.write_text(f"""import ttexplore.language as T
+@T.prim_func
+def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((32, 64), "bfloat16")):
+    with T.Kernel(2) as bx:
+        for i, j in T.Parallel(32, 64):
+{lines}
+""")
+    error = refused(f"{file}::kernel", Unsupported)
+    assert error.message.startswith(message)
+    assert error.span is not None
+    assert error.span.line >= 5
+
+
+def test_a_reduction_of_an_axis_of_one_element() -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64,), "bfloat16")):
+    def kernel(A: T.Tensor((2, 64, 64), "bfloat16"), B: T.Tensor((64, 64), "float32")):
         with T.Kernel(1) as bx:
-            a = T.alloc_shared((64, 64), "bfloat16")
-            r = T.alloc_fragment((64,), "float32")
-            T.copy(A, a)
-            T.reduce(a, r, kind, dim=dim)
+            r = T.alloc_fragment((64, 64), "float32")
+            T.reduce_sum(A[bx : bx + 1, :, :], r, dim=0)
             T.copy(r, B)
 
-    error = refused(kernel, Unsupported)
-    assert error.message == f"T.reduce_{kind} is not lowered"
-    assert error.hint.startswith(hint)
-    assert error.span is not None
+    assert refused(kernel, Unsupported).message == "a reduction of A along an axis of one element"
 
 
 def test_more_circular_buffers_than_a_core_has() -> None:

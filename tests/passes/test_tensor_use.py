@@ -177,7 +177,7 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
     "body",
     [
         "x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x",
-        "for i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * S[0]",
+        "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]",
         "T.copy(A[(S[bx] % 2) * 32, 0], a)",
         "if S[bx] > 0:\n    T.clear(a)",
     ],

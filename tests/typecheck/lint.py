@@ -79,6 +79,9 @@ def _names(code: str, arch: str, dst_tiles: int) -> Iterator[tuple[int, str]]:
 def _barriers(code: str, arch: str, dst_tiles: int) -> Iterator[tuple[int, str]]:
     """One barrier per block; no page handed on before its transfer is complete."""
     for match in re.finditer(r"\basync_read_barrier\b", code):
+        if match.start() < code.find("void kernel_main"):
+            # A single element is waited for by the function that reads it: what arrived with it is needed at once.
+            continue
         if "push_back" not in _rest_of_block(code, match.start()):
             yield _line(code, match.start()), "a read barrier for each page; wait once for the block, before push_back"
     for match in re.finditer(r"\basync_write_barrier\b", code):

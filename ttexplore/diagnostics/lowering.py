@@ -39,11 +39,6 @@ LOWERING = (
         "Allocate one buffer per block.",
     ),
     diagnostic(
-        "L008", "operation on a tensor in DRAM",
-        "Operations work on on-chip buffers.",
-        "T.copy the block to an on-chip buffer first.",
-    ),
-    diagnostic(
         "L009", "unsupported dtype",
         "Tiles hold bfloat16, float32 and int32; float16 and uint8 are stored as bfloat16. Products take floats.",
         "Use one of the dtypes in the hint.",

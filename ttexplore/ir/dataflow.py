@@ -16,8 +16,9 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import empty_loops
-from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements, text_attribute
+from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.reductions import reduction_of
 from ttexplore.record import Span
 
 AccessKind = Literal["read", "write", "update"]
@@ -25,7 +26,8 @@ AccessKind = Literal["read", "write", "update"]
 
 @dataclass(frozen=True)
 class Access:
-    """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``, and
+    """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``,
+    ``reduced``, and
     in a T.Parallel over (i, j) ``element`` (read at [i, j]), ``row`` ([j] or [0, j], the same for all rows), ``column``
     ([i] or [i, 0]), ``scalar`` ([0] or [0, 0]), ``transposed`` ([j, i])."""
 
@@ -121,28 +123,14 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
                 Access(parts[2].source, kind, "C"),
             ]
         case "tl.reduce":
-            raise _reduction(statement)
+            reduction = reduction_of(statement)
+            assert reduction is not None
+            return [
+                Access(parts[0].source, "read", "reduced"),
+                Access(parts[1].source, "write" if reduction.clear else "update", "target"),
+            ]
         case _:
             raise _unsupported(statement)
-
-
-def _reduction(statement: tirx.Stmt) -> Unsupported:
-    """What takes the place of a reduction: products have sums in them, and nothing else goes across a tile."""
-    source = regions(statement)[0]
-    kind, along_rows = text_attribute(statement, "kind"), attribute(statement, "dim") == len(source.region) - 1
-    name = source.source.name
-    product = f"T.gemm({name}, ones, sums)" if along_rows else f"T.gemm(ones, {name}, sums)"
-    match kind:
-        case "sum":
-            hint = f"a sum is a product with ones: T.fill(ones, 1), {product}"
-        case "abssum":
-            hint = f"T.abs in T.Parallel, then a product with ones: T.fill(ones, 1), {product}"
-        case _:
-            hint = (
-                f"no operation compares the elements of one tile; T.{kind[-3:]} of two blocks in T.Parallel works "
-                "element by element: put the values to compare into separate blocks, or compute it on the host"
-            )
-    return Unsupported("L001", f"T.reduce_{kind} is not lowered", hint=hint, span=span_of(statement))
 
 
 def _unsupported(statement: tirx.Stmt) -> Unsupported:
@@ -184,7 +172,7 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
             return Unsupported(
                 "L001",
                 f"no rule lowers {what}",
-                hint="write it with T.copy, T.fill, T.clear, T.gemm, loops, and stores in T.Parallel",
+                hint="write it with T.copy, T.fill, T.clear, T.gemm, T.reduce, loops, and stores in T.Parallel",
                 span=span_of(statement),
             )
 

@@ -29,10 +29,20 @@ def _block(name: str, role: KernelRole, operands: tuple[Operand, ...], note: str
     return Op(name, operands, "", "", "whole block", role=role, note=note, waits=waits)
 
 
+# Of a block that is moved element by element: what a step along its rows, and along its columns, adds to the page and
+# to the row and column in the matrix.
+_STEPS = tuple(integer(f"{axis}_{part}_step") for axis in ("row", "column") for part in ("page", "row", "column"))
+_ELEMENTS = (
+    *map(integer, ("row_stride", "row", "column", "rows", "columns")), *_STEPS, integer("row_slots"),
+    integer("column_slots"),
+)  # fmt: skip
+
+
 READ_BLOCK = _block(
     "read_block", "reader", (*_LOADS, *_TILES, integer("column_slots"), integer("row_slots"), *_GUARDS)
 )  # fmt: skip
 READ_STRIPS = _block("read_strips", "reader", (*_LOADS, *_STRIPS, *_GUARDS))
+READ_ELEMENTS = _block("read_elements", "reader", (*_LOADS, *_ELEMENTS, *_GUARDS), "element by element")
 WRITE_BLOCK = _block("write_block", "writer", (*_STORES, *_TILES, *_GUARDS))
 WRITE_STRIPS = _block("write_strips", "writer", (*_STORES, *_STRIPS, *_GUARDS))
 INDEX_BLOCK = _block(
@@ -48,6 +58,7 @@ UNTILIZE = _block("untilize", "compute", _CONVERSION, "tiles to rows", waits=Fal
 BLOCK_OPS = (
     READ_BLOCK,
     READ_STRIPS,
+    READ_ELEMENTS,
     WRITE_BLOCK,
     WRITE_STRIPS,
     INDEX_BLOCK,

@@ -25,6 +25,25 @@ static void write_index_tile(uint32_t address, uint32_t axis) {
     }
 }"""
 
+READ_ELEMENT = """\
+// Reads one element of a page, wherever it lies: memory is read in aligned pieces, of which one goes to `around` first.
+template <typename Tensor, typename Buffer>
+static void read_element(
+    const Noc& noc, const Tensor& tensor, uint32_t page, uint32_t offset, const Buffer& around, uint32_t place,
+    uint32_t around_bytes, uint32_t target, uint32_t bytes) {
+    const uint32_t first = offset / around_bytes * around_bytes;
+    noc.async_read(tensor, around, around_bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
+    noc.async_read_barrier();
+    const uint32_t source = around.get_write_ptr() + place + (offset - first);
+    if (bytes == 2) {
+        *reinterpret_cast<volatile tt_l1_ptr uint16_t*>(target) =
+            *reinterpret_cast<volatile tt_l1_ptr uint16_t*>(source);
+    } else {
+        *reinterpret_cast<volatile tt_l1_ptr uint32_t*>(target) =
+            *reinterpret_cast<volatile tt_l1_ptr uint32_t*>(source);
+    }
+}"""
+
 FLOOR_DIV = """\
 // a / b, rounded down.
 static constexpr int32_t floor_div(int32_t a, int32_t b) {
@@ -47,5 +66,5 @@ static constexpr int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
 FUNCTIONS: dict[str, str] = {
     "float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE, "floor_div": FLOOR_DIV, "floor_mod": FLOOR_MOD,
-    "lesser": LESSER, "greater": GREATER,
+    "read_element": READ_ELEMENT, "lesser": LESSER, "greater": GREATER,
 }  # fmt: skip

@@ -53,6 +53,21 @@ NOC_READ_PART = Op(
     "noc",
     note="a part of a face; both addresses must be equal modulo the alignment of the memory that is read",
 )  # fmt: skip
+NOC_READ_ELEMENT = Op(
+    "noc_read_element",
+    (
+        tensor("source", "read"), page("page", "source"), integer("page_offset_bytes"), circular_buffer("cb", "write"),
+        slot("slot", "cb"), integer("slot_offset_bytes"), circular_buffer("around", "write"),
+        slot("around_slot", "around"), integer("around_bytes"),
+        integer("count_bytes"),
+    ),
+    "read_element(noc, {source}, {page}, {page_offset_bytes}, {around.buffer}, {around_slot}, "
+    "{around_bytes}, {cb.buffer}.get_write_ptr() + {slot} + {slot_offset_bytes}, {count_bytes})",
+    "api/tensor/noc_traits.h",
+    "noc",
+    note="one element, whose address agrees with nothing: what lies around it arrives first, and is waited for",
+    functions=("read_element",),
+)  # fmt: skip
 NOC_WRITE_PART = Op(
     "noc_write_part",
     (
@@ -160,6 +175,7 @@ PROTOCOL_OPS = (
     NOC_READ_TILE,
     NOC_WRITE_TILE,
     NOC_READ_PART,
+    NOC_READ_ELEMENT,
     NOC_WRITE_PART,
     NOC_WRITE_ZEROS,
     NOC_ZEROS_BARRIER,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
+from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
+from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
 
@@ -27,7 +29,13 @@ def apply_defaults(program: Program, target: Target) -> Program:
     check_integers(program.kernel, program.plan.size_values)
     notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     kernel, firings = program.kernel, Firings()
-    for better in (with_wide_indices, without_guarded_fills, with_ordered_parallel):
+    for better in (
+        with_wide_indices,
+        with_plain_elements,
+        with_staged_tensors,
+        without_guarded_fills,
+        with_ordered_parallel,
+    ):
         kernel = better(kernel, firings)
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
     return program.with_plan(target=target.name, notes=notes)

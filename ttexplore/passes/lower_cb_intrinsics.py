@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
 
-from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import (
+    allocation,
     arguments,
     buffer_of,
     loop,
@@ -23,12 +23,15 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
+from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
+from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
-from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Plan
+from ttexplore.passes.tile_graph import tile_graph_with
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, CircularBuffer, Plan
 from ttexplore.target import Target
 
 
@@ -60,12 +63,22 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     reader, writer = program.functions["reader"], program.functions["writer"]
     firings = Firings()
     # A block that is in place leaves bindings unused.
+    reads = _Movement(reader, firings, program.plan, target)
     functions = {
-        "reader": with_function_body(reader, pruned(_reader(_Movement(reader, firings, program.plan)), set())),
+        "reader": with_function_body(reader, pruned([*reads.allocations, *_reader(reads)], set())),
         "compute": _compute(program.functions["compute"], program.plan, firings),
-        "writer": with_function_body(writer, pruned(_writer(_Movement(writer, firings, program.plan)), set())),
+        "writer": with_function_body(writer, pruned(_writer(_Movement(writer, firings, program.plan, target)), set())),
     }
-    return program.with_functions(functions, firings)
+    program = program.with_functions(functions, firings)
+    if reads.element_buffer is None:
+        return program
+    around = CircularBuffer(
+        str(reads.element_buffer.name), 1, 1, "Float16_b", "reader", "reader",
+        reason="what lies around an element that is read by itself",
+    )  # fmt: skip
+    buffers = number_buffers((*program.plan.buffers, around), target)
+    check_l1(buffers, target, program.plan.layouts)
+    return program.with_plan(buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers))
 
 
 _RESERVE = Rule("reserve", "The producer waits until a circular buffer has room for a block.")
@@ -76,6 +89,7 @@ _TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in p
 _ZEROS = Rule("zeros", "Zeros fill the part of a block that has no elements, or lies outside the tensor.")
 _BARRIER = Rule("barrier", "A kernel waits until its transfers have completed; adjacent blocks share the wait.")
 _NUMBERS = Rule("tile of constants", "The reader writes a tile of row or column numbers itself.")
+_AROUND = Rule("buffer for elements", "An element is read with what lies around it, which needs a place.")
 _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
 
@@ -83,11 +97,20 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 
 
 class _Movement(Context):
-    """A kernel that moves blocks."""
+    """A kernel that moves blocks. `element_buffer` is for what lies around single elements, where there are some;
+    `allocations` is its allocation."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, plan: Plan) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target) -> None:
         super().__init__(function, firings)
-        self.plan = plan
+        self.plan, self.target = plan, target
+        self.allocations: list[tirx.Stmt] = []
+        self.element_buffer: tirx.Buffer | None = None
+        first = next((one for one in walk(function.body) if op_name(one) == "tt.read_elements"), None)
+        if first is not None:
+            name = unused_name("around", {one.name for one in (*plan.buffers, *plan.layouts)})
+            made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
+            self.allocations = firings.made(_AROUND, first, [made])
+            self.element_buffer = made.buffer
 
 
 @dataclass(frozen=True)
@@ -103,10 +126,13 @@ class _Transfers:
 class _Block:
     """A statement that moves a block between a tensor and a circular buffer; see BlockRegion for the operands."""
 
-    def __init__(self, statement: tirx.Stmt, plan: Plan, bounds: Bounds) -> None:
-        self.bounds = bounds
+    def __init__(self, statement: tirx.Stmt, context: _Movement) -> None:
+        plan, self.bounds = context.plan, context.bounds
+        self.around = context.element_buffer
+        self.around_bytes = context.target.dram_alignment_bytes
         self.reads = op_name(statement).startswith("tt.read")
         self.strips = op_name(statement).endswith("strips")
+        self.elements = op_name(statement).endswith("elements")
         self.statement = statement
         given = operands(statement)
         self.tensor, self.cb = buffer_of(given["source" if self.reads else "target"]), buffer_of(given["cb"])
@@ -117,6 +143,12 @@ class _Block:
         if self.strips:
             self.unit, self.matrix_stride = number_of(given["unit"]), number_of(given["matrix_stride"])
             self.row, self.column = given["row"], given["column"]
+        if self.elements:
+            self.row, self.column = given["row"], given["column"]
+            self.steps = {
+                axis: tuple(given[f"{axis}_{part}_step"] for part in ("page", "row", "column"))
+                for axis in ("row", "column")
+            }
         self.page, self.row_stride = given["page"], given["row_stride"]
         self.rows, self.columns = number_of(given["rows"]), number_of(given["columns"])
         # Tiles lie in rows of tiles.
@@ -138,6 +170,8 @@ class _Block:
             return _Transfers([], [], False)
         if self.row_tiles:
             return self._rows()
+        if self.elements:
+            return self._elements()
         return self._strips() if self.strips else self._tiles()
 
     def _tiles(self) -> _Transfers:
@@ -206,6 +240,42 @@ class _Block:
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
         clears = self._zeros() if self.reads and not full else []
         return _Transfers(_loops(rows, columns, move), clears, False)
+
+    def _elements(self) -> _Transfers:
+        """One element after the other, each with what lies around it."""
+        element, by_rows = self.layout.element_bytes, self.layout.page == "row"
+
+        def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
+            known = _known((r, self.rows), (c, self.columns))
+            page, row, column = (
+                start + r * along_rows + c * along_columns
+                for start, along_rows, along_columns in zip(
+                    (self.page, self.row, self.column), self.steps["row"], self.steps["column"], strict=True
+                )
+            )
+            if by_rows:
+                page, offset = page + row * self.row_stride, column * element
+            else:
+                page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
+                offset = _byte_in_tile(row, column, element)
+            slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(c, TILE_COLUMNS) * self.column_slots
+            within = _byte_in_tile(r, c, element)
+            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            assert self.around is not None
+            made = op(
+                "noc_read_element", self.tensor, page, offset, self.cb, slot, within, self.around, 0,
+                self.around_bytes, element,
+            )  # fmt: skip
+            test = self._test(r, 1, self.rows, c, 1, self.columns)
+            return [made] if test is None else [when(test, [made])]
+
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
+        clears = [] if full and self.condition is None else self._zeros()
+        assert self.around is not None
+        before = [op("cb_reserve_back", self.around, 1)]
+        given_back = [op(name, self.around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
+        after = [op("noc_read_barrier"), *given_back]
+        return _Transfers([*before, *_loops(self.rows, self.columns, move), *after], clears, False)
 
     def _rows(self) -> _Transfers:
         """Transfers of whole rows, or of `row_tiles` tiles' worth of each row, to or from 32 rows of memory."""
@@ -331,8 +401,8 @@ def _reader_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
         group.clear()
 
     for statement in body:
-        if op_name(statement) in ("tt.read_block", "tt.read_strips"):
-            block = _Block(statement, context.plan, context.bounds)
+        if op_name(statement) in ("tt.read_block", "tt.read_strips", "tt.read_elements"):
+            block = _Block(statement, context)
             if any(other.cb.same_as(block.cb) for other in group):
                 flush()
             group.append(block)
@@ -384,7 +454,7 @@ def _writer(context: _Movement) -> list[tirx.Stmt]:
     """The statements of the writer, which ends only when all its writes have completed."""
     stores = [
         s for s in walk(context.function.body)
-        if op_name(s) in _STORES and not _Block(s, context.plan, context.bounds).in_place
+        if op_name(s) in _STORES and not _Block(s, context).in_place
     ]  # fmt: skip
     body = rewrite_body(statements(context.function.body), [_STORE], context)
     return [*body, *context.made(_BARRIER, stores[-1], [op("noc_write_barrier")])] if stores else body
@@ -396,7 +466,7 @@ _STORES = ("tt.write_block", "tt.write_strips")
 def _stored(context: _Movement, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if op_name(statement) not in _STORES:
         return None
-    block = _Block(statement, context.plan, context.bounds)
+    block = _Block(statement, context)
     return [
         *context.made(_WAIT, statement, [op("cb_wait_front", block.cb, block.count)]),
         *block.transfers().loops,

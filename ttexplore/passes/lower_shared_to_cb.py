@@ -21,6 +21,7 @@ from ttexplore.ir.build import (
     sequence,
     shape_of,
     statements,
+    variable,
     with_body,
     with_function_body,
 )  # fmt: skip
@@ -155,8 +156,14 @@ def _whole(buffer: tirx.Buffer) -> ir.TensorRegion:
     )
 
 
+_ROLES = {
+    "tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C"),
+    "tl.reduce": ("reduced", "target"),
+}  # fmt: skip
+
+
 def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.Buffer]) -> tirx.Stmt:
-    roles = {"tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C")}[op_name(statement)]
+    roles = _ROLES[op_name(statement)]
     made: list[ir.Expr] = []
     for position, part in enumerate(arguments(statement)):
         if not isinstance(part, ir.TensorRegion) or not is_on_chip(part.source):
@@ -169,7 +176,7 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
             name = staging.reads[(statement, part.source, role)]
         made.append(_whole(buffers[name]))
     given = operation(statement).attrs
-    attrs = {str(name): int(value) for name, value in given.items()} if given is not None else {}
+    attrs = {str(name): value for name, value in given.items()} if given is not None else {}
     # The operand buffer of a transposed A is transposed already.
     attrs.pop("transpose_A", None)
     return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)
@@ -177,15 +184,32 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
 
 def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer]) -> tirx.For:
     """The nest with new buffers in its loads and stores; a load of a value that the nest itself writes reads the
-    buffer that the nest writes."""
+    buffer that the nest writes.
+
+    Vectors in columns of tiles are blocks of one column: a nest over such vectors goes over this column, too.
+    """
     loops, body = parallel_body(statement)
     variables = [one.loop_var for one in loops]
+    around = [*loops]
+    places = variables
+    if len(loops) == 1 and all(len(shape_of(buffers[name])) == 2 for name in names.writes.values()):
+        (rows,) = loops
+        column = variable("z")
+        around.append(
+            tirx.For(column, tirx.const(0, "int32"), tirx.const(1, "int32"), rows.kind, rows.body, span=rows.span)
+        )
+        places = [*variables, column]
 
     def load(expression: ir.TensorLoad) -> ir.Expr:
         role = load_role(expression, variables)
         name = names.reads.get((expression.source, role)) or names.writes[expression.source]
         indices = list(expression.indices)
-        if role == "transposed":
+        rank = len(shape_of(buffers[name]))
+        if role == "element":
+            indices = [*places]
+        elif role == "scalar":
+            indices = [tirx.const(0, "int32")] * rank
+        elif role == "transposed":
             indices = [*variables]
         elif role == "column" and len(indices) == 1:
             # A column of tiles, transposed from the vector's row of tiles.
@@ -202,10 +226,10 @@ def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer
         assert isinstance(one, tirx.BufferStore)
         buffer, value = buffers[names.writes[one.buffer]], loaded(one.value)
         value = value if value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, value)
-        return tirx.BufferStore(buffer, value, list(one.indices), one.span)
+        return tirx.BufferStore(buffer, value, places, one.span)
 
-    made = with_body(loops[-1], [stored(one) for one in body])
-    for one in reversed(loops[:-1]):
+    made = with_body(around[-1], [stored(one) for one in body])
+    for one in reversed(around[:-1]):
         made = with_body(one, [made])
     return made
 

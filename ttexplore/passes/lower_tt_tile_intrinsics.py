@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from tvm import ir, tirx
 
@@ -24,6 +26,7 @@ from ttexplore.ir.build import (
 )  # fmt: skip
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.program import Program
+from ttexplore.ir.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
 from ttexplore.ir.storage import tile_grid
 from ttexplore.ops.storage import rounded
@@ -45,6 +48,14 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
         T.copy(C_local, C_out)               ==>  for t in range(16):
                                                       tt.pack_tile(C_local[t], C_out, t)
         T.copy(A_shared_rows, A_shared)      ==>  tt.tilize(A_shared_rows, A_shared)
+        T.reduce_max(S, m, dim=1)            ==>  for t in range(2):
+                                                      tt.copy_tile(S, t * 2, m[t])
+                                                  for t in range(2):
+                                                      tt.copy_tile(S, t * 2 + 1, m_value[t])
+                                                  for t in range(2):
+                                                      tt.binary_max_tile(m[t], m_value[t], m[t])
+                                                  for t in range(2):
+                                                      tt.sfpu_reduce_max_row(m[t])
 
     The engines compute on tiles, so buffers become arrays of tiles and each block operation a loop over tiles. A value
     that occurs twice in a T.Parallel block is computed once.
@@ -65,6 +76,82 @@ def lower_tt_tile_intrinsics(program: Program, target: Target, *, eltwise: Engin
         products=tuple(lowering.products),
         compute=dataclasses.replace(compute, reasons=(*compute.reasons, *lowering.reasons)),
     )
+
+
+# Up to how many tiles are joined by a statement each; more are joined in a loop.
+_UNROLLED = 8
+
+_JOINED = {
+    ("sum", False): "add_binary_tile", ("max", False): "binary_max_tile", ("min", False): "binary_min_tile",
+    ("sum", True): "add_int_tile", ("max", True): "binary_max_int32_tile", ("min", True): "binary_min_int32_tile",
+}  # fmt: skip
+
+
+@dataclass
+class _Reduced:
+    """The statements of one reduction. Tile `number` of those that become tile t of the result is tile
+    t * `across` + `number` * `step` of the block."""
+
+    storage: TileStorage
+    reduction: Reduction
+    statement: tirx.Stmt
+    across: int = 1
+    step: int = 1
+
+    def on_fpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int) -> list[tirx.Stmt]:
+        name = f"reduce_{self.reduction.joining.pool}_{self.ending}"
+        ones = self.storage.one_tile(self.statement)
+
+        def reduced(into: tirx.Buffer, number: ir.Expr | int) -> tirx.Stmt:
+            return self.each(result, lambda t: op(name, block, ones, self.tile(t, number), 0, into, t))
+
+        if self.reduction.joining.pool == "sum":
+            # It adds to what the tile holds.
+            return [
+                self.each(result, lambda t: op("fill_tile", result, t, 0.0)),
+                *self.turns(0, depth, lambda number: [reduced(result, number)]),
+            ]
+        if depth == 1:
+            return [reduced(result, 0)]
+        other = self.storage.temporary(result, "float32", self.statement)
+        joined = self.each(result, lambda t: op("binary_max_tile", result, t, other, t, result, t))
+        return [reduced(result, 0), *self.turns(1, depth, lambda number: [reduced(other, number), joined])]
+
+    def on_sfpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int, dtype: str) -> list[tirx.Stmt]:
+        pool, whole = self.reduction.joining.pool, dtype == "int32"
+        suffix = "_int32" if whole else "" if self.storage.is_wide else "_bf16"
+
+        def loaded(into: tirx.Buffer, number: ir.Expr | int) -> list[tirx.Stmt]:
+            made = [self.each(result, lambda t: op("copy_tile", block, self.tile(t, number), into, t))]
+            if self.reduction.joining.of_magnitudes:
+                made.append(self.each(result, lambda t: op("abs_int32_tile" if whole else "abs_tile", into, t)))
+            return made
+
+        made = loaded(result, 0)
+        if depth > 1:
+            other = self.storage.temporary(result, dtype, self.statement)
+            name = _JOINED[pool, whole]
+            joined = self.each(result, lambda t: op(name, result, t, other, t, result, t))
+            made += self.turns(1, depth, lambda number: [*loaded(other, number), joined])
+        made.append(self.each(result, lambda t: op(f"sfpu_reduce_{pool}_{self.ending}{suffix}", result, t)))
+        return made
+
+    @property
+    def ending(self) -> str:
+        return "row" if self.reduction.along_rows else "col"
+
+    def tile(self, t: ir.Expr, number: ir.Expr | int) -> ir.Expr:
+        return t * self.across + number * self.step
+
+    def each(self, like: tirx.Buffer, make: Callable[[ir.Expr], tirx.Stmt]) -> tirx.Stmt:
+        return self.storage.each(self.storage.count(like), make)
+
+    def turns(self, first: int, end: int, make: Callable[[ir.Expr | int], list[tirx.Stmt]]) -> list[tirx.Stmt]:
+        """What `make` makes for each number from `first` to before `end`: one after the other, or a loop."""
+        if end - first <= _UNROLLED:
+            return [one for number in range(first, end) for one in make(number)]
+        turn = variable("turn")
+        return [loop(turn, end - first, make(turn + first if first else turn))]
 
 
 class _Lowering(Context):
@@ -212,6 +299,37 @@ class _Lowering(Context):
         made.append(loop(k, depth, [product]))
         return made
 
+    def reduce(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """The tiles of a row, or column, of the block become one tile, and the elements of each row, or column, of that
+        one element. The FPU does both at once where it may; the SFPU first joins the tiles element by element."""
+        reduction = reduction_of(statement)
+        if reduction is None:
+            return None
+        source, target = (region.source for region in regions(statement))
+        storage, block, out = self.storage, self.tiles[source], self.tiles[target]
+        dtype, made = dtype_of(source), _Reduced(storage, reduction, statement)
+        rows, columns = tile_grid(shape_of(source))
+        depth, made.step = (columns, 1) if reduction.along_rows else (rows, columns)
+        made.across = columns if reduction.along_rows else 1
+        in_place = scope_of(out) == "tt.dst" and dtype_of(out) == storage.in_dst(dtype)
+        result = out if in_place else storage.temporary(out, dtype, statement)
+        what = f"{target.name}, the {reduction.kind} of {source.name}"
+        on_fpu = runs_on_fpu(reduction, dtype, self.eltwise)
+        if on_fpu:
+            self.reasons.append(f"{what}: FPU, which takes tiles of circular buffers as they are")
+            parts = made.on_fpu(block, result, depth)
+        else:
+            why = "as asked for" if self.eltwise == "sfpu" else "which keeps float32 whole"
+            if reduction.joining.pool == "min" or reduction.joining.of_magnitudes or dtype == "int32":
+                why = "the FPU has only sums and maxima of numbers"
+            self.reasons.append(f"{what}: SFPU, {why}")
+            parts = made.on_sfpu(block, result, depth, dtype)
+        if result is out:
+            return parts
+        if scope_of(out) == "tt.dst":
+            return [*parts, storage.move(result, out, dtype), *storage.convert(out, dtype, dtype_of(target))]
+        return [*parts, *storage.convert(result, dtype, dtype_of(target)), *storage.pack(result, out, target)]
+
     def parallel(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not is_parallel(statement):
             return None
@@ -234,6 +352,11 @@ _RULES = (
     StatementRule("fill", "A fill writes its number to each tile in DST.", _Lowering.fill),
     StatementRule(
         "product", "A product is a sum, in DST, of products of a column of tiles and a row of tiles.", _Lowering.gemm
+    ),
+    StatementRule(
+        "reduction",
+        "A reduction joins tiles element by element, then the elements of each tile by rows or columns.",
+        _Lowering.reduce,
     ),
     StatementRule(
         "element-wise", "Each operation of a T.Parallel block becomes a loop over tiles.", _Lowering.parallel

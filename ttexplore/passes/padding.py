@@ -1,8 +1,9 @@
-"""Mask operands of matrix products whose last tiles may hold nonzero padding.
+"""Mask operands of matrix products and reductions whose last tiles may hold padding that changes the result.
 
 A block of (33, 50) elements occupies 2x2 tiles. The kernel's operations end at the shape of the block, but a matrix
-product sums over whole tiles: along the summed axis, the padding of both operands must be zero. Where that is
-not known, the product reads a masked copy of the operand.
+product sums over whole tiles: along the summed axis, the padding of both operands must be zero. A reduction also takes
+whole tiles: along the reduced axis, the padding must be the neutral element, such as 0 for a sum. Where that is not
+known, the operation reads a masked copy of the operand.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import folded, with_parts
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.passes.regions import BlockRegion
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -50,7 +52,7 @@ class Padding:
 def with_masks(
     function: tirx.PrimFunc, loads: Mapping[tirx.Stmt, BlockRegion], firings: Firings
 ) -> tuple[tirx.PrimFunc, tuple[str, ...]]:  # fmt: skip
-    """The kernel with masked operands where a product would sum nonzero padding, and a note for each mask.
+    """The kernel with masked operands where a product or a reduction would take in padding, and a note for each mask.
 
         T.gemm(a, b, c)  ==>  for i, j in T.Parallel(32, 50):
                                   a_masked[i, j] = T.if_then_else(j < 50, a[i, j], 0)
@@ -67,28 +69,44 @@ def with_masks(
     for web in facts.webs:
         found, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:
-            if role not in ("A", "B"):
+            needed = _needed(statement, role, buffer)
+            if needed is None:
                 continue
-            axis = -1 if (role == "A") != bool(attribute(statement, f"transpose_{role}")) else -2
-            if found.columns if axis == -1 else found.rows:
+            axis, neutral = needed
+            extent, tile = shape_of(buffer)[axis], _tile(axis)
+            if extent % tile == 0 or (neutral == 0 and (found.columns if axis == -1 else found.rows)):
                 continue
             name = unused_name(f"{buffer.name}_masked", names)
             names.add(name)
             made = allocation(name, shape_of(buffer), dtype_of(buffer), scope_of(buffer), buffer.span)
-            masks.operands.setdefault(statement, {})[role] = (buffer, made.buffer, axis)
+            masks.operands.setdefault(statement, {})[role] = (buffer, made.buffer, axis, neutral)
             masks.allocated.setdefault(buffer, []).append(made)
-            notes.append(_note(buffer, name, axis, statement))
+            notes.append(_note(buffer, name, axis, statement, neutral))
 
     return (rewrite(_RULES, masks), tuple(notes)) if notes else (function, ())
 
 
+def _needed(statement: tirx.Stmt, role: str, buffer: tirx.Buffer) -> tuple[int, float] | None:
+    """Along which axis a statement takes whole tiles of an operand, and what must lie beyond the block there."""
+    if role in ("A", "B"):
+        return -1 if (role == "A") != bool(attribute(statement, f"transpose_{role}")) else -2, 0.0
+    reduction = reduction_of(statement)
+    if role != "reduced" or reduction is None:
+        return None
+    return reduction.dim - reduction.rank, reduction.joining.neutral_of(dtype_of(buffer))
+
+
+def _tile(axis: int) -> int:
+    return (TILE_ROWS, TILE_COLUMNS)[axis]
+
+
 class _Masks(Context):
-    """The masked copies: `operands` holds, by statement and operand, the original, the copy and the axis of the mask;
-    `allocated` the allocations by original."""
+    """The masked copies: `operands` holds, by statement and operand, the original, the copy, the axis of the mask and
+    the number that replaces the padding; `allocated` the allocations by original."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.operands: dict[tirx.Stmt, dict[str, tuple[tirx.Buffer, tirx.Buffer, int]]] = {}
+        self.operands: dict[tirx.Stmt, dict[str, tuple[tirx.Buffer, tirx.Buffer, int, float]]] = {}
         self.allocated: dict[tirx.Buffer, list[tirx.Stmt]] = {}
 
     def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -101,9 +119,9 @@ class _Masks(Context):
             return None
         parts = arguments(statement)
         nests: list[tirx.Stmt] = []
-        for role, (source, target, axis) in self.operands[statement].items():
-            nests.append(_mask(source, target, axis))
-            place = "AB".index(role)
+        for role, (source, target, axis, neutral) in self.operands[statement].items():
+            nests.append(_mask(source, target, axis, neutral))
+            place = {"A": 0, "B": 1, "reduced": 0}[role]
             parts[place] = tirx.BufferRegion(target, list(regions(statement)[place].region))
         return [*nests, tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
 
@@ -112,29 +130,30 @@ _RULES = (
     StatementRule("buffer for a masked copy", "The masked copy of an operand needs a buffer.", _Masks.allocation),
     StatementRule(
         "masked operand",
-        "A product sums over whole tiles, so zeros replace the padding of the block.",
+        "Products and reductions take whole tiles, so the neutral element replaces the padding of the block.",
         _Masks.product,
     ),
 )
 
 
-def _mask(source: tirx.Buffer, target: tirx.Buffer, axis: int) -> tirx.Stmt:
+def _mask(source: tirx.Buffer, target: tirx.Buffer, axis: int, neutral: float) -> tirx.Stmt:
     shape = shape_of(source)
-    indices = [variable(name) for name in "ij"]
-    zero = tirx.const(0, source.ty.dtype)
-    value = tirx.if_then_else(indices[axis] < shape[axis], tirx.BufferLoad(source, indices), zero)
+    indices = [variable(name) for name, _ in zip("ij", shape, strict=False)]
+    number = tirx.const(neutral, source.ty.dtype)
+    value = tirx.if_then_else(indices[axis] < shape[axis], tirx.BufferLoad(source, indices), number)
     made: tirx.Stmt = tirx.BufferStore(target, value, indices)
     for index, extent in reversed([*zip(indices, shape, strict=True)]):
         made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
     return made
 
 
-def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt) -> str:
-    extent, tile = (shape_of(buffer)[axis], (TILE_ROWS, TILE_COLUMNS)[axis])
-    span = span_of(statement)
+def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutral: float) -> str:
+    extent, tile, span = shape_of(buffer)[axis], _tile(axis), span_of(statement)
+    line = f" of line {span.line}" if span else ""
+    takes = f"the product{line} sums over" if reduction_of(statement) is None else f"the reduction{line} takes"
     return (
-        f"{name}: the product{f' of line {span.line}' if span else ''} sums over whole tiles of {tile}, and the "
-        f"padding of {buffer.name} beyond {extent} is not known to be zero; a multiple of {tile} needs no mask"
+        f"{name}: {takes} whole tiles of {tile}, and the padding of {buffer.name} beyond {extent} is not known to be "
+        f"{neutral:g}; a multiple of {tile} needs no mask"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tvm import ir, tirx
 
-from ttexplore.errors import TTExploreError, Unsupported, UsageError, unknown
+from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
@@ -20,6 +20,7 @@ from ttexplore.passes.accessors import accessor_of
 from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
+from ttexplore.passes.reductions import with_joined_results
 from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip
 from ttexplore.passes.staging import check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
@@ -53,6 +54,9 @@ def propagate_tt_layout(
     also add up the elements beyond the block. Unless they are known to be zero, the product reads a masked copy of
     the block; the plan's notes list each mask and its reason.
 
+    A reduction that keeps what its target holds becomes a reduction into a buffer of its own and a T.Parallel that
+    joins both. Vectors that a reduction along rows makes lie in columns of tiles.
+
     `stages` is the depth, in blocks, of the circular buffers that the reader fills; the default is num_stages inside
     T.Pipelined, and 2 elsewhere. `cb_depth` sets the depth of single circular buffers by name: ``{"A_shared": 3}``.
     `chunk_k_tiles` sets the depth of matrix operands in tiles along the summed dimension, as a multiple of the block.
@@ -66,9 +70,10 @@ def propagate_tt_layout(
     tiles in DST, but packing no longer overlaps with computing.
     """
     firings = Firings()
-    masked, masks = with_masks(program.kernel, check_regions(program, target), firings)
-    kernel, unused = without_unused(masked, firings)
-    staging = plan_staging(kernel, stages, program.plan.layouts)
+    moved = check_regions(program, target)
+    masked, masks = with_masks(program.kernel, moved, firings)
+    kernel, unused = without_unused(with_joined_results(masked, firings), firings)
+    staging = plan_staging(kernel, stages, program.plan.layouts, program.options.eltwise)
     program = dataclasses.replace(program.with_kernel(kernel, firings), staging=staging)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     tiles = target.dst_tiles(wide, dst_full_sync)
@@ -86,7 +91,11 @@ def propagate_tt_layout(
         if single.get(name, depth) != depth
     ]
     check_l1(buffers, target, tensors_in_l1(program))
-    return program.with_plan(buffers=buffers, compute=compute, notes=(*program.plan.notes, *masks, *unused, *depths))
+    return program.with_plan(
+        buffers=buffers,
+        compute=compute,
+        notes=(*program.plan.notes, *_elementwise_notes(moved), *masks, *unused, *depths),
+    )
 
 
 def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int]) -> tuple[CircularBuffer, ...]:
@@ -96,6 +105,18 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
         if name not in names:
             raise unknown("circular buffer", name, names)
     return tuple(dataclasses.replace(one, stages=depths.get(one.name, one.stages)) for one in buffers)
+
+
+def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
+    """The blocks that are read element by element, and what that costs."""
+    for statement, block in moved.items():
+        if block.steps:
+            span, tensor = span_of(statement), regions(statement)[0].source.name
+            line = f" in line {span.line}" if span else ""
+            yield (
+                f"{tensor} is read element by element{line}: {block.rows * block.columns} reads for each block, each "
+                "of them waited for, because neither tiles nor rows of 16 elements express it"
+            )
 
 
 def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
@@ -199,10 +220,6 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
         if is_on_chip(region.source):
             check_block(region.source)
             check_on_chip(region)
-    if name != "tl.copy" or len(tensors) == len(moved):
-        for region in tensors:
-            raise _tensor_operand(name, region)
-        return []
     found: list[BlockRegion] = []
     for region in tensors:
         write = region.same_as(moved[1])
@@ -211,14 +228,6 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
         alignment = target.dram_alignment_bytes
         found.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
     return found
-
-
-def _tensor_operand(name: str, region: ir.TensorRegion) -> TTExploreError:
-    return Unsupported(
-        "L008",
-        f"T.{name[3:]} works directly on the tensor {region.source.name}",
-        hint="copy the block into an on-chip buffer first: T.copy(...)",
-    )
 
 
 def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, list[str]]:
@@ -247,6 +256,8 @@ def _dst_width(program: Program, staging: Staging, asked: str) -> tuple[bool, li
             return True, [f"32-bit DST: {', '.join(held[dtype])} hold {dtype}"]
     if any(op_name(statement) == "tl.gemm" for statement in found):
         return True, ["32-bit DST: a 16-bit accumulator rounds after every product"]
+    if any(op_name(statement) == "tl.reduce" for statement in found):
+        return True, ["32-bit DST: a 16-bit sum rounds after every element"]
     engine = program.options.eltwise
     for statement in found:
         if not is_parallel(statement):

@@ -49,7 +49,9 @@ class BlockRegion:
 
     `guards` are a start and an end, for rows and for columns, in tiles, or in elements for strips: a tile or strip
     exists if start + its offset < end. `condition` is false if no part of the block exists. `zero_rows` and
-    `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles.
+    `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles. If there are
+    `steps`, the block is moved element by element: they say what a step along its rows, and along its columns, adds to
+    the page and to the row and column in the matrix.
     """
 
     first_page: ir.Expr
@@ -64,11 +66,12 @@ class BlockRegion:
     matrix_stride_pages: int = 0
     zero_rows: bool = True
     zero_columns: bool = True
+    steps: tuple[ir.Expr | int, ...] = ()
 
     @property
     def tile_grid(self) -> tuple[int, int]:
         """The rows and columns of tiles that the block occupies on chip."""
-        if not self.unit:
+        if not self.unit and not self.steps:
             return self.rows, self.columns
         return -(-self.rows // TILE_ROWS), -(-self.columns // TILE_COLUMNS)
 
@@ -104,9 +107,15 @@ def block_region(
                 "are read as zeros",
             )
         axes.append(Axis(number, part.min, extent, length))
-    rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     by_rows = layout.page == "row"
     strides = page_strides(tensor, accessor, by_rows)
+    by_elements = not write and _has_elements(layout) and all(isinstance(one, int) for one in strides)
+    try:
+        rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
+    except Unsupported:
+        if by_elements:
+            return _elements(axes, block, strides, bounds)
+        raise
     page: ir.Expr = tirx.const(0, "int32")
     condition: ir.Expr | None = None
     for axis in outer:
@@ -125,6 +134,8 @@ def block_region(
     wanted = 16 if write else alignment_bytes
     unit = 1 if by_rows else _unit(rows, matrix, bounds)
     problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
+    if problem and not on_tiles and by_elements:
+        return _elements(axes, block, strides, bounds)
     if problem and (write or not on_tiles):
         where = ", ".join(f"{axis.low}:{_plus(axis.low, axis.extent)}" for axis in axes)
         raise Unsupported(
@@ -135,6 +146,48 @@ def block_region(
     if problem:
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
     return _strips(rows, columns, matrix, page, strides, condition, unit, bounds, by_rows)
+
+
+def _has_elements(layout: TensorLayout) -> bool:
+    """Whether the reader can find single elements in the pages of a tensor."""
+    return layout.data_format != BLOCK_FLOAT and layout.page == "tile"
+
+
+def _elements(
+    axes: list[Axis], block: tuple[int, ...], strides: tuple[ir.Expr | int, ...], bounds: Bounds
+) -> BlockRegion:
+    """A block whose elements lie anywhere: each axis of the block runs along some axis of the tensor."""
+    extents = block if len(block) == 2 else (1, *block)
+    long = [axis for axis in axes if axis.extent != 1]
+    along = (
+        long[0] if extents[0] != 1 and long else None,
+        long[-1] if extents[1] != 1 and long else None,
+    )
+    # A tensor of one axis is one row.
+    row = axes[-2] if len(axes) > 1 else Axis(-1, tirx.const(0, "int32"), 1, 1)
+    page: ir.Expr = tirx.const(0, "int32")
+    condition: ir.Expr | None = None
+    steps: list[ir.Expr | int] = []
+    for axis in axes:
+        if axis is not row and axis is not axes[-1]:
+            page = page + axis.low * strides[axis.number]
+        if axis not in along and not bounds.proves(axis.low < axis.length):
+            inside = axis.low < axis.length
+            condition = inside if condition is None else tirx.And(condition, inside)
+    guards: list[tuple[ir.Expr | int, ir.Expr | int]] = []
+    for axis, extent in zip(along, extents, strict=True):
+        if axis is None:
+            steps += [0, 0, 0]
+            guards.append((0, extent))
+            continue
+        outer = axis is not row and axis is not axes[-1]
+        steps += [strides[axis.number] if outer else 0, int(axis is row), int(axis is axes[-1])]
+        inside = bounds.proves(axis.low + axis.extent <= axis.length)
+        guards.append((0, extent) if inside else (axis.low, axis.length))
+    return BlockRegion(
+        bounds.ranges.simplify(page), extents[0], extents[1], strides[-2] if len(strides) > 1 else 1, _guards(guards),
+        condition, row=row.low, column=axes[-1].low, steps=tuple(steps),
+    )  # fmt: skip
 
 
 def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tuple[ir.Expr | int, ...]:
@@ -313,6 +366,11 @@ def _matrix_stride(matrix: Axis, strides: tuple[ir.Expr | int, ...]) -> int:
 def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, column_major: bool) -> tirx.Stmt:
     """The statement that loads a block into a circular buffer with tiles in row-major or column-major order."""
     row_slots, column_slots = _slots(block, column_major)
+    if block.steps:
+        return op(
+            "read_elements", tensor, cb, block.first_page, block.row_stride_pages, block.row, block.column, block.rows,
+            block.columns, *block.steps, row_slots, column_slots, *block.guard_arguments,
+        )  # fmt: skip
     if not block.unit:
         return op(
             "read_block", tensor, cb, block.first_page, block.rows, block.columns, block.row_stride_pages, column_slots,

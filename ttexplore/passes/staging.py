@@ -16,9 +16,11 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
-from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, webs
+from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, parallel_body, webs
 from ttexplore.ir.names import unused_name
+from ttexplore.ir.reductions import reduction_of, runs_on_fpu
 from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
+from ttexplore.options import Engine
 from ttexplore.plan import (
     BLOCK_FLOAT,
     DATA_FORMATS,
@@ -29,7 +31,7 @@ from ttexplore.plan import (
 )
 
 # Roles of operands that only operations on circular buffers read.
-_FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed")
+_FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed", "reduced")
 # Roles of element-wise operands.
 _OF_ELEMENTS = ("element", "row", "column", "scalar")
 
@@ -84,7 +86,9 @@ def storage_dtype(dtype: str) -> str:
     return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
-def plan_staging(function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout]) -> Staging:
+def plan_staging(
+    function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout], engine: Engine = "auto"
+) -> Staging:  # fmt: skip
     """Decide the storage of every on-chip value of a kernel whose tensors have these layouts.
 
     A block that goes through tilize gets a circular buffer of rows in addition to that of tiles. `stages` is the depth
@@ -95,10 +99,40 @@ def plan_staging(function: tirx.PrimFunc, stages: int | None, layouts: Sequence[
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipelines(function), _loops_around(function)
-    for web in webs(function):
+    found = webs(function)
+    columns = _column_vectors(found)
+    for web in found:
         check_block(web.buffer)
-        _Web(web, draft, pipelines, loops, stages, tensors).place(tilized)
+        _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine).place(tilized)
     return draft.decided()
+
+
+def _column_vectors(found: Sequence[Web]) -> set[int]:
+    """The webs of vectors that lie in columns of tiles, by id: those that a reduction along rows makes, and those that
+    are computed with such, element by element. The others are rows of tiles."""
+    leaders = {id(web): id(web) for web in found}
+
+    def leader(web: int) -> int:
+        while leaders[web] != web:
+            leaders[web] = web = leaders[leaders[web]]
+        return web
+
+    seeds: list[int] = []
+    together: dict[tirx.Stmt, int] = {}
+    for web in found:
+        if len(shape_of(web.buffer)) != 1:
+            continue
+        for statement in web.writes:
+            reduction = reduction_of(statement)
+            if reduction is not None and reduction.rank == 2 and reduction.along_rows:
+                seeds.append(id(web))
+        touched = [*web.writes, *(read for read, role in web.reads if role in ("element", "source"))]
+        for statement in touched:
+            moved = op_name(statement) == "tl.copy" and all(is_on_chip(one.source) for one in regions(statement))
+            if moved or (is_parallel(statement) and len(parallel_body(statement)[0]) == 1):
+                leaders[leader(id(web))] = leader(together.setdefault(statement, id(web)))
+    columns = {leader(seed) for seed in seeds}
+    return {id(web) for web in found if leader(id(web)) in columns}
 
 
 def _pipelines(function: tirx.PrimFunc) -> dict[tirx.Stmt, Pipeline | None]:
@@ -177,11 +211,16 @@ class _Web:
 
     def __init__(
         self, web: Web, draft: _Draft, pipelines: dict[tirx.Stmt, Pipeline | None],
-        loops: dict[tirx.Stmt, tuple[int, ...]], stages: int | None, tensors: dict[str, Held],
+        loops: dict[tirx.Stmt, tuple[int, ...]], stages: int | None, tensors: dict[str, Held], column: bool,
+        engine: Engine,
     ) -> None:  # fmt: skip
         self.web, self.draft, self.stages = web, draft, stages
         self.pipelines, self.loops, self.tensors = pipelines, loops, tensors
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
+        self.column = column
+        self.engine: Engine = engine
+        if column:
+            self.shape = (*self.shape, 1)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
         self.loads = [write for write in web.writes if _is_load(write)]
         self.computed = [write for write in web.writes if not _is_load(write)]
@@ -190,6 +229,12 @@ class _Web:
 
     def place(self, tilized: frozenset[str]) -> None:
         self._place()
+        if self.column:
+            # In tensors vectors are rows of tiles.
+            for load in self.loads:
+                self._load_row(load)
+            for store in self.stores:
+                self._store_row(store)
         loads = [load for load in self.loads if str(_tensor(load).name) in tilized]
         stores = [store for store in self.stores if str(_tensor(store).name) in tilized]
         straight = [store for store in stores if self._is_straight(store)]
@@ -208,6 +253,32 @@ class _Web:
         """Whether the reader fills the buffer that the writer stores from."""
         name = self.draft.reads[(store, self.web.buffer, "source")]
         return self.draft.buffers[name].producer == "reader"
+
+    def _load_row(self, load: tirx.Stmt) -> None:
+        """Let the reader fill a row of tiles, and the compute kernel the column from it."""
+        key = (load, self.web.buffer)
+        name = self.draft.writes[key]
+        column = self.draft.buffers[name]
+        self.draft.buffers[name] = replace(column, producer="compute", stages=1, pipeline=None)
+        self.draft.writes[key] = self._add(
+            f"{name}_row", "cb", producer="reader", stages=column.stages, pipeline=column.pipeline, dtype=column.dtype,
+            data_format=column.data_format, shape=self.shape[:1], exact=False,
+            reason=f"a row of tiles of {_tensor(load).name}, which the compute kernel turns into a column",
+        )  # fmt: skip
+        self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, True))
+
+    def _store_row(self, store: tirx.Stmt) -> None:
+        """Let the compute kernel fill a row of tiles from the column, and the writer store it."""
+        key = (store, self.web.buffer, "source")
+        name = self.draft.reads[key]
+        column = self.draft.buffers[name]
+        self.draft.buffers[name] = replace(column, consumer="compute", stages=1, exact=False)
+        self.draft.reads[key] = self._add(
+            f"{name}_row", "cb", consumer="writer", stages=column.stages, dtype=column.dtype,
+            data_format=column.data_format, shape=self.shape[:1],
+            reason=f"a row of tiles of {_tensor(store).name}, which the compute kernel makes of a column",
+        )  # fmt: skip
+        self.draft.before.setdefault(store, []).append((name, self.draft.reads[key], True))
 
     def _load_rows(self, load: tirx.Stmt) -> None:
         """Let the reader fill a buffer of rows, which the compute kernel converts into the buffer of tiles."""
@@ -406,7 +477,8 @@ class _Web:
                 self.draft.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
-                exact = role in ("row", "scalar")
+                whole = role in ("row", "scalar") or (role == "column" and self.column)
+                exact = whole or (role == "reduced" and self._keeps_whole(read, role))
                 operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)
                 self.draft.reads[key] = operand
@@ -417,9 +489,13 @@ class _Web:
         """Whether a use needs the transposed block. A vector is a row of tiles, so a column vector is transposed."""
         if role == "A":
             return bool(attribute(read, "transpose_A"))
+        if self.column:
+            return role == "row"
         return role == "transposed" or (role == "column" and len(self.shape) == 1)
 
     def _turned_shape(self) -> tuple[int, ...]:
+        if self.column:
+            return self.shape[:1]
         return self.shape[::-1] if len(self.shape) == 2 else (self.shape[0], TILE_COLUMNS)
 
     def _copy_before(self, statement: tirx.Stmt, source: str, target: str, *, transpose: bool) -> None:
@@ -427,8 +503,8 @@ class _Web:
 
     def _serves(self, home: StagingBuffer, read: tirx.Stmt, role: str) -> bool:
         """Whether an operation on circular buffers can read this buffer without truncating the value for other uses."""
-        cuts = role in ("A", "B") and self._is_kept_whole()
-        return home.kind == "cb" and self._order_fits(home, read, role) and not cuts
+        cuts = role in ("A", "B") or (role == "reduced" and not self._keeps_whole(read, role))
+        return home.kind == "cb" and self._order_fits(home, read, role) and not (cuts and self._is_kept_whole())
 
     def _is_kept_whole(self) -> bool:
         """Whether a float32 value must stay exact, because it is copied as float32 or used element by element.
@@ -441,7 +517,7 @@ class _Web:
             return False
         copied = [_tensor(store) for store in self.stores]
         copied += [regions(read)[1].source for read, role in self.uses if role == "source"]
-        elements = any(role in _OF_ELEMENTS for _, role in self.uses)
+        elements = any(self._keeps_whole(read, role) for read, role in self.uses)
         return elements or any(dtype_of(target) == "float32" for target in copied)
 
     @staticmethod
@@ -453,7 +529,14 @@ class _Web:
             return True
         if any(self._is_turned(read, role) for read, role in self.uses):
             return False
-        return all(role in (*_OF_ELEMENTS, "source") for _, role in self.uses)
+        return all(role == "source" or self._keeps_whole(read, role) for read, role in self.uses)
+
+    def _keeps_whole(self, read: tirx.Stmt, role: str) -> bool:
+        """Whether what reads the value takes float32 as it is."""
+        if role != "reduced":
+            return role in _OF_ELEMENTS
+        reduction = reduction_of(read)
+        return reduction is not None and not runs_on_fpu(reduction, self.dtype, self.engine)
 
 
 def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:

@@ -9,6 +9,7 @@ from tvm import ir, tirx
 from ttexplore.ir.adapter import elements, is_buffer
 from ttexplore.ir.build import arguments, attribute, op_name, regions
 from ttexplore.ir.dataflow import AccessKind, is_on_chip, loads_of
+from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import walk
 
 Role = Literal["input", "output", "inout"]
@@ -61,6 +62,8 @@ def _touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
             # The last block is the one that is written: T.copy(source, target), T.gemm(A, B, C), T.fill(target, value).
             found.extend((one.source, "read") for one in blocks[:-1])
             adds = op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
+            reduction = reduction_of(statement)
+            adds = adds or (reduction is not None and not reduction.clear)
             found.extend((one.source, "update" if adds else "write") for one in blocks[-1:])
         case _:
             # Nothing else touches a buffer.

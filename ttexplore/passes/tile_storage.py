@@ -101,14 +101,21 @@ class TileStorage:
 
     def zero_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
         """A circular buffer with one tile of zeros, filled once by the compute kernel; `source` is its first use."""
-        if "zeros" not in self.constants:
-            value = self.allocate(_VALUE, source, "zeros_value", 1, self.dst_dtype, "tt.dst")
-            zeros = self._constant(source, "zeros", "compute", "a row is broadcast by adding zeros")
+        return self._filled("zeros", 0.0, "a row is broadcast by adding zeros", source)
+
+    def one_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
+        """A circular buffer with one tile of ones, filled once by the compute kernel; `source` is its first use."""
+        return self._filled("ones", 1.0, "the FPU reduces a tile with a factor for each element", source)
+
+    def _filled(self, name: str, number: float, reason: str, source: tirx.Stmt | None) -> tirx.Buffer:
+        if name not in self.constants:
+            value = self.allocate(_VALUE, source, f"{name}_value", 1, self.dst_dtype, "tt.dst")
+            made = self._constant(source, name, "compute", reason)
             self.prologue += self.firings.made(_CONSTANT, source, [
-                self.each(1, lambda t: op("fill_tile", value, t, 0.0)),
-                self.each(1, lambda t: op("pack_tile", value, t, zeros, t)),
+                self.each(1, lambda t: op("fill_tile", value, t, number)),
+                self.each(1, lambda t: op("pack_tile", value, t, made, t)),
             ])  # fmt: skip
-        return self.constants["zeros"]
+        return self.constants[name]
 
     def index_tile(self, axis: int, source: tirx.Stmt | None) -> tirx.Buffer:
         """A circular buffer with one tile that holds the row index (axis 0) or column index (axis 1) of each element,

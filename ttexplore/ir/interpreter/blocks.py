@@ -12,7 +12,7 @@ from ttexplore.ops.move import PACK_UNTILIZE_BLOCK, TILIZE_BLOCK
 from ttexplore.ops.op import Op
 from ttexplore.ops.protocol import WRITE_INDEX_TILE
 from ttexplore.ops.storage import rounded
-from ttexplore.plan import FACE
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS
 
 
 def read_block(
@@ -63,6 +63,34 @@ def read_strips(
                         continue
                     into, place = strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
                     block[into][place][:, : given.shape[1]] = given
+
+    return core.blocks[cb].fill(write)
+
+
+def read_elements(
+    core: Core, tensor: str, cb: str, page: int, stride: int, row: int, column: int, rows: int, columns: int,
+    row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
+    column_column_step: int, row_slots: int, column_slots: int, *guards: int,
+) -> Wait | None:  # fmt: skip
+    exists, by_rows = existence(guards), core.plan.layout(tensor).page == "row"
+
+    def write(block: Array) -> None:
+        block[...] = 0.0
+        for r in range(rows):
+            for c in range(columns):
+                if not exists(r, c):
+                    continue
+                number = page + r * row_page_step + c * column_page_step
+                y = row + r * row_row_step + c * column_row_step
+                x = column + r * row_column_step + c * column_column_step
+                if by_rows:
+                    value = core.page(tensor, number + y * stride)[x]
+                else:
+                    value = core.page(tensor, number + y // TILE_ROWS * stride + x // TILE_COLUMNS)[
+                        y % TILE_ROWS, x % TILE_COLUMNS
+                    ]
+                slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
+                block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = value
 
     return core.blocks[cb].fill(write)
 

@@ -28,6 +28,8 @@ def computing(form: Form) -> Callable[..., None]:
     at = places[out.name]
     index_at = at + 1 if out.kind == "dst" else next(p for operand, p in form.places if operand.of == out.name)
     meaning, packs = op.meaning, out.kind == "cb"
+    # What adds to a tile is told apart from it: the tile is not one of its operands.
+    adds = op.accumulates and out.access == "update"
     assert meaning is not None
 
     def compute(core: Core, *values: Any) -> None:
@@ -38,6 +40,8 @@ def computing(form: Form) -> Callable[..., None]:
         result = meaning(*taken)
         if packs:
             _pack(core, op, values[at], values[index_at], result)
+        elif adds:
+            core.dst.add(values[at], values[index_at], result[None])
         else:
             core.dst.write(op, values[at], values[index_at], result)
 
@@ -51,7 +55,7 @@ def _step(op: Op, operand: Operand, at: int, places: dict[str, int]) -> _Step | 
 
     def in_dst(core: Core, values: _Values, taken: list[object]) -> None:
         core.dst.check_slot(op, values[at], values[at + 1])
-        if operand.access != "write":
+        if operand.access != "write" and not op.accumulates:
             taken.append(core.dst.read(op, values[at], values[at + 1]))
 
     def number(core: Core, values: _Values, taken: list[object]) -> None:

@@ -6,8 +6,9 @@ buffers of a core when it first names them, to the tensor when it has ended. Unt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -165,16 +166,32 @@ class Core:
         return self.arrays[name] if name in self.arrays else self.run.tensors[name]
 
     def load(self, name: str, indices: tuple[Index, ...]) -> Elements:
-        """Elements of a buffer. Raises KernelError for those outside."""
+        """Elements of a buffer. What lies outside of a tensor reads as zero. Raises KernelError outside of others."""
         array, at = self.array(name), tuple(map(value_of, indices))
-        self._check_indices(name, array, at)
-        return array[at].astype(np.uint8) if self.dtypes[name] == "uint8" else array[at]
+        if name not in self.arrays and not np.all(inside := _inside(array, at)):
+            at = tuple(np.clip(one, 0, extent - 1) for one, extent in zip(at, array.shape, strict=True))
+            found = _where(inside, array[at], 0)
+        else:
+            self._check_indices(name, array, at)
+            found = array[at]
+        return found.astype(np.uint8) if self.dtypes[name] == "uint8" else found
 
-    def store(self, name: str, indices: tuple[Index, ...], value: Operand) -> None:
-        """Raises KernelError for elements outside of a buffer."""
+    def store(
+        self, name: str, indices: tuple[Index, ...], value: Operand, chosen: Operand = True
+    ) -> None:  # fmt: skip
+        """Store the elements that are `chosen`. What lies outside of a tensor is not stored. Raises KernelError for
+        elements outside of other buffers."""
         array, at = self.array(name), tuple(map(value_of, indices))
-        self._check_indices(name, array, at)
-        array[at] = rounded(value, self.dtypes[name])
+        stored = rounded(value, self.dtypes[name])
+        if name in self.arrays:
+            self._check_indices(name, array, at)
+            array[at] = stored if chosen is True else _where(chosen, stored, array[at])
+            return
+        kept = np.logical_and(_inside(array, at), value_of(chosen))
+        shape = np.broadcast_shapes(kept.shape, stored.shape, *(np.shape(one) for one in at))
+        kept = np.broadcast_to(kept, shape)
+        places = tuple(np.broadcast_to(one, shape)[kept] for one in at)
+        array[places] = _spread(stored, shape)[kept]
 
     def _check_indices(self, name: str, array: Elements, indices: tuple[int | Array, ...]) -> None:
         for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
@@ -201,3 +218,22 @@ class Core:
 
     def set_page(self, tensor: str, page: int, values: Array) -> None:
         self.page(tensor, page)[...] = rounded_array(values, self.dtypes[tensor])
+
+
+# NumPy's own says nothing of arrays that carry their errors, which it takes, too.
+_where: Callable[..., Any] = np.where
+
+
+def _spread(value: Elements, shape: tuple[int, ...]) -> Elements:
+    """A value for each element of an array of this shape."""
+    if isinstance(value, Uncertain):
+        return Uncertain(np.broadcast_to(value.value, shape), np.broadcast_to(value.error, shape), value.unit)
+    return np.broadcast_to(value, shape)
+
+
+def _inside(array: Elements, indices: tuple[int | Array, ...]) -> Array:
+    """Which elements are some of an array's."""
+    inside: Array = np.array(True)
+    for index, extent in zip(indices, array.shape, strict=True):
+        inside = np.logical_and(inside, np.logical_and(np.greater_equal(index, 0), np.less(index, extent)))
+    return inside

@@ -1,4 +1,4 @@
-"""The operations of the kernel language, on regions: copy, fill and gemm, before there are tiles."""
+"""The operations of the kernel language, on regions: copy, fill, gemm and reduce, before there are tiles."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from ttexplore.errors import KernelError
 from ttexplore.ir.interpreter.arrays import rounded
 from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.reductions import Reduction
 from ttexplore.ir.uncertain import Elements, Operand
 
 # The name of a buffer, and start and length along each of its axes.
@@ -57,7 +58,17 @@ def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
     out[...] = rounded(product if flags.clear_accum else out + product, core.dtypes[c[0]])
 
 
-STATEMENTS: dict[str, Callable[..., None]] = {"tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm}
+def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> None:
+    out = _view(core, target)
+    found = reduction.of(_view(core, source, rank=reduction.rank)).reshape(out.shape)
+    if not reduction.clear:
+        found = reduction.joining.joined(out, found)
+    out[...] = rounded(found, core.dtypes[target[0]])
+
+
+STATEMENTS: dict[str, Callable[..., None]] = {
+    "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce
+}  # fmt: skip
 
 
 def _view(core: Core, region: Region, rank: int = 1) -> Elements:

@@ -41,6 +41,20 @@ def read_part(
     queue.put(slot, from_faces(faces))
 
 
+def read_element(
+    core: Core, tensor: str, page: int, offset: int, cb: str, slot: int, slot_offset: int, around: str,
+    around_slot: int, around_bytes: int, count: int,
+) -> None:  # fmt: skip
+    """One element; what lies around it arrives first. What is on its way arrives, too: the kernel waits for all."""
+    queue = core.queues[cb]
+    element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
+    core.queues[around].to_fill(around_slot)
+    faces = as_faces(queue.to_fill(slot))
+    faces[slot_offset // element] = _part(core, tensor, page, offset // element, 1)[0]
+    queue.put(slot, from_faces(faces))
+    read_barrier(core)
+
+
 def write_part(
     core: Core, cb: str, slot: int, slot_offset: int, tensor: str, page: int, offset: int, count: int
 ) -> None:  # fmt: skip

@@ -35,6 +35,7 @@ from ttexplore.ir.kernel import (
     Statement,
     Store,
 )  # fmt: skip
+from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.uncertain import lifted
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
@@ -198,6 +199,9 @@ class _Writer(_Lines[ir.Var]):
     """Writes a function of TIR, whose indices are Python's integers."""
 
     shared: dict[ir.Expr, str] = field(default_factory=dict[ir.Expr, str])
+    # In a T.Parallel: which elements the branches around a statement choose, "" for all.
+    chosen: str = ""
+    in_parallel: bool = False
 
     def share(self, e: ir.Expr, depth: int) -> None:
         """Give names to the parts that an expression holds more than once."""
@@ -295,6 +299,8 @@ class _Writer(_Lines[ir.Var]):
                 self.reach(Place(s), depth)
                 self.share(s.value, depth)
                 self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+            case tirx.IfThenElse() if self.in_parallel:
+                self.branches(s, depth)
             case tirx.IfThenElse():
                 self.emit(depth, f"if {self.expression(s.condition)}:")
                 self.body(s.then_case, depth + 1)
@@ -320,7 +326,20 @@ class _Writer(_Lines[ir.Var]):
         indices = ", ".join(self.expression(index) for index in s.indices)
         self.reach(Place(s), depth)
         self.share(s.value, depth)
-        self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)})")
+        chosen = f", {self.chosen}" if self.chosen else ""
+        self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)}{chosen})")
+
+    def branches(self, s: tirx.IfThenElse, depth: int) -> None:
+        """Both branches of a condition in T.Parallel, each for the elements that it is for."""
+        around, place = self.chosen, f"c{len(self.lines)}"
+        self.reach(Place(s), depth)
+        self.share(s.condition, depth)
+        self.emit(depth, f"{place} = {self.expression(s.condition)}")
+        for body, holds in ((s.then_case, place), (s.else_case, f"np.logical_not({place})")):
+            if body is not None:
+                self.chosen = f"np.logical_and({around}, {holds})" if around else holds
+                self.body(body, depth)
+        self.chosen = around
 
     def parallel(self, s: tirx.Stmt, depth: int) -> None:
         loops: list[tirx.For] = []
@@ -334,7 +353,9 @@ class _Writer(_Lines[ir.Var]):
                 depth,
                 f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
             )
+        outer, self.in_parallel = self.in_parallel, True
         self.body(s, depth)
+        self.in_parallel = outer
 
     def region(self, region: ir.TensorRegion) -> str:
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
@@ -350,7 +371,9 @@ class _Writer(_Lines[ir.Var]):
             raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
         self.reach(Place(s), depth)
         shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
-        flags = Flags(*(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum")))
+        flags = reduction_of(s) or Flags(
+            *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
+        )
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
 
 

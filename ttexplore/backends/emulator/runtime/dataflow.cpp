@@ -169,7 +169,8 @@ uint32_t emulator_write_pointer(uint32_t id, uint32_t line) {
     Core* core = at_line(line);
     Buffer& buffer = checked_buffer(id);
     const BufferConfig& config = machine.buffers[id];
-    for (uint32_t page = 0; page < buffer.reserved; ++page) {
+    // A pointer that is taken again must not wipe out what was stored through the first one.
+    for (uint32_t page = 0; page < buffer.reserved && !buffer.raw_write; ++page) {
         // What is stored through the pointer cannot be followed; what is not stored shall be seen as NaN.
         const uint32_t position = (buffer.write + page) % config.pages;
         if (!core->memory->written[config.first_page + position]) {

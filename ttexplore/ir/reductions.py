@@ -1,0 +1,90 @@
+"""The reductions of the kernel language: what each joins the elements of a block with, along one of its axes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from tvm import tirx
+
+from ttexplore.ir.build import attribute, op_name, regions, text_attribute
+from ttexplore.options import Engine
+
+ReductionKind = Literal["sum", "max", "min", "abssum", "absmax"]
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How a reduction joins elements: `joined` is the operation on two of them, `of_magnitudes` says that it joins
+    absolute values."""
+
+    pool: Literal["sum", "max", "min"]
+    joined: np.ufunc
+    of_magnitudes: bool = False
+
+    def neutral_of(self, dtype: str) -> float:
+        """The number of a dtype that changes no result."""
+        if self.pool == "sum" or self.of_magnitudes:
+            return 0
+        low, high = (-np.inf, np.inf) if "float" in dtype else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return low if self.pool == "max" else high
+
+
+JOININGS: dict[str, Joining] = {
+    "sum": Joining("sum", np.add),
+    "max": Joining("max", np.maximum),
+    "min": Joining("min", np.minimum),
+    "abssum": Joining("sum", np.add, of_magnitudes=True),
+    "absmax": Joining("max", np.maximum, of_magnitudes=True),
+}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction of a block of `rank` dimensions along dimension `dim`. With `clear` the result takes the place of
+    what the target holds, else both are joined."""
+
+    kind: str
+    dim: int
+    rank: int
+    clear: bool
+
+    @property
+    def joining(self) -> Joining:
+        return JOININGS[self.kind]
+
+    @property
+    def along_rows(self) -> bool:
+        """Whether the elements of a row become one, so that the result is a column."""
+        return self.dim == self.rank - 1
+
+    def of(self, values: Any) -> Any:
+        """The result for an array of elements: half of them is joined with the other half, until one is left."""
+        found = np.abs(values) if self.joining.of_magnitudes else values
+        joined, before = self.joining.joined, (slice(None),) * self.dim
+        left: list[Any] = []
+        while (length := found.shape[self.dim]) > 1:
+            if length % 2:
+                left.append(found[(*before, length - 1)])
+            first, second = (found[(*before, slice(low, low + length // 2))] for low in (0, length // 2))
+            found = joined(first, second)
+        return functools.reduce(joined, left, found[(*before, 0)])
+
+
+def runs_on_fpu(reduction: Reduction, dtype: str, engine: Engine) -> bool:
+    """Whether the FPU is to join the elements of a tile of this storage dtype: it takes sums and maxima, and cuts
+    float32 to TF32."""
+    if reduction.joining.pool == "min" or reduction.joining.of_magnitudes or dtype not in ("bfloat16", "float32"):
+        return False
+    return engine == "fpu" or (engine == "auto" and dtype == "bfloat16")
+
+
+def reduction_of(statement: tirx.Stmt) -> Reduction | None:
+    """The reduction that a statement is, else None."""
+    if op_name(statement) != "tl.reduce":
+        return None
+    rank = len(regions(statement)[0].region)
+    kind, dim = text_attribute(statement, "kind"), attribute(statement, "dim")
+    return Reduction(kind, dim, rank, bool(attribute(statement, "clear")))

@@ -1,0 +1,305 @@
+"""Tensors that a kernel works on directly: their elements in T.Parallel, and whole regions as operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import tvm_ffi
+from tvm import ir, sym, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    attribute,
+    constant,
+    dtype_of,
+    op_name,
+    operation,
+    regions,
+    shape_of,
+    with_body,
+)
+from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.names import unused_name
+from ttexplore.ir.reductions import reduction_of
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+
+def with_staged_tensors(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with every tensor copied to and from blocks on the chip, where it works on tensors directly.
+
+        for i, j in T.Parallel(32, 64):                   T.copy(A[by * 32 : +32, bx * 64 : +64], A_block)
+            C[by * 32 + i, bx * 64 + j] =            ==>  for i, j in T.Parallel(32, 64):
+                A[by * 32 + i, bx * 64 + j] * 2               C_block[i, j] = A_block[i, j] * 2
+                                                          T.copy(C_block, C[by * 32 : +32, bx * 64 : +64])
+
+        T.copy(A[bx * 64 : +64], B[bx * 64 : +64])   ==>  T.copy(A[bx * 64 : +64], A_block)
+                                                          T.copy(A_block, B[bx * 64 : +64])
+
+    Raises Unsupported for elements that make no block.
+    """
+    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
+    names |= {str(parameter.name) for parameter in function.params}
+    staging = _Staging(function, firings, names)
+    fired = len(firings.all)
+    made = rewrite(_RULES, staging)
+    return made if len(firings.all) > fired else function
+
+
+# An element of a tensor that is read or stored.
+_Access = ir.TensorLoad | tirx.BufferStore
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block of a tensor: the region of it, the buffer on the chip, and the loop variables that index that; none of
+    them index the single element of a block of one."""
+
+    region: ir.TensorRegion
+    allocation: tirx.AllocBuffer
+    variables: tuple[ir.Var, ...]
+
+    @property
+    def buffer(self) -> tirx.Buffer:
+        return self.allocation.buffer
+
+    @property
+    def indices(self) -> list[ir.Expr]:
+        return [*self.variables] or [tirx.const(0, "int32")]
+
+    def load(self) -> tirx.Stmt:
+        return tirx.Evaluate(call("tl.copy", [self.region, whole(self.buffer)]))
+
+    def store(self) -> tirx.Stmt:
+        return tirx.Evaluate(call("tl.copy", [whole(self.buffer), self.region]))
+
+
+def whole(buffer: tirx.Buffer) -> ir.TensorRegion:
+    """The region that is all of a buffer."""
+    zero = tirx.const(0, "int32")
+    return tirx.BufferRegion(
+        buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
+    )
+
+
+class _Staging(Context):
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, names: set[str]) -> None:
+        super().__init__(function, firings)
+        self.names = names
+
+    # Operations on regions
+
+    def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        name = op_name(statement)
+        if not name.startswith("tl."):
+            return None
+        parts = arguments(statement)
+        direct = [n for n, one in enumerate(parts) if _is_tensor(one)]
+        target = {"tl.fill": 0, "tl.copy": 1, "tl.reduce": 1, "tl.gemm": 2}.get(name)
+        if not direct or target is None or (name == "tl.copy" and len(direct) < len(parts)):
+            return None
+        loads: list[tirx.Stmt] = []
+        stores: list[tirx.Stmt] = []
+        for place in direct[:1] if name == "tl.copy" else direct:
+            region = parts[place]
+            matrix = name == "tl.gemm" or (name == "tl.reduce" and place != target)
+            assert isinstance(region, ir.TensorRegion)
+            block = self.whole_block(region, _shape(region, keeps_matrix=matrix))
+            loads.append(block.allocation)
+            if place != target or _adds(statement):
+                loads.append(block.load())
+            if place == target:
+                stores.append(block.store())
+            parts[place] = whole(block.buffer)
+            if name == "tl.copy":
+                return [*loads, tirx.Evaluate(call(name, parts), statement.span)]
+        given = operation(statement).attrs
+        attrs = {} if given is None else {str(name): value for name, value in given.items()}
+        if name == "tl.reduce":
+            # The axes that the block does not have come before the others.
+            before, after = regions(statement)[0], parts[0]
+            assert isinstance(after, ir.TensorRegion)
+            attrs["dim"] = attribute(statement, "dim") - (len(before.region) - len(after.region))
+            if attrs["dim"] < 0:
+                raise Unsupported(
+                    "L007",
+                    f"a reduction of {before.source.name} along an axis of one element",
+                    hint="copy the block: there is nothing to join",
+                )
+        made = tirx.Evaluate(call(name, parts, attrs), statement.span)
+        return [*loads, made, *stores]
+
+    def whole_block(self, region: ir.TensorRegion, shape: tuple[int, ...]) -> _Block:
+        return _Block(region, self.allocate(region.source, shape), ())
+
+    def allocate(self, tensor: tirx.Buffer, shape: tuple[int, ...]) -> tirx.AllocBuffer:
+        name = unused_name(f"{tensor.name}_block", self.names)
+        self.names.add(name)
+        return allocation(name, shape, dtype_of(tensor), "local.fragment")
+
+    # Elements in T.Parallel
+
+    def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not is_parallel(statement) or (self.around and is_parallel(self.around[-1])):
+            return None
+        loops, body = parallel_body(statement)
+        stores = [one for one in body if isinstance(one, tirx.BufferStore) and not is_on_chip(one.buffer)]
+        loads = [
+            load for one in body if isinstance(one, tirx.BufferStore | tirx.Bind)
+            for load in loads_of(one.value) if not is_on_chip(load.source)
+        ]  # fmt: skip
+        if not stores and not loads:
+            return None
+        if any(loads_of(index) for one in (*stores, *loads) for index in one.indices):
+            # Where to read or write depends on elements: that is refused where all such uses are.
+            return None
+        elements = _Elements(self, loops, {one.var: one.value for one in body if isinstance(one, tirx.Bind)})
+        inside: list[tirx.Stmt] = []
+        for one in body:
+            match one:
+                case tirx.Bind():
+                    inside.append(tirx.Bind(one.var, elements.read(one.value), one.span))
+                case tirx.BufferStore():
+                    inside.append(elements.store(one, elements.read(one.value)))
+                case _:
+                    inside.append(one)
+        made = inside
+        for one in reversed(loops):
+            made = [with_body(one, made)]
+        before = [part for block in elements.loaded for part in (block.allocation, block.load())]
+        after = [block.store() for block in elements.stored]
+        return [*before, *(block.allocation for block in elements.stored), *made, *after]
+
+
+class _Elements:
+    """The blocks that the elements of tensors in one T.Parallel nest make. `names` are those of the nest and what they
+    stand for."""
+
+    def __init__(self, staging: _Staging, loops: list[tirx.For], names: dict[ir.Var, ir.Expr]) -> None:
+        self.staging, self.names = staging, names
+        self.extents = {loop.loop_var: extent for loop in loops if (extent := constant(loop.extent)) is not None}
+        self.variables = [loop.loop_var for loop in loops]
+        self.loaded: list[_Block] = []
+        self.stored: list[_Block] = []
+
+    def read(self, value: ir.Expr) -> ir.Expr:
+        def load(part: ir.Expr) -> ir.Expr:
+            if not isinstance(part, ir.TensorLoad) or is_on_chip(part.source):
+                return part
+            block = self.block(part, self.loaded, "reads")
+            return tirx.BufferLoad(block.buffer, block.indices, part.span)
+
+        return replaced(value, load)
+
+    def store(self, statement: tirx.BufferStore, value: ir.Expr) -> tirx.Stmt:
+        if is_on_chip(statement.buffer):
+            return tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
+        block = self.block(statement, self.stored, "stores to")
+        return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
+
+    def block(self, access: _Access, known: list[_Block], does: str) -> _Block:
+        """The block that an element is one of, as its loop variables run."""
+        writes = isinstance(access, tirx.BufferStore)
+        tensor = access.buffer if writes else access.source
+        places = [self.place(access, index, does) for index in access.indices]
+        used = [variable for variable, _ in places if variable is not None]
+        if len({*used}) < len(used):
+            raise self.refusal(access, does, "one variable runs along two axes")
+        if writes:
+            if missing := [one for one in self.variables if one not in used and self.extents.get(one) != 1]:
+                raise self.refusal(access, does, f"each turn of {missing[0].name} stores to the same element")
+            # Loops of one turn are axes of the block, too: the store indexes it with all variables.
+            for number, one in enumerate(self.variables):
+                if one not in used:
+                    used.insert(number, one)
+        region = tirx.BufferRegion(tensor, [
+            ir.Range.from_min_extent(low, tirx.const(1 if variable is None else self.extents[variable], "int32"))
+            for variable, low in places
+        ])  # fmt: skip
+        for block in known:
+            if _same_region(block.region, region) and all(map(ir.Var.same_as, block.variables, used)):
+                return block
+        shape = tuple(self.extents[one] for one in used) or (1,)
+        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used))
+        known.append(made)
+        return made
+
+    def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
+        """The loop variable that an index counts up with, and where it starts."""
+        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
+            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
+        used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
+        if not used:
+            low, variable = index, None
+        else:
+            variable = used[0]
+            low = sym.Analyzer().simplify(index - variable)
+            if variable not in self.extents:
+                raise self.refusal(access, does, f"the length of {variable.name} is only known when the kernel runs")
+        for part in nodes_of(low):
+            if part in self.variables:
+                raise self.refusal(access, does, f"{index} is no loop variable with something added to it")
+        return variable, low
+
+    def refusal(self, access: _Access, does: str, why: str) -> Unsupported:
+        tensor = access.buffer if isinstance(access, tirx.BufferStore) else access.source
+        indices = ", ".join(str(index) for index in access.indices)
+        return Unsupported(
+            "L003",
+            f"T.Parallel {does} {tensor.name}[{indices}]: {why}",
+            hint="index each axis by one loop variable, with a start that is the same for all turns: "
+            f"{tensor.name}[start + i, j]; or T.copy a block and index that",
+            span=span_of(access),
+        )
+
+
+def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:
+    # TVM takes the buffers of regions for equal whose types are.
+    return one.source.same_as(other.source) and all(
+        tvm_ffi.structural_equal(a.min, b.min) and tvm_ffi.structural_equal(a.extent, b.extent)
+        for a, b in zip(one.region, other.region, strict=True)
+    )
+
+
+def _is_tensor(part: ir.Expr) -> TypeIs[ir.TensorRegion]:
+    return isinstance(part, ir.TensorRegion) and not is_on_chip(part.source)
+
+
+def _adds(statement: tirx.Stmt) -> bool:
+    """Whether an operation needs what its target holds."""
+    reduction = reduction_of(statement)
+    if reduction is not None:
+        return not reduction.clear
+    return op_name(statement) == "tl.gemm" and not attribute(statement, "clear_accum")
+
+
+def _shape(region: ir.TensorRegion, *, keeps_matrix: bool) -> tuple[int, ...]:
+    """The shape of a block for a region, without axes of one element; of a matrix only those before it go."""
+    extents = [constant(part.extent) for part in region.region]
+    if None in extents:
+        raise Unsupported("L006", f"{region.source.name}: a region of variable size", hint="use constant block sizes")
+    sizes = [extent for extent in extents if extent is not None]
+    if keeps_matrix:
+        while len(sizes) > 2 and sizes[0] == 1:
+            sizes.pop(0)
+        return tuple(sizes)
+    return tuple(size for size in sizes if size != 1) or (1,)
+
+
+_RULES = (
+    StatementRule(
+        "operand on the chip", "A tensor that an operation works on is copied to or from a block on the chip.",
+        _Staging.operation,
+    ),
+    StatementRule(
+        "elements on the chip", "Elements of tensors in a T.Parallel are blocks, copied before it and after it.",
+        _Staging.nest,
+    ),
+)  # fmt: skip

@@ -1,0 +1,154 @@
+"""Branches and loops inside of T.Parallel, as choices between elements and as one turn after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm_ffi
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import constant, statements, with_body
+from ttexplore.ir.dag import replaced
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.sizes import extents_of
+
+# More stores than this are no element-wise code any more, and would make a kernel of as many operations.
+MAX_TURNS = 64
+
+
+def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel without branches and loops inside of T.Parallel.
+
+        for i, j in T.Parallel(32, 32):               for i, j in T.Parallel(32, 32):
+            if i >= j:                          ==>       c[i, j] = T.if_then_else(i >= j, a[i, j], c[i, j])
+                c[i, j] = a[i, j]                         d[i, j] = d[i, j] + a[i, j] * 0
+            for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
+                d[i, j] += a[i, j] * k
+
+    What a branch does not store keeps its value. Of a tensor that is left out, where the condition only says that an
+    element is one of the tensor's: others are never stored. Raises Unsupported for other stores to tensors under a
+    condition, and for loops of unknown or great length.
+    """
+    context = Context(function, firings)
+    fired = len(firings.all)
+    made = rewrite([_PLAIN], context) if any(is_parallel(one) for one in walk(function.body)) else function
+    return made if len(firings.all) > fired else function
+
+
+def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
+        return None
+    loops, body = parallel_body(statement)
+    if not any(isinstance(one, tirx.IfThenElse | tirx.For) for one in body):
+        return None
+    made = _Flat().body(body, [])
+    for one in reversed(loops):
+        made = list[tirx.Stmt]([with_body(one, made)])
+    return made
+
+
+class _Flat:
+    """The statements of a nest one after another. `placed` are the values of the loop variables that are gone."""
+
+    def __init__(self) -> None:
+        self.placed: dict[ir.Expr, ir.Expr] = {}
+
+    def body(self, body: Sequence[tirx.Stmt], conditions: list[ir.Expr]) -> list[tirx.Stmt]:
+        made: list[tirx.Stmt] = []
+        for one in body:
+            match one:
+                case tirx.Bind():
+                    name = tirx.Var(str(one.var.name), one.var.ty)
+                    made.append(tirx.Bind(name, self.value(one.value), one.span))
+                    self.placed[one.var] = name
+                case tirx.BufferStore():
+                    made.append(self.store(one, conditions))
+                case tirx.IfThenElse():
+                    made += self.branch(one, conditions)
+                case tirx.For() if not is_parallel(one):
+                    made += self.turns(one, conditions)
+                case _:
+                    made.append(one)
+        return made
+
+    def value(self, expression: ir.Expr) -> ir.Expr:
+        return replaced(expression, lambda part: self.placed.get(part, part)) if self.placed else expression
+
+    def store(self, statement: tirx.BufferStore, conditions: list[ir.Expr]) -> tirx.Stmt:
+        indices = [self.value(one) for one in statement.indices]
+        value = self.value(statement.value)
+        if not is_on_chip(statement.buffer):
+            conditions = [one for one in conditions if not _is_inside(one, statement.buffer, indices)]
+            if conditions:
+                raise Unsupported(
+                    "L003",
+                    f"a store to the tensor {statement.buffer.name} under the condition {conditions[0]}",
+                    hint=f"choose what is stored: {statement.buffer.name}[...] = T.if_then_else(condition, value, 0)",
+                    span=span_of(statement),
+                )
+        for one in reversed(conditions):
+            old = tirx.BufferLoad(statement.buffer, indices)
+            value = tirx.if_then_else(one, value, old)
+        return tirx.BufferStore(statement.buffer, value, indices, statement.span)
+
+    def branch(self, statement: tirx.IfThenElse, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
+        condition = self.value(statement.condition)
+        made: list[tirx.Stmt] = []
+        written = {one.buffer for one in walk(statement) if isinstance(one, tirx.BufferStore)}
+        if any(load.source in written for load in loads_of(condition)):
+            # What the branches store must not change which of them runs.
+            name = tirx.Var("chosen", condition.ty)
+            made.append(tirx.Bind(name, condition, statement.span))
+            condition = name
+        made += self.body(statements(statement.then_case), [*conditions, *_parts(condition)])
+        if statement.else_case is not None:
+            made += self.body(statements(statement.else_case), [*conditions, tirx.Not(condition)])
+        return made
+
+    def turns(self, loop: tirx.For, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
+        extent, first = constant(loop.extent), constant(loop.min)
+        if extent is None or first is None or loop.kind != tirx.ForKind.SERIAL or extent > MAX_TURNS:
+            raise Unsupported(
+                "L001",
+                "a loop inside T.Parallel whose length is only known when the kernel runs"
+                if extent is None or first is None
+                else f"a loop of {extent} turns inside T.Parallel",
+                hint=f"give it a constant length of at most {MAX_TURNS}, or write the T.Parallel inside of the loop",
+                span=span_of(loop),
+            )
+        made: list[tirx.Stmt] = []
+        for turn in range(first, first + extent):
+            self.placed[loop.loop_var] = tirx.const(turn, "int32")
+            made += self.body(statements(loop.body), conditions)
+        return made
+
+
+def _parts(condition: ir.Expr) -> list[ir.Expr]:
+    """The conditions that must all hold for this one to hold."""
+    if isinstance(condition, tirx.And):
+        return [*_parts(condition.a), *_parts(condition.b)]
+    return [condition]
+
+
+def _is_inside(condition: ir.Expr, tensor: tirx.Buffer, indices: list[ir.Expr]) -> bool:
+    """Whether a condition says no more than that an index of a store lies before the end of the tensor."""
+    if not isinstance(condition, tirx.LT):
+        return False
+    for index, length in zip(indices, extents_of(tensor), strict=True):
+        if _equal(condition.a, index) and (
+            constant(condition.b) == length if isinstance(length, int) else _equal(condition.b, length)
+        ):
+            return True
+    return False
+
+
+def _equal(a: ir.Expr, b: ir.Expr) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b))
+
+
+_PLAIN = StatementRule(
+    "plain elements", "In a T.Parallel branches become choices, and loops one turn after another.", _plain
+)
