@@ -100,7 +100,7 @@ class _Reduced:
 
     def on_fpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int) -> list[tirx.Stmt]:
         name = f"reduce_{self.reduction.joining.pool}_{self.ending}"
-        ones = self.storage.one_tile(self.statement)
+        ones = self.storage.one_tile(dtype_of(block), self.statement)
 
         def reduced(into: tirx.Buffer, number: ir.Expr | int) -> tirx.Stmt:
             return self.each(result, lambda t: op(name, block, ones, self.tile(t, number), 0, into, t))

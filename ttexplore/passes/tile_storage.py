@@ -10,7 +10,7 @@ from ttexplore.ir.build import allocation, loop, op, scope_of, shape_of, variabl
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.ir.storage import tile_grid
-from ttexplore.plan import CircularBuffer, KernelRole, Plan
+from ttexplore.plan import FORMAT_OF_DTYPE, CircularBuffer, KernelRole, Plan
 
 BLOCK = Rule("buffers of tiles", "A block of elements becomes a block of 32x32 tiles.")
 _VALUE = Rule("tiles of a value", "An intermediate value gets tiles of DST.")
@@ -101,16 +101,20 @@ class TileStorage:
 
     def zero_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
         """A circular buffer with one tile of zeros, filled once by the compute kernel; `source` is its first use."""
-        return self._filled("zeros", 0.0, "a row is broadcast by adding zeros", source)
+        return self._filled("zeros", 0.0, "bfloat16", "a row is broadcast by adding zeros", source)
 
-    def one_tile(self, source: tirx.Stmt | None) -> tirx.Buffer:
-        """A circular buffer with one tile of ones, filled once by the compute kernel; `source` is its first use."""
-        return self._filled("ones", 1.0, "the FPU reduces a tile with a factor for each element", source)
+    def one_tile(self, dtype: str, source: tirx.Stmt | None) -> tirx.Buffer:
+        """A circular buffer with one tile of ones, filled once by the compute kernel; `source` is its first use. The
+        FPU is less exact with operands of two formats."""
+        name = "ones" if dtype == "bfloat16" else f"ones_{dtype}"
+        return self._filled(name, 1.0, dtype, "the FPU reduces a tile with a factor for each element", source)
 
-    def _filled(self, name: str, number: float, reason: str, source: tirx.Stmt | None) -> tirx.Buffer:
+    def _filled(
+        self, name: str, number: float, dtype: str, reason: str, source: tirx.Stmt | None
+    ) -> tirx.Buffer:  # fmt: skip
         if name not in self.constants:
             value = self.allocate(_VALUE, source, f"{name}_value", 1, self.dst_dtype, "tt.dst")
-            made = self._constant(source, name, "compute", reason)
+            made = self._constant(source, name, dtype, "compute", reason)
             self.prologue += self.firings.made(_CONSTANT, source, [
                 self.each(1, lambda t: op("fill_tile", value, t, number)),
                 self.each(1, lambda t: op("pack_tile", value, t, made, t)),
@@ -122,13 +126,16 @@ class TileStorage:
         0 to 31, which is exact in bfloat16. The reader writes it once; `source` is its first use."""
         name = ("row_numbers", "column_numbers")[axis]
         if name not in self.constants:
-            numbers = self._constant(source, name, "reader", f"expressions of the index along axis {axis}")
+            numbers = self._constant(source, name, "bfloat16", "reader", f"expressions of the index along axis {axis}")
             self.prologue += self.firings.made(_CONSTANT, source, [op("index_block", numbers, axis)])
         return self.constants[name]
 
-    def _constant(self, source: tirx.Stmt | None, name: str, producer: KernelRole, reason: str) -> tirx.Buffer:
-        made = self.allocate(_CONSTANT, source, name, 1, "bfloat16", "tt.cb")
+    def _constant(
+        self, source: tirx.Stmt | None, name: str, dtype: str, producer: KernelRole, reason: str
+    ) -> tirx.Buffer:  # fmt: skip
+        made = self.allocate(_CONSTANT, source, name, 1, dtype, "tt.cb")
         self.orders[str(made.name)] = "row_major"
-        self.extra.append(CircularBuffer(str(made.name), 1, 1, "Float16_b", producer, "compute", reason=reason))
+        data_format = FORMAT_OF_DTYPE[dtype]
+        self.extra.append(CircularBuffer(str(made.name), 1, 1, data_format, producer, "compute", reason=reason))
         self.constants[name] = made
         return made
