@@ -20,9 +20,10 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
-    Later passes rely on three changes to the kernel: a fill that only the first iteration of a loop executes moves
-    before the loop, the loops of a T.Parallel nest follow the axis order of its stores, and index arithmetic in narrow
-    integer types is computed in int32.
+    Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
+    tensors that the kernel works on directly are copied to and from blocks on the chip; a fill that only the first
+    iteration of a loop executes moves before the loop; the loops of a T.Parallel nest follow the axis order of its
+    stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32.
     """
