@@ -28,13 +28,13 @@ from ttexplore.plan import BLOCK_FLOAT, KERNEL_ROLES
 # What may be refused: a name to count by, the kind, and what the message says. Everything else that is refused breaks
 # a law.
 REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
-    ("DST is too small", ResourceError, r"tiles of DST"),
+    ("DST is too small", ResourceError, r"DST holds \d+ tiles"),
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
     ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): "),
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("numbers of indices must be exact", Unsupported, r"of index values in 16-bit DST$"),
-    ("no core works on its own shard in order", UsageError, r"no shard is a circular buffer"),
+    ("no core works on its own shard in order", UsageError, r"no shard can be a circular buffer"),
     (
         "blocks at run-time values are matched",
         Unsupported,
