@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus.direct import branches, elements_of_tensors, from_tensor_to_tensor, scattered_reads
 from tests.corpus.reductions import online_softmax, reduced, scaled_rows, softmax
+from ttexplore.errors import Unsupported
 
 
 def run(kernel: Any, **options: Any) -> tuple[list[Any], list[Any], Any]:
@@ -109,3 +111,105 @@ def test_scattered_reads(target: str) -> None:
     made = exploration.run()
     want = np.stack([g[x, 5:45, 2][:, None] * h[x + 3] + a[x + 1, 3:11] + b[:8, :40].T for x in range(2)])
     np.testing.assert_allclose(made.outputs[0], want, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_sums_of_rows_and_columns_in_one_vector(dtype: str, keeps: bool) -> None:
+    """A reduction along columns makes a row, which becomes a column where statistics of rows are computed with it."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 40), dtype), Out: T.Tensor((40, 40), "float32"), R: T.Tensor((40,), "float32")):
+        with T.Kernel(1):
+            a, o = T.alloc_shared((40, 40), dtype), T.alloc_fragment((40, 40), "float32")
+            r, c = T.alloc_fragment((40,), "float32"), T.alloc_fragment((40,), "float32")
+            T.copy(A, a)
+            T.reduce_sum(a, r, dim=1)
+            if keeps:
+                T.copy(r, c)
+                T.reduce_sum(a, r, dim=0, clear=False)
+            else:
+                T.reduce_max(a, c, dim=0)
+                for i in T.Parallel(40):
+                    r[i] = r[i] + c[i]
+            for i, j in T.Parallel(40, 40):
+                o[i, j] = a[i, j] * r[i] + c[j] - r[j]
+            T.copy(o, Out)
+            T.copy(r, R)
+
+    (a,), (out, rows), _ = run(kernel)
+    c = a.sum(1) if keeps else a.max(0)
+    r = a.sum(1) + (a.sum(0) if keeps else c)
+    np.testing.assert_allclose(rows, r, rtol=2e-3, atol=2e-2)
+    np.testing.assert_allclose(out, a * r[:, None] + c - r, rtol=5e-3, atol=1e-1)
+
+
+def test_a_reduction_to_one_element() -> None:
+    (a,), (found,), _ = run(reduced("sum", (1, 70), 1))
+    np.testing.assert_allclose(found[:, 0], a[:, :1].sum(2)[:, 0], rtol=2e-3, atol=2e-2)
+
+
+def test_sums_of_bytes() -> None:
+    """They wrap around in NumPy, which the sums of the chip's numbers do not: an int32 keeps them whole."""
+    error = ttx.explore(reduced("sum", (32, 64), 1, "uint8", "uint8")).error
+    assert isinstance(error, Unsupported)
+    assert error.message == "T.reduce_sum of uint8 into uint8"
+    assert error.hint == "reduce into a block of int32 or float32, and cast that in T.Parallel"
+    (a,), (found,), _ = run(reduced("sum", (32, 64), 1, "uint8", "int32"))
+    np.testing.assert_array_equal(found, a[:, :32].sum(2))
+    (a,), (found,), _ = run(reduced("max", (32, 64), 1, "uint8", "uint8"))
+    np.testing.assert_array_equal(found, a[:, :32].max(2))
+
+
+def test_branches_that_store_the_same_elements() -> None:
+    """To a block that holds nothing before, and to a tensor: one of the two is always stored."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 70), "float32"), Out: T.Tensor((40, 70), "float32")):
+        with T.Kernel(2) as bx:
+            b = T.alloc_fragment((32, 70), "float32")
+            for i, j in T.Parallel(32, 70):
+                y = bx * 32 + i
+                if A[y, j] < 0.0:
+                    b[i, j] = -A[y, j]
+                    b[i, j] = b[i, j] * 2.0
+                else:
+                    x = A[y, j] + 1.0
+                    b[i, j] = x
+                    b[i, j] = b[i, j] * x
+                if y < 40:
+                    if b[i, j] > 2.0:
+                        Out[y, j] = b[i, j]
+                    elif b[i, j] > 1.0:
+                        Out[y, j] = 7.0
+                    else:
+                        Out[y, j] = -b[i, j]
+
+    (a,), (out,), _ = run(kernel)
+    b = np.where(a < 0, -a * 2, (a + 1) ** 2)
+    np.testing.assert_allclose(out, np.where(b > 2, b, np.where(b > 1, 7, -b)), rtol=1e-5, atol=1e-5)
+
+
+def test_elements_that_do_not_exist() -> None:
+    """They are zeros, also where none of a block exists."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 5), "float32"), Out: T.Tensor((3, 40), "float32")):
+        with T.Kernel(3) as bx:
+            for i in T.Parallel(40):
+                Out[bx, i] = A[0, bx + 3]
+
+    (a,), (out,), _ = run(kernel)
+    np.testing.assert_array_equal(out, np.repeat([[a[0, 3]], [a[0, 4]], [0]], 40, 1))
+    size = T.dynamic("size")
+
+    @T.prim_func
+    def shifted(A: T.Tensor((size, 50), "float32"), Out: T.Tensor((size, 37), "float32")):
+        with T.Kernel(T.ceildiv(size, 32)) as bx:
+            for i, j in T.Parallel(32, 37):
+                Out[bx * 32 + i, j] = A[bx * 32 + i, j + 3]
+
+    exploration = ttx.explore(shifted, sizes={"size": 40})
+    (a,) = exploration.inputs()
+    assert exploration.check()
+    np.testing.assert_array_equal(exploration.run().outputs[0], a[:, 3:40])

@@ -273,6 +273,9 @@ class _Block:
         clears = [] if full and self.condition is None else self._zeros()
         assert self.around is not None
         before = [op("cb_reserve_back", self.around, 1)]
+        if self.row_guard:
+            # Perhaps no element of the block exists, and what is pushed must have been written.
+            before += [op("noc_write_zeros", self.around, 0), op("noc_zeros_barrier")]
         given_back = [op(name, self.around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
         after = [op("noc_read_barrier"), *given_back]
         return _Transfers([*before, *_loops(self.rows, self.columns, move), *after], clears, False)

@@ -219,14 +219,13 @@ class _Lowering(Context):
         if attribute(statement, "transpose"):
             if dtype_of(source) == "float32":
                 self.reasons.append(f"{source.name} is transposed, which cuts float32 to 10 bits of fraction")
-            value = storage.temporary(target, dtype_of(source), statement)
+            in_dst = scope_of(target) == "tt.dst"
+            value = target if in_dst else storage.temporary(target, dtype_of(source), statement)
             rows, columns = tile_grid(shape_of(target_block))
-            return [
-                storage.each(count, lambda t: op(
-                    "transpose_tile", source, tirx.floormod(t, columns) * rows + tirx.floordiv(t, columns), value, t
-                )),
-                *storage.pack(value, target, target_block),
-            ]  # fmt: skip
+            turned = storage.each(count, lambda t: op(
+                "transpose_tile", source, tirx.floormod(t, columns) * rows + tirx.floordiv(t, columns), value, t
+            ))  # fmt: skip
+            return [turned] if in_dst else [turned, *storage.pack(value, target, target_block)]
         kinds = (dtype_of(source), dtype_of(target))
         # Bytes are float32 in DST, but their values are still those of bytes.
         if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(regions(statement)[0].source)):
@@ -308,6 +307,12 @@ class _Lowering(Context):
         source, target = (region.source for region in regions(statement))
         storage, block, out = self.storage, self.tiles[source], self.tiles[target]
         dtype, made = dtype_of(source), _Reduced(storage, reduction, statement)
+        if dtype_of(target) == "uint8" and (dtype != "uint8" or reduction.joining.pool == "sum"):
+            raise Unsupported(
+                "L009",
+                f"T.reduce_{reduction.kind} of {dtype} into uint8",
+                hint="reduce into a block of int32 or float32, and cast that in T.Parallel",
+            )
         rows, columns = tile_grid(shape_of(source))
         depth, made.step = (columns, 1) if reduction.along_rows else (rows, columns)
         made.across = columns if reduction.along_rows else 1

@@ -28,9 +28,9 @@ def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
             for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
                 d[i, j] += a[i, j] * k
 
-    What a branch does not store keeps its value. Of a tensor that is left out, where the condition only says that an
-    element is one of the tensor's: others are never stored. Raises Unsupported for other stores to tensors under a
-    condition, and for loops of unknown or great length.
+    What only one branch stores keeps its value in the other. Of a tensor that is left out, where the condition only
+    says that an element is one of the tensor's: others are never stored. Raises Unsupported for other stores to tensors
+    under a condition, and for loops of unknown or great length.
     """
     context = Context(function, firings)
     fired = len(firings.all)
@@ -103,10 +103,13 @@ class _Flat:
             name = tirx.Var("chosen", condition.ty)
             made.append(tirx.Bind(name, condition, statement.span))
             condition = name
-        made += self.body(statements(statement.then_case), [*conditions, *_parts(condition)])
         if statement.else_case is not None:
-            made += self.body(statements(statement.else_case), [*conditions, tirx.Not(condition)])
-        return made
+            first, other = (statements(one) for one in (statement.then_case, statement.else_case))
+            if (both := _chosen(condition, self.body(first, []), self.body(other, []))) is not None:
+                return [*made, *self.body(both, conditions)]
+            made += self.body(first, [*conditions, *_parts(condition)])
+            return [*made, *self.body(other, [*conditions, tirx.Not(condition)])]
+        return [*made, *self.body(statements(statement.then_case), [*conditions, *_parts(condition)])]
 
     def turns(self, loop: tirx.For, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         extent, first = constant(loop.extent), constant(loop.min)
@@ -124,6 +127,31 @@ class _Flat:
             self.placed[loop.loop_var] = tirx.const(turn, "int32")
             made += self.body(statements(loop.body), conditions)
         return made
+
+
+def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
+    """The statements of two branches that store the same elements in the same order, with a choice for each of them;
+    None for other branches."""
+    stores = [[one for one in body if isinstance(one, tirx.BufferStore)] for body in (first, other)]
+    if len(stores[0]) != len(stores[1]) or not all(map(_same_element, *stores)):
+        return None
+    made: list[tirx.Stmt] = []
+    rest = iter(other)
+    for one in first:
+        if not isinstance(one, tirx.BufferStore):
+            made.append(one)
+            continue
+        for two in rest:
+            if isinstance(two, tirx.BufferStore):
+                value = tirx.if_then_else(condition, one.value, two.value)
+                made.append(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
+                break
+            made.append(two)
+    return made
+
+
+def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
+    return one.buffer.same_as(other.buffer) and all(map(_equal, one.indices, other.indices))
 
 
 def _parts(condition: ir.Expr) -> list[ir.Expr]:

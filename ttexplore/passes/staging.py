@@ -235,6 +235,9 @@ class _Web:
                 self._load_row(load)
             for store in self.stores:
                 self._store_row(store)
+            for write in self.computed:
+                if _is_reduced_along_columns(write):
+                    self._reduce_row(write)
         loads = [load for load in self.loads if str(_tensor(load).name) in tilized]
         stores = [store for store in self.stores if str(_tensor(store).name) in tilized]
         straight = [store for store in stores if self._is_straight(store)]
@@ -266,6 +269,17 @@ class _Web:
             reason=f"a row of tiles of {_tensor(load).name}, which the compute kernel turns into a column",
         )  # fmt: skip
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, True))
+
+    def _reduce_row(self, write: tirx.Stmt) -> None:
+        """Let a reduction along columns make a row of tiles, and the column from it."""
+        key = (write, self.web.buffer)
+        name = self.draft.writes[key]
+        column = self.draft.buffers[name]
+        self.draft.writes[key] = self._add(
+            f"{name}_row", "cb", dtype=column.dtype, data_format=column.data_format, shape=self.shape[:1], exact=False,
+            reason="a row of tiles, as a reduction along columns makes it, which becomes a column",
+        )  # fmt: skip
+        self.draft.after.setdefault(write, []).insert(0, (self.draft.writes[key], name, True))
 
     def _store_row(self, store: tirx.Stmt) -> None:
         """Let the compute kernel fill a row of tiles from the column, and the writer store it."""
@@ -537,6 +551,11 @@ class _Web:
             return role in _OF_ELEMENTS
         reduction = reduction_of(read)
         return reduction is not None and not runs_on_fpu(reduction, self.dtype, self.engine)
+
+
+def _is_reduced_along_columns(write: tirx.Stmt) -> bool:
+    reduction = reduction_of(write)
+    return reduction is not None and not reduction.along_rows
 
 
 def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:

@@ -33,8 +33,9 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
     values = _padded(core, source) if source[0] in tensors else _view(core, source)
     if flags.transpose:
         if values.ndim == 1:
-            # A vector as a column: nothing else of the tiles is ever read.
-            _view(core, target, rank=2)[:, 0] = rounded(values, dtype)
+            # A vector as a column, or a column of one element: nothing else of the tiles is ever read.
+            into = _view(core, target)
+            (into if into.ndim == 1 else into[:, 0])[...] = rounded(values, dtype)
             return
         values = values.T
     values = rounded(values, dtype)
