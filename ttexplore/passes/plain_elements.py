@@ -104,8 +104,9 @@ class _Flat:
             made.append(tirx.Bind(name, condition, statement.span))
             condition = name
         if statement.else_case is not None:
-            first, other = (statements(one) for one in (statement.then_case, statement.else_case))
-            if (both := _chosen(condition, self.body(first, []), self.body(other, []))) is not None:
+            # Each side is made plain once, whatever becomes of it, so that long chains of branches stay short work.
+            first, other = (self.body(statements(one), []) for one in (statement.then_case, statement.else_case))
+            if (both := _chosen(condition, first, other)) is not None:
                 return [*made, *self.body(both, conditions)]
             made += self.body(first, [*conditions, *_parts(condition)])
             return [*made, *self.body(other, [*conditions, tirx.Not(condition)])]
