@@ -243,7 +243,7 @@ class _Block:
 
     def _elements(self) -> _Transfers:
         """One element after the other, each with what lies around it."""
-        element, by_rows = self.layout.element_bytes, self.layout.page == "row"
+        element = self.layout.element_bytes
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             known = _known((r, self.rows), (c, self.columns))
@@ -253,11 +253,8 @@ class _Block:
                     (self.page, self.row, self.column), self.steps["row"], self.steps["column"], strict=True
                 )
             )
-            if by_rows:
-                page, offset = page + row * self.row_stride, column * element
-            else:
-                page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
-                offset = _byte_in_tile(row, column, element)
+            page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
+            offset = _byte_in_tile(row, column, element)
             slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(c, TILE_COLUMNS) * self.column_slots
             within = _byte_in_tile(r, c, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))

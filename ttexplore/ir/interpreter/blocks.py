@@ -72,7 +72,7 @@ def read_elements(
     row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
     column_column_step: int, row_slots: int, column_slots: int, *guards: int,
 ) -> Wait | None:  # fmt: skip
-    exists, by_rows = existence(guards), core.plan.layout(tensor).page == "row"
+    exists = existence(guards)
 
     def write(block: Array) -> None:
         block[...] = 0.0
@@ -83,14 +83,9 @@ def read_elements(
                 number = page + r * row_page_step + c * column_page_step
                 y = row + r * row_row_step + c * column_row_step
                 x = column + r * row_column_step + c * column_column_step
-                if by_rows:
-                    value = core.page(tensor, number + y * stride)[x]
-                else:
-                    value = core.page(tensor, number + y // TILE_ROWS * stride + x // TILE_COLUMNS)[
-                        y % TILE_ROWS, x % TILE_COLUMNS
-                    ]
+                tile = core.page(tensor, number + y // TILE_ROWS * stride + x // TILE_COLUMNS)
                 slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
-                block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = value
+                block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = tile[y % TILE_ROWS, x % TILE_COLUMNS]
 
     return core.blocks[cb].fill(write)
 
