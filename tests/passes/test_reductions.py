@@ -60,6 +60,12 @@ def test_engines_of_reductions() -> None:
         assert f"r, the {kind} of buffer: {'SFPU' if 'sfpu' in name else 'FPU'}" in reasons
 
 
+def test_a_reduction_is_listed_with_all_that_it_is() -> None:
+    exploration = ttx.explore(reduced("max", (32, 64), 1, keeps=True))
+    assert "T.reduce_max(buffer_2, r, dim=1, clear=False)" in str(exploration.steps["A1"])
+    assert "T.reduce_max(buffer_2, r_part, dim=1)" in str(exploration.steps["A2"])
+
+
 def test_softmax() -> None:
     (a,), (out, logarithm), _ = run(softmax(32, 100, "bfloat16"))
     exponentials = np.exp(a - a.max(1, keepdims=True))

@@ -8,6 +8,7 @@ from ttexplore.ir.adapter import Node, is_buffer, spans_of
 from ttexplore.ir.build import arguments, attribute, op_name, operation, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
+from ttexplore.ir.reductions import reduction_of
 from ttexplore.ops import FORMS
 from ttexplore.ops.op import Argument
 from ttexplore.record import Line, Listing, Origin
@@ -124,6 +125,9 @@ def _simple(statement: tirx.Stmt) -> str:
             *(format_expression(argument) for argument in arguments(statement)),
             *(f"{flag}=True" for flag in flags),
         ]
+        if (reduction := reduction_of(statement)) is not None:
+            name = f"{name}_{reduction.kind}"
+            shown += [f"dim={reduction.dim}", *([] if reduction.clear else ["clear=False"])]
         return f"T.{name[3:]}({', '.join(shown)})"
     if name:
         return format_expression(operation(statement))
