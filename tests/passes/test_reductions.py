@@ -33,6 +33,18 @@ _NUMPY = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize(("kind", "sign"), [("max", -1), ("min", 1)])
+def test_the_padding_of_a_block_is_never_the_extreme(kind: str, sign: int, dim: int) -> None:
+    """Of numbers that all lie on one side of zero: zeros beyond the block would win."""
+    exploration = ttx.explore(reduced(kind, (40, 70), dim))
+    (a,) = exploration.inputs()
+    array = (sign * (np.abs(a) + 1)).astype(a.dtype)
+    assert exploration.check([array])
+    made = exploration.run([array])
+    np.testing.assert_allclose(made.outputs[0], _NUMPY[kind](array[:, :40], 1 + dim), rtol=2e-3)
+
+
 @pytest.mark.parametrize("engine", ["auto", "fpu", "sfpu"])
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("kind", [*_NUMPY])
