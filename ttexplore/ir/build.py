@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm import ir, tirx
 
@@ -70,6 +70,33 @@ def loop(
 def with_body(statement: tirx.For, body: Sequence[tirx.Stmt]) -> tirx.For:
     """Return the loop with another body."""
     return for_of(statement.loop_var, statement.min, statement.extent, statement, sequence(body))
+
+
+def with_nest(loops: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> tirx.For:
+    """The same loops, one inside of the other, around another body."""
+    made = with_body(loops[-1], body)
+    for one in reversed(loops[:-1]):
+        made = with_body(one, [made])
+    return made
+
+
+def parallel_nest(target: tirx.Buffer, value: Callable[[list[ir.Var]], ir.Expr]) -> tirx.Stmt:
+    """The T.Parallel that stores a value to each element of a block of one or two dimensions; `value` gets the loop
+    variables."""
+    shape = shape_of(target)
+    indices = [variable(name) for name, _ in zip("ij", shape, strict=False)]
+    made: tirx.Stmt = tirx.BufferStore(target, value(indices), indices)
+    for index, extent in reversed([*zip(indices, shape, strict=True)]):
+        made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
+    return made
+
+
+def whole_region(buffer: tirx.Buffer) -> ir.TensorRegion:
+    """The region that is all of a buffer."""
+    zero = tirx.const(0, "int32")
+    return tirx.BufferRegion(
+        buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
+    )
 
 
 def when(

@@ -12,8 +12,6 @@ from tvm import tirx
 from ttexplore.ir.build import attribute, op_name, regions, text_attribute
 from ttexplore.options import Engine
 
-ReductionKind = Literal["sum", "max", "min", "abssum", "absmax"]
-
 
 @dataclass(frozen=True)
 class Joining:
@@ -23,6 +21,11 @@ class Joining:
     pool: Literal["sum", "max", "min"]
     joined: np.ufunc
     of_magnitudes: bool = False
+
+    @property
+    def fits_fpu(self) -> bool:
+        """Whether the FPU has it: sums and maxima of numbers as they are."""
+        return self.pool != "min" and not self.of_magnitudes
 
     def neutral_of(self, dtype: str) -> float:
         """The number of a dtype that changes no result."""
@@ -76,7 +79,7 @@ class Reduction:
 def runs_on_fpu(reduction: Reduction, dtype: str, engine: Engine) -> bool:
     """Whether the FPU is to join the elements of a tile of this storage dtype: it takes sums and maxima, and cuts
     float32 to TF32."""
-    if reduction.joining.pool == "min" or reduction.joining.of_magnitudes or dtype not in ("bfloat16", "float32"):
+    if not reduction.joining.fits_fpu or dtype not in ("bfloat16", "float32"):
         return False
     return engine == "fpu" or (engine == "auto" and dtype == "bfloat16")
 

@@ -9,6 +9,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.reductions import JOININGS
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
     Integer,
@@ -293,7 +294,7 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
     return call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})
 
 
-REDUCTIONS = ("sum", "max", "min", "abssum", "absmax")
+REDUCTIONS = tuple(JOININGS)
 
 
 def reduction(kind: str) -> Callable[..., ir.Call]:

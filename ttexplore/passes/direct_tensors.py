@@ -19,14 +19,15 @@ from ttexplore.ir.build import (
     op_name,
     operation,
     regions,
-    shape_of,
-    with_body,
+    whole_region,
+    with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.passes.added_buffers import taken_names
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -45,9 +46,7 @@ def with_staged_tensors(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
 
     Raises Unsupported for elements that make no block.
     """
-    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
-    names |= {str(parameter.name) for parameter in function.params}
-    staging = _Staging(function, firings, names)
+    staging = _Staging(function, firings)
     fired = len(firings.all)
     made = rewrite(_RULES, staging)
     return made if len(firings.all) > fired else function
@@ -75,24 +74,16 @@ class _Block:
         return [*self.variables] or [tirx.const(0, "int32")]
 
     def load(self) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", [self.region, whole(self.buffer)]))
+        return tirx.Evaluate(call("tl.copy", [self.region, whole_region(self.buffer)]))
 
     def store(self) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", [whole(self.buffer), self.region]))
-
-
-def whole(buffer: tirx.Buffer) -> ir.TensorRegion:
-    """The region that is all of a buffer."""
-    zero = tirx.const(0, "int32")
-    return tirx.BufferRegion(
-        buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
-    )
+        return tirx.Evaluate(call("tl.copy", [whole_region(self.buffer), self.region]))
 
 
 class _Staging(Context):
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, names: set[str]) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = names
+        self.names = taken_names(function)
 
     # Operations on regions
 
@@ -103,23 +94,24 @@ class _Staging(Context):
         parts = arguments(statement)
         direct = [n for n, one in enumerate(parts) if _is_tensor(one)]
         target = {"tl.fill": 0, "tl.copy": 1, "tl.reduce": 1, "tl.gemm": 2}.get(name)
-        if not direct or target is None or (name == "tl.copy" and len(direct) < len(parts)):
+        if not direct or target is None:
             return None
+        if name == "tl.copy":
+            # A block in between is all that a copy between tensors needs.
+            return self.between(statement) if len(direct) == len(parts) else None
         loads: list[tirx.Stmt] = []
         stores: list[tirx.Stmt] = []
-        for place in direct[:1] if name == "tl.copy" else direct:
+        for place in direct:
             region = parts[place]
             matrix = name == "tl.gemm" or (name == "tl.reduce" and place != target)
             assert isinstance(region, ir.TensorRegion)
-            block = self.whole_block(region, _shape(region, keeps_matrix=matrix))
+            block = _Block(region, self.allocate(region.source, _shape(region, keeps_matrix=matrix)), ())
             loads.append(block.allocation)
             if place != target or _adds(statement):
                 loads.append(block.load())
             if place == target:
                 stores.append(block.store())
-            parts[place] = whole(block.buffer)
-            if name == "tl.copy":
-                return [*loads, tirx.Evaluate(call(name, parts), statement.span)]
+            parts[place] = whole_region(block.buffer)
         given = operation(statement).attrs
         attrs = {} if given is None else {str(name): value for name, value in given.items()}
         if name == "tl.reduce":
@@ -136,8 +128,11 @@ class _Staging(Context):
         made = tirx.Evaluate(call(name, parts, attrs), statement.span)
         return [*loads, made, *stores]
 
-    def whole_block(self, region: ir.TensorRegion, shape: tuple[int, ...]) -> _Block:
-        return _Block(region, self.allocate(region.source, shape), ())
+    def between(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        source, target = regions(statement)
+        block = _Block(source, self.allocate(source.source, _shape(source, keeps_matrix=False)), ())
+        stored = tirx.Evaluate(call("tl.copy", [whole_region(block.buffer), target]), statement.span)
+        return [block.allocation, block.load(), stored]
 
     def allocate(self, tensor: tirx.Buffer, shape: tuple[int, ...]) -> tirx.AllocBuffer:
         name = unused_name(f"{tensor.name}_block", self.names)
@@ -170,12 +165,9 @@ class _Staging(Context):
                     inside.append(elements.store(one, elements.read(one.value)))
                 case _:
                     inside.append(one)
-        made = inside
-        for one in reversed(loops):
-            made = [with_body(one, made)]
         before = [part for block in elements.loaded for part in (block.allocation, block.load())]
         after = [block.store() for block in elements.stored]
-        return [*before, *(block.allocation for block in elements.stored), *made, *after]
+        return [*before, *(block.allocation for block in elements.stored), with_nest(loops, inside), *after]
 
 
 class _Elements:

@@ -22,8 +22,9 @@ from ttexplore.ir.build import (
     shape_of,
     statements,
     variable,
-    with_body,
+    whole_region,
     with_function_body,
+    with_nest,
 )  # fmt: skip
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, load_role, parallel_body
@@ -145,15 +146,8 @@ class _Storage(Context):
 
 
 def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: bool) -> tirx.Stmt:
-    regions = [_whole(buffers[name]) for name in (source, target)]
+    regions = [whole_region(buffers[name]) for name in (source, target)]
     return tirx.Evaluate(call("tl.copy", regions, {"transpose": 1} if transpose else None))
-
-
-def _whole(buffer: tirx.Buffer) -> ir.TensorRegion:
-    zero = tirx.const(0, "int32")
-    return tirx.BufferRegion(
-        buffer, [ir.Range.from_min_extent(zero, tirx.const(extent, "int32")) for extent in shape_of(buffer)]
-    )
 
 
 _ROLES = {
@@ -174,7 +168,7 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
             name = staging.writes[(statement, part.source)]
         else:
             name = staging.reads[(statement, part.source, role)]
-        made.append(_whole(buffers[name]))
+        made.append(whole_region(buffers[name]))
     given = operation(statement).attrs
     attrs = {str(name): value for name, value in given.items()} if given is not None else {}
     # The operand buffer of a transposed A is transposed already.
@@ -228,10 +222,7 @@ def _parallel(statement: tirx.For, names: _Names, buffers: dict[str, tirx.Buffer
         value = value if value.ty == buffer.ty.dtype else tirx.Cast(buffer.ty.dtype, value)
         return tirx.BufferStore(buffer, value, places, one.span)
 
-    made = with_body(around[-1], [stored(one) for one in body])
-    for one in reversed(around[:-1]):
-        made = with_body(one, [made])
-    return made
+    return with_nest(around, [stored(one) for one in body])
 
 
 _BUFFER = StatementRule(

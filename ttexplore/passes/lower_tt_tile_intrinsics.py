@@ -325,7 +325,7 @@ class _Lowering(Context):
             parts = made.on_fpu(block, result, depth)
         else:
             why = "as asked for" if self.eltwise == "sfpu" else "which keeps float32 whole"
-            if reduction.joining.pool == "min" or reduction.joining.of_magnitudes or dtype == "int32":
+            if not reduction.joining.fits_fpu or dtype == "int32":
                 why = "the FPU has only sums and maxima of numbers"
             self.reasons.append(f"{what}: SFPU, {why}")
             parts = made.on_sfpu(block, result, depth, dtype)

@@ -15,22 +15,20 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
-    allocation,
     arguments,
     attribute,
     dtype_of,
     op_name,
     operation,
+    parallel_nest,
     regions,
-    scope_of,
     shape_of,
-    variable,
 )
 from ttexplore.ir.dag import folded, with_parts
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
-from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.passes.added_buffers import AddedBuffers
 from ttexplore.passes.regions import BlockRegion
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -64,8 +62,6 @@ def with_masks(
     facts = _Facts(function, loads)
     masks = _Masks(function, firings)
     notes: list[str] = []
-    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
-    names |= {str(parameter.name) for parameter in function.params}
     for web in facts.webs:
         found, buffer = facts.of[id(web)], web.buffer
         for statement, role in web.reads:
@@ -76,12 +72,9 @@ def with_masks(
             extent, tile = shape_of(buffer)[axis], _tile(axis)
             if extent % tile == 0 or (neutral == 0 and (found.columns if axis == -1 else found.rows)):
                 continue
-            name = unused_name(f"{buffer.name}_masked", names)
-            names.add(name)
-            made = allocation(name, shape_of(buffer), dtype_of(buffer), scope_of(buffer), buffer.span)
-            masks.operands.setdefault(statement, {})[role] = (buffer, made.buffer, axis, neutral)
-            masks.allocated.setdefault(buffer, []).append(made)
-            notes.append(_note(buffer, name, axis, statement, neutral))
+            copy = masks.like(buffer, f"{buffer.name}_masked")
+            masks.operands.setdefault(statement, {})[role] = (buffer, copy, axis, neutral)
+            notes.append(_note(buffer, str(copy.name), axis, statement, neutral))
 
     return (rewrite(_RULES, masks), tuple(notes)) if notes else (function, ())
 
@@ -100,19 +93,13 @@ def _tile(axis: int) -> int:
     return (TILE_ROWS, TILE_COLUMNS)[axis]
 
 
-class _Masks(Context):
+class _Masks(AddedBuffers):
     """The masked copies: `operands` holds, by statement and operand, the original, the copy, the axis of the mask and
-    the number that replaces the padding; `allocated` the allocations by original."""
+    the number that replaces the padding."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
         self.operands: dict[tirx.Stmt, dict[str, tuple[tirx.Buffer, tirx.Buffer, int, float]]] = {}
-        self.allocated: dict[tirx.Buffer, list[tirx.Stmt]] = {}
-
-    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if not isinstance(statement, tirx.AllocBuffer) or statement.buffer not in self.allocated:
-            return None
-        return [statement, *self.allocated[statement.buffer]]
 
     def product(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if statement not in self.operands:
@@ -137,14 +124,10 @@ _RULES = (
 
 
 def _mask(source: tirx.Buffer, target: tirx.Buffer, axis: int, neutral: float) -> tirx.Stmt:
-    shape = shape_of(source)
-    indices = [variable(name) for name, _ in zip("ij", shape, strict=False)]
-    number = tirx.const(neutral, source.ty.dtype)
-    value = tirx.if_then_else(indices[axis] < shape[axis], tirx.BufferLoad(source, indices), number)
-    made: tirx.Stmt = tirx.BufferStore(target, value, indices)
-    for index, extent in reversed([*zip(indices, shape, strict=True)]):
-        made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
-    return made
+    number, extent = tirx.const(neutral, source.ty.dtype), shape_of(source)[axis]
+    return parallel_nest(
+        target, lambda at: tirx.if_then_else(at[axis] < extent, tirx.BufferLoad(source, at), number)
+    )  # fmt: skip
 
 
 def _note(buffer: tirx.Buffer, name: str, axis: int, statement: tirx.Stmt, neutral: float) -> str:

@@ -9,7 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import constant, statements, with_body
+from ttexplore.ir.build import constant, statements, with_nest
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
@@ -44,10 +44,7 @@ def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     loops, body = parallel_body(statement)
     if not any(isinstance(one, tirx.IfThenElse | tirx.For) for one in body):
         return None
-    made = _Flat().body(body, [])
-    for one in reversed(loops):
-        made = list[tirx.Stmt]([with_body(one, made)])
-    return made
+    return [with_nest(loops, _Flat().body(body, []))]
 
 
 class _Flat:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 
 from ttexplore.ir.adapter import call
-from ttexplore.ir.build import allocation, dtype_of, regions, scope_of, shape_of, variable
-from ttexplore.ir.names import unused_name
+from ttexplore.ir.build import parallel_nest, regions
 from ttexplore.ir.reductions import Reduction, reduction_of
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, walk
+from ttexplore.passes.added_buffers import AddedBuffers
 
 _JOINED: dict[str, type[tirx.BinaryOpExpr]] = {"sum": tirx.Add, "max": tirx.Max, "min": tirx.Min}
 
@@ -27,30 +25,16 @@ def with_joined_results(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     kept = [one for one in walk(function.body) if (found := reduction_of(one)) is not None and not found.clear]
     if not kept:
         return function
-    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
-    names |= {str(parameter.name) for parameter in function.params}
-    return rewrite(_RULES, _Joins(function, firings, kept, names))
+    return rewrite(_RULES, _Joins(function, firings, kept))
 
 
-class _Joins(Context):
-    """`parts` are the buffers for the results of the reductions, by statement; `allocations` by the target of those."""
+class _Joins(AddedBuffers):
+    """`parts` are the buffers for the results of the reductions, by statement."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, kept: list[tirx.Stmt], names: set[str]) -> None:
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, kept: list[tirx.Stmt]) -> None:
         super().__init__(function, firings)
-        self.parts: dict[tirx.Stmt, tirx.Buffer] = {}
-        self.allocations: dict[tirx.Buffer, list[tirx.Stmt]] = {}
-        for statement in kept:
-            target = regions(statement)[1].source
-            name = unused_name(f"{target.name}_part", names)
-            names.add(name)
-            made = allocation(name, shape_of(target), dtype_of(target), scope_of(target), target.span)
-            self.parts[statement] = made.buffer
-            self.allocations.setdefault(target, []).append(made)
-
-    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if not isinstance(statement, tirx.AllocBuffer) or statement.buffer not in self.allocations:
-            return None
-        return [statement, *self.allocations[statement.buffer]]
+        targets = {statement: regions(statement)[1].source for statement in kept}
+        self.parts = {one: self.like(target, f"{target.name}_part") for one, target in targets.items()}
 
     def reduction(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if statement not in self.parts:
@@ -66,12 +50,8 @@ class _Joins(Context):
 
 def _joined(target: tirx.Buffer, part: tirx.Buffer, reduction: Reduction) -> tirx.Stmt:
     """The nest that joins what a block holds with the result of a reduction."""
-    indices = [variable(name) for name, _ in zip("ij", shape_of(target), strict=False)]
-    old, new = (tirx.BufferLoad(one, indices) for one in (target, part))
-    made: Any = tirx.BufferStore(target, _JOINED[reduction.joining.pool](old, new), indices)
-    for index, extent in reversed([*zip(indices, shape_of(target), strict=True)]):
-        made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
-    return made
+    joined = _JOINED[reduction.joining.pool]
+    return parallel_nest(target, lambda at: joined(tirx.BufferLoad(target, at), tirx.BufferLoad(part, at)))
 
 
 _RULES = (
