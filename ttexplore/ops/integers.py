@@ -38,7 +38,8 @@ def as_uint8(numbers: Any) -> NDArray[np.uint8]:
 
 
 def _filled(value: int) -> NDArray[np.int32]:
-    return np.full((32, 32), value, np.int32)
+    # Numbers that the kernel computes are words of 32 bits without a sign.
+    return np.full((32, 32), value & 0xFFFFFFFF, np.uint32).view(np.int32)
 
 
 def _op(
