@@ -14,6 +14,7 @@ from tests.corpus.gemms import GEMMS
 from tests.corpus.names import NAMES
 from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
+from tests.corpus.scalars import SCALARS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
@@ -22,7 +23,7 @@ from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *REDUCTIONS, *DIRECT, *NAMES,
+    *REDUCTIONS, *DIRECT, *SCALARS, *NAMES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -59,11 +59,8 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
            f"{VALUE_HINT}: T.if_then_else selects elements")
           for test in ("if S[bx] > 0", "if bx > 0 and S[0] == 1", "while S[bx] > 0")),
         ("if bx > 0:\n    T.clear(a)\nelse:\n    T.copy(A[S[0], 0], a)", 3, PLACE, PLACE_HINT),
-        # As a value.
-        ("x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x", 0,
-         "an element of S is used as a scalar", VALUE_HINT),
-        ("T.fill(a, S[1])", 0, "an element of S is used as a scalar", VALUE_HINT),
-        ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1", 1,
+        # As a value that leads to a length.
+        ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 1,
          "an element of S is used as a scalar", VALUE_HINT),
         ("S[bx] = 1", 0, "a store of single elements to S outside T.Parallel",
          "store to an on-chip buffer inside T.Parallel, and T.copy that buffer to S"),
@@ -176,7 +173,6 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "x = S[0]\nfor i, j in T.Parallel(32, 32):\n    a[i, j] = a[i, j] * x",
         "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]",
         "T.copy(A[(S[bx] % 2) * 32, 0], a)",
         "if S[bx] > 0:\n    T.clear(a)",

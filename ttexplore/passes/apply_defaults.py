@@ -10,6 +10,7 @@ from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.plain_elements import with_plain_elements
+from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
 
@@ -33,6 +34,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     for better in (
         with_wide_indices,
         with_plain_elements,
+        with_scalar_blocks,
         with_staged_tensors,
         without_guarded_fills,
         with_ordered_parallel,

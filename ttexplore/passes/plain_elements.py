@@ -38,6 +38,11 @@ def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     return made if len(firings.all) > fired else function
 
 
+def flattened(branch: tirx.IfThenElse) -> list[tirx.Stmt]:
+    """The stores and names in a branch one after another, with choices in place of the condition."""
+    return _Flat().branch(branch, [])
+
+
 def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
         return None

@@ -1,0 +1,127 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false, reportOperatorIssue=false
+"""Scalars that are operands against NumPy, and what they become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, whole_scalars
+
+
+def run(kernel: Any, inputs: list[Any] | None = None) -> tuple[list[Any], list[Any], Any]:
+    """The inputs, the outputs of the emulator, and the exploration, whose steps are all right."""
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    inputs = list(exploration.inputs()) if inputs is None else inputs
+    check = exploration.check(inputs)
+    assert check, str(check)
+    made = exploration.run(inputs)
+    assert made.passed, made.message
+    return inputs, list(made.outputs), exploration
+
+
+def test_splits_are_joined() -> None:
+    (g, p), (out,), exploration = run(joined_splits())
+    weights = np.exp2(g.astype(np.float64))
+    weights /= weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(out, np.einsum("bk,bkd->bd", weights, p.astype(np.float64)), rtol=1e-5, atol=1e-6)
+    # The reader copies the element: nothing else is done for a name of it.
+    assert "T.copy(G[bx, k], split)" in str(exploration.steps["A0"])
+
+
+def test_numbers_of_block_indices() -> None:
+    (a,), (out, z), _ = run(decays())
+    for block in range(4):
+        bx, by = divmod(block, 2)
+        rate, far = np.log2(1 - np.exp2(-2.0 - by)), (bx - 1) * 0.5
+        i, j = np.arange(32)[:, None], np.arange(64)
+        np.testing.assert_allclose(out[block], a[block] * np.exp2((i - j) * rate * 0.1) + far, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(z[block], np.full(32, rate + far), rtol=1e-6)
+
+
+def test_elements_of_blocks() -> None:
+    (a, b), (out, s), _ = run(elements_of_blocks())
+    want = np.array([a[39] * 2, b[3, 40] - a[0], a[0], a[3] + 1, a[6] + 2, a[9] + 3], np.float32)
+    np.testing.assert_array_equal(s, want)
+    changed = np.where(np.arange(40) == 5, np.float32(7), a)
+    np.testing.assert_allclose(out, changed * b[31, 63] + a[39], rtol=1e-6)
+
+
+def test_whole_scalars() -> None:
+    n = np.array([-7, 2**23, 5, -(2**28)], np.int32)
+    m, h = np.array([1, 0, 0, 255], np.uint8), np.array([1.5, -2.0, 0.25, 3.0], "float32")
+    _, (out, whole), _ = run(whole_scalars(), [n, m, h])
+    for bx in range(4):
+        v = bx - 2 + n[bx] * (0 + 1 + 2)
+        on = m[3 - bx] != 0
+        f = np.float32(v) * 0.5 if on else -1.0 if bx > 2 else 0.0
+        np.testing.assert_array_equal(whole[bx], v + np.arange(32) - n[bx] * 2)
+        np.testing.assert_allclose(out[bx], np.full(32, (f if on else f + 0.25) + h[bx] * h[3 - bx]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_negative_numbers_of_block_indices_fill_tiles(dtype: str) -> None:
+    @T.prim_func
+    def kernel(Out: T.Tensor((4, 32), dtype)):
+        with T.Kernel(4) as bx:
+            o = T.alloc_fragment((32,), dtype)
+            v = T.alloc_var(dtype)
+            v = bx - 2
+            for i in T.Parallel(32):
+                o[i] = v * 3 + (bx - 3)
+            T.copy(o, Out[bx, :])
+
+    _, (out,), _ = run(kernel)
+    np.testing.assert_array_equal(out, np.repeat((np.arange(4) - 2) * 3 + np.arange(4) - 3, 32).reshape(4, 32))
+
+
+def test_a_name_keeps_what_an_element_was() -> None:
+    """A later store to the element does not change it."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "float32"), Out: T.Tensor((32,), "float32")):
+        with T.Kernel(1):
+            a, s = T.alloc_fragment((32,), "float32"), T.alloc_fragment((1,), "float32")
+            T.copy(A, a)
+            s[0] = a[1]
+            before = s[0]
+            s[0] = s[0] + 1
+            a[1] = 100
+            for i in T.Parallel(32):
+                a[i] = a[i] + before * 10 + s[0]
+            T.copy(a, Out)
+
+    (a,), (out,), _ = run(kernel)
+    changed = np.where(np.arange(32) == 1, np.float32(100), a)
+    np.testing.assert_allclose(out, changed + a[1] * 10 + (a[1] + 1), rtol=1e-6)
+
+
+def test_elements_that_were_never_stored_stay_so() -> None:
+    """As in the reference, they are NaN, not a number that looks like a result."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "float32"), Out: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            s = T.alloc_fragment((4,), "float32")
+            s[0] = A[2]
+            s[3] = A[1] * 2
+            T.copy(s, Out)
+
+    (a,), (out,), _ = run(kernel)
+    np.testing.assert_array_equal(out, np.array([a[2], np.nan, np.nan, a[1] * 2], np.float32))
+
+
+def test_infinity_and_nan_are_elements_like_others() -> None:
+    """Reading one element of a block takes in no other, whatever that is."""
+    a, b = np.arange(40, dtype=np.float32), np.full((32, 64), np.nan, np.float32)
+    a[[3, 6]], b[3, 40], b[31, 63] = (np.inf, -np.inf), 2.5, 1.0
+    exploration = ttx.explore(elements_of_blocks())
+    out, s = exploration.run([a, b]).outputs
+    np.testing.assert_array_equal(s, np.array([78, 2.5, 0, np.inf, -np.inf, 12], np.float32))
+    np.testing.assert_array_equal(out, np.where(np.arange(40) == 5, np.float32(7), a) + 39)
