@@ -6,6 +6,7 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 from __future__ import annotations
 
 from tests.corpus.block_floats import BLOCK_FLOATS
+from tests.corpus.branches import BRANCHES
 from tests.corpus.case import Case
 from tests.corpus.direct import DIRECT
 from tests.corpus.dtypes import DTYPES
@@ -23,7 +24,7 @@ from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *REDUCTIONS, *DIRECT, *SCALARS, *NAMES,
+    *BRANCHES, *REDUCTIONS, *DIRECT, *SCALARS, *NAMES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

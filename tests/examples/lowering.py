@@ -53,9 +53,9 @@ def l005() -> Any:
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(2) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
-            if bx > 0:
-                T.copy(A, a)
-            T.copy(a, B)
+            T.copy(A, a)
+            if a[0, 0] > 0:
+                T.copy(a, B)
 
     return ttx.explore(kernel)
 

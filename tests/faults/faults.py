@@ -7,9 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tvm.tirx import Bind, Evaluate, For, IfThenElse
+from tvm.tirx import LE, Bind, Evaluate, For, IfThenElse
 
-from tests.faults.kernels import biased, causal, difference, listed, product, rows, stored_by_rows, uneven, upper
+from tests.faults.kernels import (
+    biased,
+    branched,
+    causal,
+    difference,
+    listed,
+    product,
+    rows,
+    stored_by_rows,
+    uneven,
+    upper,
+)
 from tests.faults.plant import (
     Edit,
     buffer,
@@ -27,6 +38,7 @@ from tests.faults.plant import (
 )
 from tests.rewriting import placed, rewrite
 from ttexplore.ir import adapter
+from ttexplore.ir.branches import branch, branch_condition
 from ttexplore.ir.build import (
     arguments,
     bind,
@@ -131,6 +143,22 @@ def branches(change: Callable[[Any], list[Any]]) -> Edit:
             return change(statement) if isinstance(statement, IfThenElse) else None
 
         functions = {**program.functions, "compute": rewrite(program.functions["compute"], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def decided_otherwise(role: str) -> Edit:
+    """The branches of one kernel taken in fewer turns than in the others."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            condition = branch_condition(statement) if isinstance(statement, For) else None
+            if not isinstance(condition, LE):
+                return None
+            return [branch(condition.a < condition.b, statements(statement.body), statement.span)]
+
+        functions = {**program.functions, role: rewrite(program.functions[role], rule)}
         return dataclasses.replace(program, functions=functions)
 
     return edit
@@ -339,6 +367,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a spill is not reloaded", product, branches(lambda _: [])),
     Fault("partial sums are loaded before they exist", product, branches(always)),
     Fault("only one branch pushes", difference, edited("reader", "cb_push_back", sometimes)),
+    Fault("the reader decides otherwise than the compute kernel", branched, decided_otherwise("reader")),
+    Fault("the compute kernel decides otherwise than the reader", branched, decided_otherwise("compute"), step="D3"),
     Fault("the number of iterations is unknown", product, turns_sometimes),
     Fault("a tile index is unknown", difference,
           given("compute", "pack_tile", 3, lambda i: i + variable("somewhere"))),
@@ -516,6 +546,7 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("the packer is not reconfigured", product, "compute",
               "pack_reconfig_data_format(cb_c_partials, cb_c_out);", ""),
     TextFault("the loop over K ends early", product, "compute", "k < 2", "k < 1"),
+    TextFault("a kernel decides otherwise than the others", branched, "compute", "k <= bx", "k < bx"),
     TextFault("partial sums are loaded before they exist", product, "compute", "k > 0", "k + 1 > 0"),
     TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),
     TextFault("the init of tilize is missing", rows, "compute", "tilize_init(cb_a_rows, 8, cb_a);", ""),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import ttexplore.language as T
+from tests.corpus.branches import skipped
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
 
@@ -54,6 +55,11 @@ def product() -> Any:
 def causal() -> Any:
     """A loop of a block's own length, with an operand of its products computed in it."""
     return triangle(UP_TO_AND_WITH, factor=True)
+
+
+def branched() -> Any:
+    """Products of which each block leaves out some."""
+    return skipped(lambda bx, k: k <= bx)
 
 
 def biased() -> Any:

@@ -24,7 +24,7 @@ from tests.corpus.turns import (
     turns_in_turns,
     window,
 )
-from ttexplore.errors import KernelError, ResourceError, Unsupported
+from ttexplore.errors import KernelError, ResourceError
 from ttexplore.passes.verify import handshake
 
 Numbers = np.ndarray[Any, Any]
@@ -218,9 +218,9 @@ def test_a_sum_that_no_turn_clears_keeps_its_first_value() -> None:
 def test_a_sum_that_a_later_turn_is_the_first_to_clear() -> None:
     """Turns before it add to what nothing has filled."""
     error = ttx.explore(cleared_by_product(lambda k, bx: k == 1, UP_TO_AND_WITH)).error
-    assert isinstance(error, Unsupported)
-    assert error.message == "a condition that is only known when the kernel runs is not lowered"
-    assert error.hint == "clear the block before the loop, too, or in its first turn: clear_accum=(k == 0)"
+    assert isinstance(error, KernelError)
+    assert error.message == "c is read here, and written only under a condition"
+    assert error.hint == "T.clear(c) before the condition, or write all of it in `else`, too"
     error = ttx.explore(cleared_by_product(lambda k, bx: k < 0, UP_TO_AND_WITH)).error
     assert isinstance(error, KernelError)
     assert error.message == "c is read before anything is written to it"

@@ -11,7 +11,7 @@ from tests.faults.kernels import difference
 from tests.faults.plant import edited
 from tests.faults.test_faults import sound
 from ttexplore.errors import Unsupported, VerifyError
-from ttexplore.ir.index import Variable
+from ttexplore.ir.index import Unknown
 from ttexplore.ir.kernel import Reader
 from ttexplore.options import DEFAULTS
 from ttexplore.passes.insert_dst_management import insert_dst_management
@@ -56,7 +56,7 @@ def test_pages_are_followed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_condition_that_cannot_be_decided() -> None:
     with pytest.raises(VerifyError, match="the condition x cannot be decided") as caught:
-        _share([Variable(0, "x")], [])
+        _share([Unknown("x")], {})
     assert caught.value.hint == "use loop variables and constants"
 
 

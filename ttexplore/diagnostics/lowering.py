@@ -25,8 +25,9 @@ LOWERING = (
     ),
     diagnostic(
         "L005", "run-time control flow",
-        "Conditions and loop lengths must be known at compile time.",
-        "Use T.if_then_else on elements, or decide it in Python.",
+        "The three kernels of a core take the same branches and turns, so these depend only on what all three know: "
+        "block and loop indices, and sizes.",
+        "Use conditions on indices, loops with a length instead of `while`, and T.if_then_else on elements.",
     ),
     diagnostic(
         "L006", "region that is not whole tiles",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import tvm
 from tvm import ir, tirx
 
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import constant, statements, text_of
-from ttexplore.ir.index import Expression, Key, Range, Variable, always, convert, learn_loop, placed
+from ttexplore.ir.index import Binary, Expression, Key, Range, Unary, Variable, always, convert, learn_loop, placed
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
 from ttexplore.plan import SIZE_PREFIX
@@ -42,12 +44,20 @@ class Bounds:
         self.proofs = tvm.sym.Analyzer()
         self.blocks = block_ranges(function)
         self.known = _Values()
+        # The conditions of the branches around the statement, in the proofs.
+        self.conditions: list[contextlib.ExitStack] = []
         for size in size_variables(function):
             self._size(size)
 
     def enter(self, statement: tirx.Stmt) -> None:
         """Record a loop or binding that encloses the following statements."""
         if isinstance(statement, tirx.For):
+            condition = branch_condition(statement)
+            if condition is not None:
+                scope = contextlib.ExitStack()
+                scope.enter_context(self.proofs.constraint_scope(self.proofs.simplify(condition)))
+                self.conditions.append(scope)
+                self.known.given.append(condition)
             # Proofs compare expressions in their simplest form.
             extent = statement.extent
             if not isinstance(extent, tirx.IntImm):
@@ -66,6 +76,12 @@ class Bounds:
                     self._size(statement.var)
             elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):
                 self._name(statement.var, statement.value)
+
+    def leave(self, statement: tirx.For) -> None:
+        """Forget the condition of a branch that has been entered; the ranges of loops' variables hold everywhere."""
+        if branch_condition(statement) is not None:
+            self.conditions.pop().close()
+            self.known.given.pop()
 
     def _name(self, variable: ir.Var, value: ir.Expr) -> None:
         """A name stands for a whole number. Proofs write it out: of a large one only the range is known."""
@@ -121,6 +137,8 @@ class _Values:
         self.numbers: dict[ir.Var, Variable] = {}
         self.ranges: dict[Key, Range] = {}
         self.bound: dict[Variable, Expression] = {}
+        # The conditions of the branches around.
+        self.given: list[ir.Expr] = []
         # What has been told since somebody asked: mostly TVM's own proofs are enough.
         self.told: list[tuple[ir.Var, ir.Expr, ir.Expr | None]] = []
 
@@ -146,7 +164,10 @@ class _Values:
         for one in self.told:
             self._learn(*one)
         self.told.clear()
-        return always(placed(convert(condition, self.number), self.bound), self.ranges)
+        wanted = convert(condition, self.number)
+        for one in self.given:
+            wanted = Binary("or", Unary("not", convert(one, self.number)), wanted)
+        return always(placed(wanted, self.bound), self.ranges)
 
 
 # C1 asks again about the function whose webs it has found.
@@ -160,8 +181,10 @@ def empty_loops(function: tirx.PrimFunc) -> frozenset[ir.Var]:
             if isinstance(statement, tirx.For) and bounds.may_be_empty(statement):
                 found.add(statement.loop_var)
             bounds.enter(statement)
-            if isinstance(statement, tirx.For) and statement.kind != tirx.ForKind.PARALLEL:
-                visit(statement.body)
+            if isinstance(statement, tirx.For):
+                if statement.kind != tirx.ForKind.PARALLEL:
+                    visit(statement.body)
+                bounds.leave(statement)
 
     visit(function.body)
     return frozenset(found)

@@ -16,6 +16,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.bounds import empty_loops
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.reductions import reduction_of
@@ -150,16 +151,6 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
                 hint="write the T.Parallel inside the loop, or unroll the loop",
                 span=span_of(statement),
             )
-        case tirx.IfThenElse(then_case=then):
-            hint = "use T.if_then_else on elements, or decide it in Python"
-            if op_name(then) == "tl.fill" and statement.else_case is None:
-                hint = "clear the block before the loop, too, or in its first turn: clear_accum=(k == 0)"
-            return Unsupported(
-                "L005",
-                "a condition that is only known when the kernel runs is not lowered",
-                hint=hint,
-                span=span_of(statement),
-            )
         case tirx.While() | tirx.Break() | tirx.Continue():
             return Unsupported(
                 "L005",
@@ -283,8 +274,16 @@ def _check_extents(load: ir.TensorLoad, loops: Sequence[tirx.For], span: Span | 
                 )
 
 
-def nothing_written(buffer: tirx.Buffer, statement: tirx.Stmt) -> KernelError:
-    """The refusal of a statement that reads a buffer after a loop that may make no turn, and alone writes it."""
+def nothing_written(buffer: tirx.Buffer, statement: tirx.Stmt, *, branch: bool = False) -> KernelError:
+    """The refusal of a statement that reads a buffer after a loop that may make no turn, or a branch, that alone writes
+    it."""
+    if branch:
+        return KernelError(
+            "K006",
+            f"{buffer.name} is read here, and written only under a condition",
+            hint=f"T.clear({buffer.name}) before the condition, or write all of it in `else`, too",
+            span=span_of(statement),
+        )
     return KernelError(
         "K006",
         f"{buffer.name} is read here, and written only in a loop that may make no turn",
@@ -300,6 +299,8 @@ _Write = tuple[tirx.Stmt, tirx.Buffer]
 _Read = tuple[tirx.Stmt, tirx.Buffer, str]
 # In place of a write: what a buffer holds after a loop that was its first to write it, and made no turn.
 _NOTHING = -1
+# The same after a branch.
+_UNTAKEN = -2
 
 
 @dataclass
@@ -367,8 +368,8 @@ class _Scan:
                         hint="T.copy, T.fill or T.clear it first",
                         span=span_of(statement),
                     )
-                if _NOTHING in reaching:
-                    raise nothing_written(access.buffer, statement)
+                if missing := reaching & {_NOTHING, _UNTAKEN}:
+                    raise nothing_written(access.buffer, statement, branch=_NOTHING not in missing)
                 root = self.join(reaching)
                 if access.kind == "read":
                     self.reads[(statement, access.buffer, access.role)] = root
@@ -381,8 +382,10 @@ class _Scan:
 
     def loop(self, statement: tirx.For, state: _State) -> _State:
         after = self.body(statement.body, state)
+        if branch_condition(statement) is not None:
+            return {key: state.get(key, frozenset({_UNTAKEN})) | after[key] for key in after}
         # Once more with what the body leaves behind: what a later iteration sees.
-        merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING} for key in after}
+        merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING, _UNTAKEN} for key in after}
         after = self.body(statement.body, merged)
         if statement.loop_var not in self.empty:
             return after

@@ -715,6 +715,25 @@ def canonical(e: Expression) -> Expression:
     return made
 
 
+def folded(e: Expression) -> Expression:
+    """An expression in one of the ways to write it: operations on numbers are computed, sums are canonical."""
+    match e:
+        case Binary(symbol, left, right):
+            made: Expression = Binary(symbol, folded(left), folded(right))
+        case Unary(symbol, operand):
+            made = Unary(symbol, folded(operand))
+        case Select():
+            made = Select(*(folded(part) for part in e))
+            if isinstance(made.condition, int):
+                return made.chosen if made.condition else made.other
+        case _:
+            return e
+    if all(isinstance(part, int) for part in parts_of(made)):
+        found = value_range(made, {})
+        return made if found is None else int(found[0])
+    return canonical(made) if isinstance(made, Binary) and made.symbol in ("+", "-", "*") else made
+
+
 def _terms(e: Expression) -> dict[Expression, int]:
     """The factor of each part of a sum, that of 1 for its constant."""
     match e:

@@ -16,6 +16,7 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
 from ttexplore.ir.bounds import block_ranges
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.index import (
     CoreItem,
@@ -262,7 +263,13 @@ class Reader:
                     made.append(one)
             elif type(statement) is tirx.For:
                 inner, inner_names, inner_tested = self.body(statement.body)
-                made.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
+                test = branch_condition(statement)
+                if test is None:
+                    made.append(self.loop(statement, inner, frozenset(inner_names), frozenset(inner_tested)))
+                else:
+                    condition = self.expression(test)
+                    made.append(Branch(self.place(statement), condition, inner, (), has_else=False))
+                    tested |= variables(placed(condition, self.bound))
                 names |= inner_names
                 tested |= inner_tested
             elif type(statement) is tirx.IfThenElse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import Node, is_buffer, spans_of
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, attribute, op_name, operation, scope_of, shape_of, statements
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.program import Program
@@ -78,6 +79,9 @@ class _Printer:
     def statement(self, statement: tirx.Stmt, depth: int, around: tuple[Origin, ...]) -> None:
         origins = origins_of(statement, around)
         match statement:
+            case tirx.For() if (condition := branch_condition(statement)) is not None:
+                self.emit(f"if {format_expression(condition)}:", depth, origins)
+                self.body(statement.body, depth + 1, origins)
             case tirx.For():
                 self.emit(f"for {statement.loop_var.name} in {_iterator(statement)}:", depth, origins)
                 self.body(statement.body, depth + 1, origins)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
+from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
@@ -23,7 +24,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
 
     Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
     tensors that the kernel works on directly are copied to and from blocks on the chip; a fill that only the first
-    iteration of a loop executes moves before the loop; the loops of a T.Parallel nest follow the axis order of its
+    iteration of a loop executes moves before the loop; other branches around operations on blocks become loops of one
+    turn or none; the loops of a T.Parallel nest follow the axis order of its
     stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32.
@@ -37,6 +39,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_scalar_blocks,
         with_staged_tensors,
         without_guarded_fills,
+        with_branches_as_loops,
         with_ordered_parallel,
     ):
         kernel = better(kernel, firings)

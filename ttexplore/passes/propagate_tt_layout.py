@@ -201,8 +201,10 @@ def check_regions(program: Program, target: Target) -> dict[tirx.Stmt, BlockRegi
                     found[statement] = block
             except TTExploreError as error:
                 raise error.at(span_of(statement)) from None
-            if isinstance(statement, tirx.For) and not is_parallel(statement):
-                visit(statement.body)
+            if isinstance(statement, tirx.For):
+                if not is_parallel(statement):
+                    visit(statement.body)
+                bounds.leave(statement)
 
     visit(program.kernel.body)
     return found

@@ -12,6 +12,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements, span_of
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
@@ -48,6 +49,8 @@ class _Finder:
                     is_grid = statement.kind == tirx.ForKind.THREAD_BINDING
                     what = "the launch grid" if is_grid else "the length of a loop"
                     hint = _CONSTANT_GRID if is_grid else _CONSTANT_LENGTH
+                    if branch_condition(statement) is not None:
+                        what, hint = "a condition", _CHOOSE
                     self._control(what, hint, [statement.min, statement.extent], span)
                     self._body(statement.body, in_parallel=in_parallel or is_parallel(statement))
                 case tirx.While():

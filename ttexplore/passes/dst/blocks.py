@@ -120,12 +120,12 @@ def times(a: Index, factor: int) -> Index:
     return a * factor if isinstance(a, int) or factor != 1 else a
 
 
-def substituted(expression: ir.Expr, values: Mapping[ir.Var, Index]) -> ir.Expr:
-    """An expression with variables replaced, simplified if a value is constant."""
+def substituted(expression: ir.Expr, values: Mapping[ir.Var, Index], *, simplify: bool = True) -> ir.Expr:
+    """An expression with variables replaced, and simplified if a value is constant."""
     if isinstance(expression, tirx.FloatImm | tirx.IntImm):
         return expression
     if isinstance(expression, ir.Var):
         return to_expr(values.get(expression, expression))
     made = with_variables(expression, lambda one: to_expr(values.get(one, one)))
-    constants = any(isinstance(value, int | tirx.IntImm) for value in values.values())
+    constants = simplify and any(isinstance(value, int | tirx.IntImm) for value in values.values())
     return sym.Analyzer().simplify(made) if constants else made

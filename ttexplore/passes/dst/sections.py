@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tvm import ir, tirx
 
+from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, constant, loop, number_of, op, op_name, variable, when, with_body
 from ttexplore.passes.dst.blocks import Index, Part, SubBlock, plus, substituted, times
 from ttexplore.passes.dst.groups import Group
@@ -177,12 +178,14 @@ def replaced(statement: tirx.Stmt, values: Mapping[ir.Var, Index]) -> tirx.Stmt:
         made = with_body(statement, _all_replaced(statement.body, values))
         if isinstance(made.extent, tirx.IntImm):
             return made
+        # The verifier compares the condition of a branch, and what its names stand for, with that in the other kernels.
+        extent = substituted(made.extent, values, simplify=branch_condition(made) is None)
         return tirx.For(
-            made.loop_var, made.min, substituted(made.extent, values), made.kind, made.body, made.thread_binding,
+            made.loop_var, made.min, extent, made.kind, made.body, made.thread_binding,
             made.annotations, made.step, made.span,
         )  # fmt: skip
     if isinstance(statement, tirx.Bind):
-        return tirx.Bind(statement.var, substituted(statement.value, values), statement.span)
+        return tirx.Bind(statement.var, substituted(statement.value, values, simplify=False), statement.span)
     if isinstance(statement, tirx.IfThenElse):
         otherwise = None if statement.else_case is None else _all_replaced(statement.else_case, values)
         test, body = substituted(statement.condition, values), _all_replaced(statement.then_case, values)

@@ -6,6 +6,8 @@ either side. That does not hold for tiles that one core pushes and another pops.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal, assert_never
@@ -19,7 +21,7 @@ from ttexplore.ir.index import (
     Range,
     Unary,
     Variable,
-    canonical,
+    folded,
     placed,
     show,
     value_range,
@@ -61,6 +63,10 @@ def _number(amount: Amount) -> Fraction:
     return Fraction(sum(amount.values()))
 
 
+# More products are not shown in a message.
+_MOST_SHOWN = 2
+
+
 def _shown(amount: Amount) -> str:
     if not amount:
         return "no tiles"
@@ -69,6 +75,8 @@ def _shown(amount: Amount) -> str:
                                    for factor in factors)])
         for factors, number in amount.items()
     ]  # fmt: skip
+    if len(parts) > _MOST_SHOWN:
+        parts = [*parts[:_MOST_SHOWN], "..."]
     return f"{' + '.join(parts)} tiles"
 
 
@@ -98,15 +106,16 @@ def _add_totals(
     totals: dict[str, dict[str, Amount]],
 ) -> None:  # fmt: skip
     # It is the same for all calls: what the loops and tests name is bound before the body.
-    times: tuple[tuple[Factor, ...], Fraction | int] | None = None
+    times: Amount | None = None
     for statement in body:
         match statement:
             case Call() if statement.name in _COUNTED:
-                factors, number = times = times or _times(loops, tests, bound)
+                times = _times(loops, tests, bound) if times is None else times
                 amount = totals[statement.name].setdefault(statement.buffer("cb"), {})
-                amount[factors] = amount.get(factors, 0) + number * statement.number("count")
-                if not amount[factors]:
-                    del amount[factors]
+                for factors, number in times.items():
+                    amount[factors] = amount.get(factors, 0) + number * statement.number("count")
+                    if not amount[factors]:
+                        del amount[factors]
             case Loop() if statement.names & _COUNTED:
                 _add_totals(statement.body, [*loops, statement], tests, bound, totals)
             case Branch():
@@ -122,40 +131,64 @@ def _add_totals(
                 assert_never(statement)
 
 
-def _times(
-    loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]
-) -> tuple[tuple[Factor, ...], Fraction | int]:
-    """How often a statement in these loops runs under these conditions."""
+# Loops of more turns than this are not counted turn by turn.
+_MOST_TURNS = 1024
+
+
+def _times(loops: list[Loop], tests: list[Expression], bound: dict[Variable, Expression]) -> Amount:
+    """How often a statement in these loops runs under these conditions.
+
+    The turns of a constant loop count one by one where lengths and conditions that are known only at run time depend on
+    them: a kernel may have peeled some of them off.
+    """
     constant = {
         loop.variable: range(loop.low, loop.low + loop.turns)
         for loop in loops
         if loop.turns is not None and isinstance(loop.low, int)
     }
-    open_tests: list[Factor] = []
+    known_later: list[Factor] = []
     decidable: list[Expression] = []
     for test in tests:
         whole = placed(test, bound)
         if variables(whole) <= constant.keys():
             decidable.append(whole)
         else:
-            open_tests.append(("when", whole))
-    number: Fraction | int = 1
-    factors: list[Factor] = []
+            known_later.append(("when", whole))
     for loop in loops:
         if loop.turns is None:
-            factors.append(("turns", canonical(placed(loop.extent, bound))))
-        else:
+            known_later.append(("turns", placed(loop.extent, bound)))
+    varying = sorted(set[Variable]().union(*(variables(e) for _, e in known_later)) & constant.keys())
+    if math.prod(len(constant[one]) for one in varying) > _MOST_TURNS:
+        varying = []
+    rest = {one: turns for one, turns in constant.items() if one not in varying}
+    number: Fraction | int = 1
+    for loop in loops:
+        if loop.turns is not None and loop.variable not in varying:
             number *= loop.turns
-    if decidable:
-        involved = sorted(set[Variable]().union(*map(variables, decidable)), key=lambda v: v.number)
-        number *= _share(decidable, [(one, constant[one]) for one in involved])
-    return tuple(sorted([*factors, *open_tests], key=str)), number
+    found: Amount = {}
+    for turn in itertools.product(*(constant[one] for one in varying)):
+        at = dict[Variable, Expression](zip(varying, turn, strict=True))
+        here: Fraction | int = number * _share([placed(test, at) for test in decidable], rest)
+        factors: list[Factor] = []
+        for kind, e in known_later:
+            value = folded(placed(e, at))
+            if isinstance(value, int):
+                here *= value if kind == "turns" else int(value != 0)
+            else:
+                factors.append((kind, value))
+        key = tuple(sorted(factors, key=str))
+        if here:
+            found[key] = found.get(key, 0) + here
+    return found
 
 
-def _share(tests: list[Expression], loops: list[tuple[Variable, range]]) -> Fraction:
+def _share(tests: list[Expression], loops: Mapping[Variable, range]) -> Fraction | int:
     """The fraction of the iterations of some loops in which all tests hold."""
-    axes = np.meshgrid(*[np.array(turns) for _, turns in loops], indexing="ij")
-    known: dict[Key, Range] = {one: (axis, axis) for (one, _), axis in zip(loops, axes, strict=True)}
+    if not tests:
+        return 1
+    involved = sorted(set[Variable]().union(*map(variables, tests)))
+    axes = np.meshgrid(*[np.array(loops[one]) for one in involved], indexing="ij")
+    known: dict[Key, Range] = {one: (axis, axis) for one, axis in zip(involved, axes, strict=True)}
     holds = np.ones(axes[0].shape if axes else (), bool)
     for test in tests:
         found = value_range(test, known)

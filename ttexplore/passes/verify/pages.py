@@ -465,6 +465,8 @@ class _Stores:
         self.plan, self.found, self.unknown = plan, found, unknown
         self.known: dict[Key, Range] = {}
         self.axes: list[Variable] = []
+        # The values of the conditions around.
+        self.tests: list[Rows] = []
 
     def body(self, body: Body) -> None:
         for statement in body:
@@ -481,7 +483,7 @@ class _Stores:
                 case Loop():
                     self.loop(statement)
                 case Branch():
-                    self.unknown |= {one.tensor for one in walk([statement]) if isinstance(one, Store)}
+                    self.branch(statement)
                 case Call() | Allocation():
                     pass
                 case _:
@@ -497,6 +499,16 @@ class _Stores:
         self.body(loop.body)
         self.axes.pop()
         del self.known[loop.variable]
+
+    def branch(self, branch: Branch) -> None:
+        found = value_range(branch.condition, self.known)
+        if found is None or found[0] is not found[1]:
+            self.unknown |= {one.tensor for one in walk([branch]) if isinstance(one, Store)}
+            return
+        for arm, runs in ((branch.then, np.asarray(found[0]) != 0), (branch.otherwise, np.asarray(found[0]) == 0)):
+            self.tests.append(runs)
+            self.body(arm)
+            self.tests.pop()
 
     def store(self, tensor: str, parts: tuple[tuple[Expression, Expression], ...]) -> None:
         layout, accessor = self.plan.layout(tensor), self.plan.accessor(tensor)
@@ -519,6 +531,8 @@ class _Stores:
             if pages.size > _MOST_ROWS:
                 self.unknown.add(tensor)
                 return
+        for test in self.tests:
+            pages = np.where(test[(..., *[None] * rank)], pages, _NOWHERE)
         self.found.setdefault(tensor, np.zeros(accessor.pages, bool))[pages[pages >= 0]] = True
 
 

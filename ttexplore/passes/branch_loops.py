@@ -1,0 +1,134 @@
+"""Branches around operations on blocks, as loops of one turn or none."""
+
+from __future__ import annotations
+
+import functools
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.branches import branch
+from ttexplore.ir.build import dtype_of, op_name, scope_of, sequence, statements, whole_region
+from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
+
+
+def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with a loop of one turn or none for each branch around operations on blocks.
+
+        if by * 64 < n:                      for taken in range(select(by * 64 < n, 1, 0)):
+            T.copy(A[by * 64, 0], S)    ==>      T.copy(A[by * 64, 0], S)
+        else:                                for taken in range(select(not by * 64 < n, 1, 0)):
+            T.clear(S)                           T.clear(S)
+
+    All kernels of a core then take the same turns, and values in DST stay as they are where none is taken. A condition
+    that always or never holds goes. A block that both sides overwrite, and that is read after them, is cleared before
+    them, so that it holds something whatever is taken. Raises Unsupported for a condition that depends on what the
+    chip computes.
+    """
+    if not any(isinstance(one, tirx.IfThenElse) for one in walk(function.body)):
+        return function
+    return rewrite(_RULES, _Branches(function, firings))
+
+
+class _Branches(Context):
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.uses = _uses(blocks(function.body))
+        # What has been cleared before a branch around.
+        self.cleared = set[tirx.Buffer]()
+
+    def taken(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not isinstance(statement, tirx.IfThenElse) or any(map(is_parallel, self.around)):
+            return None
+        condition = statement.condition
+        for load in loads_of(condition):
+            if is_on_chip(load.source):
+                raise _computed(load, statement)
+        then = statements(statement.then_case)
+        otherwise = [] if statement.else_case is None else statements(statement.else_case)
+        tests = [one for one in _parts(condition) if not self.bounds.proves(one)]
+        if not tests:
+            return rewrite_body(then, _RULES, self)
+        condition = functools.reduce(tirx.And, tests)
+        other = tirx.Not(condition)
+        if self.bounds.proves(other):
+            return rewrite_body(otherwise, _RULES, self)
+        made: list[tirx.Stmt] = []
+        before = self.cleared
+        new = [one for one in self.overwritten(then, otherwise) if one not in before]
+        self.cleared = {*before, *new}
+        for buffer in new:
+            zero = tirx.const(0, dtype_of(buffer))
+            made.append(tirx.Evaluate(call("tl.fill", [whole_region(buffer), zero])))
+        for test, body in ((condition, then), (other, otherwise)):
+            if body:
+                loop = branch(test, body, statement.span)
+                made.append(self.inside(loop, lambda inner: rewrite_body(inner, _RULES, self)))
+        self.cleared = before
+        return made
+
+    def overwritten(self, then: list[tirx.Stmt], otherwise: list[tirx.Stmt]) -> list[tirx.Buffer]:
+        """The blocks that both sides overwrite before they read them, and that others read."""
+        if not then or not otherwise:
+            return []
+        inside = _uses(blocks(sequence([*then, *otherwise])))
+        other = _first_writes(otherwise)
+        both = [one for one in dict.fromkeys(_first_writes(then)) if one in other]
+        return [one for one in both if self.uses.get(one, 0) > inside.get(one, 0)]
+
+
+def _computed(load: ir.TensorLoad, statement: tirx.IfThenElse) -> Unsupported:
+    name = load.source.name
+    what = "the variable" if scope_of(load.source) == "local.var" else "an element of the block"
+    return Unsupported(
+        "L005",
+        f"a condition around operations on blocks depends on {what} {name}, which only the compute kernel knows",
+        hint="use conditions on block indices, loop indices and elements of input tensors; "
+        f"or choose elements in T.Parallel: T.if_then_else({name}... , new, old)",
+        span=span_of(statement),
+    )
+
+
+def _parts(condition: ir.Expr) -> list[ir.Expr]:
+    """The conditions that must all hold for this one to hold."""
+    return [*_parts(condition.a), *_parts(condition.b)] if isinstance(condition, tirx.And) else [condition]
+
+
+def _is_block_statement(statement: tirx.Stmt) -> bool:
+    return is_parallel(statement) or op_name(statement).startswith("tl.")
+
+
+def _uses(body: list[tirx.Stmt]) -> dict[tirx.Buffer, int]:
+    """How many statements read each block."""
+    found: dict[tirx.Buffer, int] = {}
+    for statement in body:
+        if _is_block_statement(statement):
+            for buffer in {one.buffer for one in accesses(statement) if one.kind != "write"}:
+                found[buffer] = found.get(buffer, 0) + 1
+    return found
+
+
+def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
+    """The blocks of which a sequence overwrites the whole before it reads them, outside of loops."""
+    written: list[tirx.Buffer] = []
+    read = set[tirx.Buffer]()
+    for statement in body:
+        if isinstance(statement, tirx.IfThenElse) and statement.else_case is not None:
+            sides = [_first_writes(statements(one)) for one in (statement.then_case, statement.else_case)]
+            written += [one for one in sides[0] if one in sides[1] and one not in read]
+        for one in blocks(statement):
+            if not _is_block_statement(one):
+                continue
+            for access in accesses(one):
+                if access.kind != "write":
+                    read.add(access.buffer)
+                elif one is statement and access.buffer not in read and is_on_chip(access.buffer):
+                    written.append(access.buffer)
+    return written
+
+
+_RULES = (
+    StatementRule("branch as a loop", "A branch becomes a loop of one turn or none for each side.", _Branches.taken),
+)
