@@ -116,9 +116,37 @@ def whole_scalars() -> Any:
     return kernel
 
 
+def scalars_of_turns() -> Any:
+    """Scalar variables and a local block that each turn of T.Parallel has of its own."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 64), FP32), Out: T.Tensor((32, 64), FP32)):
+        with T.Kernel(1):
+            a, own = T.alloc_fragment((32, 64), FP32), T.alloc_local((2,), FP32)
+            rounded = T.alloc_var(BF16)
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 64):
+                sign = T.alloc_var(FP32)
+                if a[i, j] > 0:
+                    sign = 1.0
+                else:
+                    sign = -0.5 - a[i, j]
+                    sign -= 0.5
+                for k in range(2):
+                    own[k] = a[i, j] * (k + 1)
+                rounded = own[1] * 1.01
+                a[i, j] = sign + own[0] * rounded
+                sign = sign * j
+                a[i, j] += sign
+            T.copy(a, Out)
+
+    return kernel
+
+
 SCALARS: tuple[Case, ...] = (
     Case("joined_splits", joined_splits),
     Case("decays", decays),
     Case("elements_of_blocks", elements_of_blocks),
     Case("whole_scalars", whole_scalars),
+    Case("scalars_of_turns", scalars_of_turns, on_chip=False),
 )

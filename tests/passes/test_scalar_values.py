@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, whole_scalars
+from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, scalars_of_turns, whole_scalars
 
 
 def run(kernel: Any, inputs: list[Any] | None = None) -> tuple[list[Any], list[Any], Any]:
@@ -125,3 +127,53 @@ def test_infinity_and_nan_are_elements_like_others() -> None:
     out, s = exploration.run([a, b]).outputs
     np.testing.assert_array_equal(s, np.array([78, 2.5, 0, np.inf, -np.inf, 12], np.float32))
     np.testing.assert_array_equal(out, np.where(np.arange(40) == 5, np.float32(7), a) + 39)
+
+
+def test_scalars_of_turns() -> None:
+    (a,), (out,), _ = run(scalars_of_turns())
+    sign = np.where(a > 0, 1.0, -1.0 - a)
+    rounded = (a * 2 * np.float32(1.01)).astype(ml_dtypes.bfloat16).astype(np.float32)
+    np.testing.assert_allclose(out, sign + a * rounded + sign * np.arange(64), rtol=1e-6, atol=1e-6)
+
+
+OF_TURNS = """
+import ttexplore.language as T
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+    with T.Kernel(1):
+        a = T.alloc_fragment((64,), "float32")
+        own = T.alloc_local((2,), "float32")
+        x = T.alloc_var("float32")
+        T.copy(A, a)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message", "hint"),
+    [
+        ("for i in T.Parallel(64):\n    if a[i] > 0:\n        x = 1.0\n    a[i] = x", 3,
+         "a turn of T.Parallel reads x before it stores to it",
+         "each turn has its own: store to it first, on both sides of a branch"),
+        ("x = 2.0\nfor i in T.Parallel(64):\n    a[i] = a[i] + x\n    x = 1.0", 2,
+         "a turn of T.Parallel reads x before it stores to it",
+         "each turn has its own: store to it first, on both sides of a branch"),
+        ("for i in T.Parallel(64):\n    x = a[i]\na[0] = x", 2,
+         "x is used outside of the T.Parallel that stores to it in each turn",
+         "each turn has its own: use a buffer with an element for each turn, and T.reduce it"),
+        ("for i in T.Parallel(64):\n    own[0] = a[i]\nT.fill(a, own[0])", 2,
+         "own is used outside of the T.Parallel that stores to it in each turn",
+         "each turn has its own: use a buffer with an element for each turn, and T.reduce it"),
+        ("for k in range(2):\n    for i in T.Parallel(64):\n        own[k] = a[i]\n        a[i] = own[k] + 1", 2,
+         "T.Parallel keeps a value of each turn in own[k]",
+         "use constant indices, or a buffer with an element for each turn"),
+    ],
+)  # fmt: skip
+def test_scalars_of_turns_that_others_read(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:
+    file = tmp_path / "kernels.py"
+    file.write_text(OF_TURNS + "".join(f"        {one}\n" for one in body.split("\n")) + "        T.copy(a, B)\n")
+    error = ttx.explore(f"{file}::kernel").error
+    assert error is not None
+    assert (error.message, error.hint) == (message, hint)
+    assert error.span is not None
+    assert error.span.line == OF_TURNS.count("\n") + 1 + line

@@ -12,6 +12,7 @@ from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.scalar_values import with_scalar_blocks
+from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
 
@@ -36,6 +37,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     for better in (
         with_wide_indices,
         with_plain_elements,
+        with_turn_values,
         with_scalar_blocks,
         with_staged_tensors,
         without_guarded_fills,

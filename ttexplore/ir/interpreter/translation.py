@@ -37,11 +37,12 @@ from ttexplore.ir.kernel import (
 )  # fmt: skip
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.sizes import size_variables
+from ttexplore.ir.turns import stored_by_turns
 from ttexplore.ir.uncertain import lifted
 from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
-from ttexplore.ops.op import Form
+from ttexplore.ops.op import UNWRITTEN, Form
 
 Named = TypeVar("Named")
 # What a function is called in the text of a translated kernel: this and its name.
@@ -202,6 +203,8 @@ class _Writer(_Lines[ir.Var]):
     # In a T.Parallel: which elements the branches around a statement choose, "" for all.
     chosen: str = ""
     in_parallel: bool = False
+    # The buffers of which each turn of the T.Parallel has its own.
+    of_turns: frozenset[tirx.Buffer] = frozenset()
 
     def share(self, e: ir.Expr, depth: int) -> None:
         """Give names to the parts that an expression holds more than once."""
@@ -261,6 +264,8 @@ class _Writer(_Lines[ir.Var]):
                 return self.choice(e, e.args)
             case ir.TensorLoad():
                 indices = ", ".join(self.expression(index) for index in e.indices)
+                if e.source in self.of_turns:
+                    return f"{self.name(e.source)}.get(({indices},), {_unwritten(e.source)})"
                 return f"core.load('{e.source.name}', ({indices},))"
             case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
                 return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
@@ -326,6 +331,12 @@ class _Writer(_Lines[ir.Var]):
         indices = ", ".join(self.expression(index) for index in s.indices)
         self.reach(Place(s), depth)
         self.share(s.value, depth)
+        if s.buffer in self.of_turns:
+            value, name = f"rounded({self.expression(s.value)}, '{dtype_of(s.buffer)}')", self.name(s.buffer)
+            if self.chosen:
+                value = f"np.where({self.chosen}, {value}, {name}.get(({indices},), {_unwritten(s.buffer)}))"
+            self.emit(depth, f"{name}[({indices},)] = {value}")
+            return
         chosen = f", {self.chosen}" if self.chosen else ""
         self.emit(depth, f"core.store('{s.buffer.name}', ({indices},), {self.expression(s.value)}{chosen})")
 
@@ -353,9 +364,12 @@ class _Writer(_Lines[ir.Var]):
                 depth,
                 f"{self.name(one.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
             )
-        outer, self.in_parallel = self.in_parallel, True
+        outer, self.in_parallel = (self.in_parallel, self.of_turns), True
+        self.of_turns |= stored_by_turns(loops, s)
+        for one in sorted(self.of_turns - outer[1], key=lambda buffer: str(buffer.name)):
+            self.emit(depth, f"{self.name(one)} = {{}}")
         self.body(s, depth)
-        self.in_parallel = outer
+        self.in_parallel, self.of_turns = outer
 
     def region(self, region: ir.TensorRegion) -> str:
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
@@ -375,6 +389,10 @@ class _Writer(_Lines[ir.Var]):
             *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
         )
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
+
+
+def _unwritten(buffer: tirx.Buffer) -> str:
+    return f"np.full((), {UNWRITTEN['int32' if 'int' in dtype_of(buffer) else 'float32']!r})".replace("nan", "np.nan")
 
 
 @lifted

@@ -1,0 +1,23 @@
+"""Buffers of which each turn of a T.Parallel has its own, as each thread of a GPU has its own registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import tirx
+
+from ttexplore.ir.build import scope_of
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.rewrite import walk
+
+
+def stored_by_turns(loops: Sequence[tirx.For], body: tirx.Stmt) -> frozenset[tirx.Buffer]:
+    """The scalar variables and local blocks that the body of a T.Parallel nest stores to wherever its turn is."""
+    variables = {loop.loop_var for loop in loops}
+    return frozenset(
+        one.buffer
+        for one in walk(body)
+        if isinstance(one, tirx.BufferStore)
+        and scope_of(one.buffer) in ("local.var", "local")
+        and not any(part in variables for index in one.indices for part in nodes_of(index))
+    )
