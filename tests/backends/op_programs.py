@@ -67,15 +67,15 @@ class Format:
     unpack_to_dest: bool = False
 
 
-# unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST; the FPU cannot read what
-# is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
+# unary_bcast_row is wrong on the chip from bfloat16 into a 32-bit DST; other operations of the
+# FPU cannot read what is unpacked to DST. To the SFPU a 32-bit DST is the same whatever it was unpacked from.
 FORMATS = (
     Format("bf16, 16-bit DST", right_in(16, (*FPU, *SFPU)), BFLOAT16, Compute(wide=False)),
     Format("bf16, 32-bit DST", (*without(FPU, ROW), FILL, TO_BFLOAT16), BFLOAT16, Compute()),
     Format("fp32 as TF32", without(FPU, ROW, COLUMN, ELEMENT), FLOAT32, Compute()),
     Format(
         "fp32, unpacked to DST",
-        (COPY, ROW, COLUMN, ELEMENT, *right_in(32, SFPU)),
+        (COPY, TRANSPOSE, ROW, COLUMN, ELEMENT, *right_in(32, SFPU)),
         FLOAT32,
         Compute(),
         unpack_to_dest=True,

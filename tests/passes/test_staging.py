@@ -1,12 +1,15 @@
+# pyright: reportInvalidTypeForm=false
 """The storage of values is decided once, for the kernel without unused values; and no store goes with these."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus import two_outputs
 from tests.rewriting import rewrite
 from ttexplore.errors import VerifyError
@@ -39,3 +42,31 @@ def test_a_store_that_goes_with_unused_values_is_missed(monkeypatch: pytest.Monk
     ex = ttx.explore(two_outputs())
     assert isinstance(ex.error, VerifyError)
     assert "of C is never written" in ex.error.message
+
+
+def test_float32_is_whole_as_row_column_and_transposed() -> None:
+    """A difference of a vector's elements as a column and as a row is 0 on the diagonal, and a block is what its own
+    transposed block is: nothing may go through the 10 bits of the FPU's source registers."""
+
+    @T.prim_func
+    def kernel(
+        G: T.Tensor((64,), "float32"), A: T.Tensor((64, 64), "float32"), D: T.Tensor((64, 64), "float32"),
+        P: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            g, d = T.alloc_shared((64,), "float32"), T.alloc_fragment((64, 64), "float32")
+            a, p = T.alloc_shared((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
+            T.copy(G, g)
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                d[i, j] = g[i] - g[j]
+                p[i, j] = a[j, i] - a[i, j]
+            T.copy(d, D)
+            T.copy(p, P)
+
+    explored = ttx.explore(kernel)
+    random = np.random.default_rng(0)
+    g, a = random.standard_normal(64).astype(np.float32), random.standard_normal((64, 64)).astype(np.float32)
+    ran = explored.run([g, a], backend="emulator")
+    assert np.array_equal(ran.outputs[0], g[:, None] - g[None, :])
+    assert np.array_equal(ran.outputs[1], a.T - a)

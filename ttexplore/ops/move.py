@@ -62,6 +62,7 @@ TRANSPOSE_TILE = Op(
     gives="same",
     source_a="source",
     cycles=32,
+    note="exact for a Float32 buffer that is unpacked to DST, otherwise truncated to TF32",
 )
 
 

@@ -217,8 +217,6 @@ class _Lowering(Context):
             if str(rows.name) in self.rows:
                 return [op(name, source, target)]
         if attribute(statement, "transpose"):
-            if dtype_of(source) == "float32":
-                self.reasons.append(f"{source.name} is transposed, which cuts float32 to 10 bits of fraction")
             in_dst = scope_of(target) == "tt.dst"
             value = target if in_dst else storage.temporary(target, dtype_of(source), statement)
             rows, columns = tile_grid(shape_of(target_block))

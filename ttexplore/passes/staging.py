@@ -33,7 +33,7 @@ from ttexplore.plan import (
 # Roles of operands that only operations on circular buffers read.
 _FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed", "reduced")
 # Roles of element-wise operands.
-_OF_ELEMENTS = ("element", "row", "column", "scalar")
+_OF_ELEMENTS = ("element", "row", "column", "scalar", "transposed")
 
 
 # A use of a buffer by a statement, in a role; a statement and a buffer that it writes.
@@ -481,11 +481,10 @@ class _Web:
         for read, role in self.uses:
             key = (read, self.web.buffer, role)
             if self._is_turned(read, role):
-                if home.kind == "dst" or kept:
-                    operand = self._add(f"{self.name}_operand", "cb", exact=False, reason=reason)
+                operand = name
+                if home.kind == "dst":
+                    operand = self._add(f"{self.name}_operand", "cb", exact=self._keeps_whole(read, role))
                     self._copy_before(read, name, operand, transpose=False)
-                else:
-                    operand = name
                 turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
                 self.draft.reads[key] = turned
@@ -541,8 +540,6 @@ class _Web:
     def _exact(self) -> bool:
         if self._is_kept_whole():
             return True
-        if any(self._is_turned(read, role) for read, role in self.uses):
-            return False
         return all(role == "source" or self._keeps_whole(read, role) for read, role in self.uses)
 
     def _keeps_whole(self, read: tirx.Stmt, role: str) -> bool:

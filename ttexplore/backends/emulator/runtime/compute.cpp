@@ -428,9 +428,6 @@ void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t 
     check_init(state, Fpu_transpose, 0, 0, in, in);
     check_source_a(state, in, "transpose_tile");
     const bool integers = source_key(in) == KEY_INT32;
-    if (!integers) {
-        check_fpu_operand(in, "transpose_tile");
-    }
     check_width(in, "transpose_tile");
     const float* source = source_tile(running->core, in, tile, Exact, "transpose_tile");
     transpose(source, dst_for_math(state, dst, true, "transpose_tile", integers));
