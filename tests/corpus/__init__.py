@@ -13,6 +13,7 @@ from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.names import NAMES
+from tests.corpus.parts import PARTS
 from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
@@ -24,7 +25,7 @@ from tests.corpus.turns import TURNS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *BRANCHES, *REDUCTIONS, *DIRECT, *SCALARS, *NAMES,
+    *BRANCHES, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *NAMES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -28,9 +28,9 @@ AccessKind = Literal["read", "write", "update"]
 @dataclass(frozen=True)
 class Access:
     """One buffer that a block statement touches. `role` says as what: ``source``, ``target``, ``A``, ``B``, ``C``,
-    ``reduced``, and
-    in a T.Parallel over (i, j) ``element`` (read at [i, j]), ``row`` ([j] or [0, j], the same for all rows), ``column``
-    ([i] or [i, 0]), ``scalar`` ([0] or [0, 0]), ``transposed`` ([j, i])."""
+    ``reduced``, ``tiles`` (some of its tiles are copied), and in a T.Parallel over (i, j) ``element`` (read at [i, j]),
+    ``row`` ([j] or [0, j], the same for all rows), ``column`` ([i] or [i, 0]), ``scalar`` ([0] or [0, 0]),
+    ``transposed`` ([j, i])."""
 
     buffer: tirx.Buffer
     kind: AccessKind
@@ -114,6 +114,8 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
     match name:
         case "tl.copy":
             return [Access(parts[0].source, "read", "source"), Access(parts[1].source, "write", "target")]
+        case "tl.copy_tiles":
+            return [Access(parts[0].source, "read", "tiles"), Access(parts[1].source, "write", "target")]
         case "tl.fill":
             return [Access(parts[0].source, "write", "target")]
         case "tl.gemm":

@@ -10,6 +10,7 @@ from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
+from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.turn_values import with_turn_values
@@ -24,9 +25,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
     Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
-    tensors that the kernel works on directly are copied to and from blocks on the chip; a fill that only the first
-    iteration of a loop executes moves before the loop; other branches around operations on blocks become loops of one
-    turn or none; the loops of a T.Parallel nest follow the axis order of its
+    tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
+    of their own; a fill that only the first iteration of a loop executes moves before the loop; other branches around
+    operations on blocks become loops of one turn or none; the loops of a T.Parallel nest follow the axis order of its
     stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32.
@@ -40,6 +41,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_turn_values,
         with_scalar_blocks,
         with_staged_tensors,
+        with_whole_blocks,
         without_guarded_fills,
         with_branches_as_loops,
         with_ordered_parallel,

@@ -6,13 +6,14 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
+    constant,
     dtype_of,
     loop,
     op,
@@ -201,6 +202,30 @@ class _Lowering(Context):
         source, target = regions(statement)
         return self.on_chip_copy(statement, self.tiles[source.source], self.tiles[target.source], target.source)
 
+    def copy_tiles(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if op_name(statement) != "tl.copy_tiles":
+            return None
+        source, target = (one.source for one in regions(statement))
+        starts = arguments(statement)[2:]
+        if len(starts) == 1:
+            # A vector is a row of tiles, or a column.
+            zero = tirx.const(0, "int32")
+            starts = [*starts, zero] if len(shape_of(target)) == 2 else [zero, *starts]
+        block, out, storage = self.tiles[source], self.tiles[target], self.storage
+        rows, columns = tile_grid(shape_of(source))
+        across = tile_grid(shape_of(target))[1]
+
+        def tile(t: ir.Var) -> ir.Expr:
+            known = sym.Analyzer()
+            known.bind(t, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(storage.count(out), "int32")))
+            row = _nearest(tirx.floordiv(t, across), starts[0], rows, known)
+            return known.simplify(row * columns + _nearest(tirx.floormod(t, across), starts[1], columns, known))
+
+        dtype = dtype_of(target)
+        value = out if scope_of(out) == "tt.dst" else storage.temporary(out, dtype, statement)
+        made = [storage.each(storage.count(out), lambda t: op("copy_tile", block, tile(t), value, t))]
+        return made if value is out else [*made, *storage.pack(value, out, target)]
+
     def region(self, region: ir.TensorRegion, buffer: tirx.Buffer, *, write: bool) -> BlockRegion:
         """How a region of a tensor moves to or from an on-chip buffer."""
         name = str(region.source.name)
@@ -352,6 +377,7 @@ _RULES = (
     StatementRule(
         "copy", "An on-chip copy goes through DST, tile by tile; one operation converts rows to tiles.", _Lowering.copy
     ),
+    StatementRule("copy of tiles", "The tiles of a part of a block are copied by themselves.", _Lowering.copy_tiles),
     StatementRule("fill", "A fill writes its number to each tile in DST.", _Lowering.fill),
     StatementRule(
         "product", "A product is a sum, in DST, of products of a column of tiles and a row of tiles.", _Lowering.gemm
@@ -366,6 +392,21 @@ _RULES = (
     ),
     StatementRule("rejection", "A statement that no rule lowers is rejected.", _Lowering.rejection),
 )
+
+
+def _nearest(index: ir.Expr, start: ir.Expr, count: int, known: sym.Analyzer) -> ir.Expr:
+    """The number of the tile at a distance of `start`, or of the nearest one that a block of `count` tiles has. The
+    kernel's numbers are unsigned: what is subtracted is never more than there is."""
+    first = constant(start)
+    low = constant(known.simplify(0 - start))
+    if first is not None and first < 0:
+        index = tirx.Max(index, tirx.const(-first, "int32")) - (-first)
+    elif first is None and low is None and not known.can_prove(start >= 0):
+        back = known.simplify(0 - start)
+        index = tirx.Max(index, back) - back
+    else:
+        index = index + start
+    return index if known.can_prove(index < count) else tirx.Min(index, tirx.const(count - 1, "int32"))
 
 
 def _read_by_others_than_packers(function: tirx.PrimFunc) -> set[tirx.Buffer]:

@@ -31,9 +31,9 @@ from ttexplore.plan import (
 )
 
 # Roles of operands that only operations on circular buffers read.
-_FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed", "reduced")
+_FROM_CIRCULAR_BUFFERS = ("A", "B", "row", "column", "scalar", "transposed", "reduced", "tiles")
 # Roles of element-wise operands.
-_OF_ELEMENTS = ("element", "row", "column", "scalar", "transposed")
+_OF_ELEMENTS = ("element", "row", "column", "scalar", "transposed", "tiles")
 
 
 # A use of a buffer by a statement, in a role; a statement and a buffer that it writes.
@@ -126,9 +126,11 @@ def _column_vectors(found: Sequence[Web]) -> set[int]:
             reduction = reduction_of(statement)
             if reduction is not None and reduction.rank == 2 and reduction.along_rows:
                 seeds.append(id(web))
-        touched = [*web.writes, *(read for read, role in web.reads if role in ("element", "source"))]
+        touched = [*web.writes, *(read for read, role in web.reads if role in ("element", "source", "tiles"))]
         for statement in touched:
-            moved = op_name(statement) == "tl.copy" and all(is_on_chip(one.source) for one in regions(statement))
+            moved = op_name(statement) in ("tl.copy", "tl.copy_tiles") and all(
+                is_on_chip(one.source) for one in regions(statement)
+            )
             if moved or (is_parallel(statement) and len(parallel_body(statement)[0]) == 1):
                 leaders[leader(id(web))] = leader(together.setdefault(statement, id(web)))
     columns = {leader(seed) for seed in seeds}
@@ -490,7 +492,7 @@ class _Web:
                 self.draft.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
-                whole = role in ("row", "scalar") or (role == "column" and self.column)
+                whole = role in ("row", "scalar", "tiles") or (role == "column" and self.column)
                 exact = whole or (role == "reduced" and self._keeps_whole(read, role))
                 operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)

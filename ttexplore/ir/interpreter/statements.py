@@ -1,4 +1,4 @@
-"""The operations of the kernel language, on regions: copy, fill, gemm and reduce, before there are tiles."""
+"""The operations of the kernel language, on regions: copy, fill, gemm, reduce and parts, before there are tiles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ttexplore.ir.interpreter.arrays import rounded
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.reductions import Reduction
 from ttexplore.ir.uncertain import Elements, Operand
+from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 # The name of a buffer, and start and length along each of its axes.
 Region = tuple[str, tuple[tuple[int, int], ...]]
@@ -47,6 +48,17 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
     array[inside] = values.reshape([extent for _, extent in target[1]])[part]
 
 
+def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) -> None:
+    """Copy the tiles of a block from some tile on. In place of tiles that it does not have it gives the nearest."""
+    values, into = _view(core, source), _view(core, target)
+    starts = [one for one in given if not isinstance(one, Flags)]
+    for axis, (start, sizes) in enumerate(zip(starts, (TILE_ROWS, TILE_COLUMNS)[-len(starts) :], strict=True)):
+        length, index = values.shape[axis], np.arange(into.shape[axis])
+        tile = np.clip(index // sizes + start, 0, -(-length // sizes) - 1)
+        values = values[(slice(None),) * axis + (np.minimum(tile * sizes + index % sizes, length - 1),)]
+    into[...] = rounded(values, core.dtypes[target[0]])
+
+
 def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
     _view(core, target)[...] = rounded(value, core.dtypes[target[0]])
 
@@ -68,7 +80,8 @@ def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> 
 
 
 STATEMENTS: dict[str, Callable[..., None]] = {
-    "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce
+    "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce,
+    "tl.copy_tiles": copy_tiles,
 }  # fmt: skip
 
 
