@@ -76,7 +76,7 @@ def l007() -> Any:
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(1) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
-            T.copy(A[0:32, 0:64], a[32:64, 0:64])
+            T.copy(A[0:32, 0:64], a[16:48, 0:64])
             T.copy(a, B)
 
     return ttx.explore(kernel)

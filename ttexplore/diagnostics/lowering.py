@@ -36,8 +36,8 @@ LOWERING = (
     ),
     diagnostic(
         "L007", "part of an on-chip buffer",
-        "Operations work on whole on-chip buffers.",
-        "Allocate one buffer per block.",
+        "A part of an on-chip buffer moves as whole tiles; a row, a column or an element is chosen by itself.",
+        "Start a part at a multiple of 32 along each of its axes, or allocate a buffer for it.",
     ),
     diagnostic(
         "L009", "unsupported dtype",
