@@ -72,12 +72,15 @@ def elements_of_blocks() -> Any:
             s = T.alloc_fragment((6,), FP32)
             T.copy(A, a)
             T.copy(B, b)
+            for i, j in T.Parallel(32, 64):
+                b[i, j] = b[i, j] * 0.5
             last = a[39]
             s[0] = last * 2
             s[1] = b[3, 40] - a[0]
             for k in range(4):
                 s[k + 2] = a[k * 3] + k
             a[5] = 7
+            s[0] += a[5] + a[7]
             for i in T.Parallel(40):
                 a[i] = a[i] * b[31, 63] + last
             T.copy(s, S)

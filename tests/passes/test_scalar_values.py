@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, scal
 
 def run(kernel: Any, inputs: list[Any] | None = None) -> tuple[list[Any], list[Any], Any]:
     """The inputs, the outputs of the emulator, and the exploration, whose steps are all right."""
-    exploration = ttx.explore(kernel)
+    exploration = kernel if isinstance(kernel, ttx.Exploration) else ttx.explore(kernel)
     assert exploration.error is None, str(exploration.error)
     inputs = list(exploration.inputs()) if inputs is None else inputs
     check = exploration.check(inputs)
@@ -49,10 +50,10 @@ def test_numbers_of_block_indices() -> None:
 
 def test_elements_of_blocks() -> None:
     (a, b), (out, s), _ = run(elements_of_blocks())
-    want = np.array([a[39] * 2, b[3, 40] - a[0], a[0], a[3] + 1, a[6] + 2, a[9] + 3], np.float32)
-    np.testing.assert_array_equal(s, want)
+    want = [a[39] * 2 + (7 + a[7]), b[3, 40] * 0.5 - a[0], a[0], a[3] + 1, a[6] + 2, a[9] + 3]
+    np.testing.assert_allclose(s, np.array(want, np.float32), rtol=1e-6)
     changed = np.where(np.arange(40) == 5, np.float32(7), a)
-    np.testing.assert_allclose(out, changed * b[31, 63] + a[39], rtol=1e-6)
+    np.testing.assert_allclose(out, changed * b[31, 63] * 0.5 + a[39], rtol=1e-6)
 
 
 def test_whole_scalars() -> None:
@@ -122,11 +123,64 @@ def test_elements_that_were_never_stored_stay_so() -> None:
 def test_infinity_and_nan_are_elements_like_others() -> None:
     """Reading one element of a block takes in no other, whatever that is."""
     a, b = np.arange(40, dtype=np.float32), np.full((32, 64), np.nan, np.float32)
-    a[[3, 6]], b[3, 40], b[31, 63] = (np.inf, -np.inf), 2.5, 1.0
+    a[[3, 6]], b[3, 40], b[31, 63] = (np.inf, -np.inf), 5, 2
     exploration = ttx.explore(elements_of_blocks())
     out, s = exploration.run([a, b]).outputs
-    np.testing.assert_array_equal(s, np.array([78, 2.5, 0, np.inf, -np.inf, 12], np.float32))
+    np.testing.assert_array_equal(s, np.array([78 + 14, 2.5, 0, np.inf, -np.inf, 12], np.float32))
     np.testing.assert_array_equal(out, np.where(np.arange(40) == 5, np.float32(7), a) + 39)
+
+
+def after(body: str, tmp_path: Path) -> tuple[Any, Any, str]:
+    """The input and the output of a kernel, and what A0 makes of it; x becomes all of the output."""
+    lines = "".join(f"        {one}\n" for one in body.split("\n"))
+    file = tmp_path / "kernels.py"
+    file.write_text(f"""
+import ttexplore.language as T
+
+@T.prim_func
+def kernel(A: T.Tensor((3, 80), "float32"), C: T.Tensor((3, 64), "float32")):
+    with T.Kernel(3) as bx:
+        a, b = T.alloc_shared((64,), "float32"), T.alloc_fragment((64,), "bfloat16")
+        x = T.alloc_var("float32")
+        x = 0.0
+        T.copy(A[bx, 0:64], a)
+{lines}
+        T.fill(a, x)
+        T.copy(a, C[bx, :])
+""")
+    (a,), (c,), exploration = run(ttx.explore(f"{file}::kernel"))
+    assert (c == c[:, :1]).all()
+    return a, c[:, 0], str(exploration.steps["A0"])
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted", "picks"),
+    [
+        ("x = a[5]", lambda a: a[:, 5], False),
+        ("x = a[63] + a[bx]", lambda a: a[:, 63] + np.diagonal(a), False),
+        ("T.copy(A[bx, bx * 16 + 32 : bx * 16 + 96], a)\nx = a[47] * 2", lambda a: [a[0, 79] * 2, 0, 0], False),
+        ("T.copy(a, b)\nx = b[7]", lambda a: rounded(a[:, 7]), True),
+        ("T.copy(A[bx, 8:72], b)\nx = b[7]", lambda a: rounded(a[:, 15]), False),
+        ("for i in T.Parallel(64):\n    a[i] = a[i] + 1\nx = a[5]", lambda a: a[:, 5] + 1, True),
+        ("a[5] = 3\nx = a[5] + a[6]", lambda a: a[:, 6] + 3, True),
+        ("for k in range(2):\n    x += a[5]\n    T.copy(A[k, 0:64], a)", lambda a: a[:, 5] + a[0, 5], True),
+        ("for k in range(2):\n    T.copy(A[k, 0:64], a)\n    x += a[5]", lambda a: [a[0, 5] + a[1, 5]] * 3, False),
+        ("for k in range(2):\n    T.copy(A[k, 0:64], a)\nx = a[5]", lambda a: 0 * a[:, 5] + a[1, 5], True),
+        ("if bx == 1:\n    T.copy(A[0, 0:64], a)\nx = a[5]", lambda a: a[[0, 0, 2], 5], True),
+        ("T.fill(a, 2.0)\nx = a[5]", lambda a: 0 * a[:, 5] + 2, True),
+    ],
+)  # fmt: skip
+def test_elements_are_read_where_they_are(
+    tmp_path: Path, body: str, wanted: Callable[[Any], Any], picks: bool
+) -> None:  # fmt: skip
+    """In the tensor while the block holds what that does, else in the block."""
+    a, x, text = after(body, tmp_path)
+    np.testing.assert_allclose(x, wanted(a), rtol=1e-6)
+    assert ("_chosen" in text) == picks
+
+
+def rounded(values: Any) -> Any:
+    return values.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
 def test_scalars_of_turns() -> None:

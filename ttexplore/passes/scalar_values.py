@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tvm import ir, tirx
 
@@ -29,7 +30,11 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ops.op import UNWRITTEN
 from ttexplore.passes.added_buffers import taken_names
+from ttexplore.passes.loaded_blocks import LoadedBlocks
 from ttexplore.passes.plain_elements import flattened
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -73,10 +78,16 @@ class _Scalars(Context):
         self.steering = _steering(function)
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
+        self.loaded = LoadedBlocks(function)
         # Blocks that are stored to element by element before anything is in them.
         self.begun = _begun(function)
 
     # Rules
+
+    def seen(self, statement: tirx.Stmt) -> None:
+        """Not a rule that changes statements."""
+        if not self._in_nest():
+            self.loaded.pass_by(statement, [*self.around])
 
     def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not isinstance(statement, tirx.AllocBuffer):
@@ -223,25 +234,33 @@ class _Scalars(Context):
         varying, stays = {*inside}, {*written}
 
         def chosen(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source) or part.source in stays:
-                return part
-            if all(constant(index) == 0 for index in part.indices) or len(part.indices) > 2:
+            if not _is_of_larger(part) or part.source in stays:
                 return part
             if any(one in varying for index in part.indices for one in nodes_of(index)):
                 return part
+            if (again := self.loaded.element(part, [*self.around])) is not None:
+                return again
             return _element(self._picked(part, made), dtype_of(part.source), part.span)
 
         return replaced(self._known(value), chosen)
 
+    def _read_again(self, value: ir.Expr) -> ir.Expr:
+        """An element of a tensor in place of one of a block that holds a part of it: one element is read at once."""
+        again = self.loaded.element(value, [*self.around]) if _is_of_larger(value) else None
+        return value if again is None else again
+
     def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
         """The element of a new block that holds a value; `made` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
+        value = self._read_again(self._known(value))
+        if _is_of_larger(value):
+            return _element(self._picked(value, made, name), dtype, None)
         value = self._value(value, made)
         block = self._allocate(name, (1,), _dtype_in_block(dtype), made)
         made.append(_filled(block, value))
         return _element(block, dtype, None)
 
-    def _picked(self, load: ir.TensorLoad, made: list[tirx.Stmt]) -> tirx.Buffer:
+    def _picked(self, load: ir.TensorLoad, made: list[tirx.Stmt], name: str = "") -> tirx.Buffer:
         """A block of one element that holds an element of a larger one: a sum in which all others are zero."""
         source, dtype = load.source, dtype_of(load.source)
         shape, indices = shape_of(source), list(load.indices)
@@ -253,7 +272,7 @@ class _Scalars(Context):
         made.append(parallel_nest(chosen, value))
         while shape != (1,):
             shape = shape[:-1] or (1,)
-            sums = self._allocate(f"{source.name}_element", shape, dtype, made)
+            sums = self._allocate((shape == (1,) and name) or f"{source.name}_element", shape, dtype, made)
             attrs = {"kind": "sum", "dim": len(shape_of(chosen)) - 1, "clear": 1}
             made.append(tirx.Evaluate(call("tl.reduce", [whole_region(chosen), whole_region(sums)], attrs)))
             chosen = sums
@@ -281,6 +300,16 @@ def _element(block: tirx.Buffer, dtype: str, span: ir.Span | None) -> ir.Expr:
     if dtype_of(block) == dtype:
         return load
     return tirx.NE(load, tirx.const(0, "uint8")) if dtype == "bool" else tirx.Cast(ir.PrimType(dtype), load)
+
+
+def _is_of_larger(value: ir.Expr) -> TypeIs[ir.TensorLoad]:
+    """Whether a value is an element of a block that only a choice among all elements can find."""
+    return (
+        isinstance(value, ir.TensorLoad)
+        and is_on_chip(value.source)
+        and len(value.indices) <= 2
+        and not all(constant(index) == 0 for index in value.indices)
+    )
 
 
 def _stored(value: ir.Expr, block: tirx.Buffer) -> ir.Expr:
@@ -395,6 +424,7 @@ def _begun(function: tirx.PrimFunc) -> set[tirx.Buffer]:
 
 
 _RULES = (
+    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Scalars.seen),
     StatementRule(
         "scalar in a block", "A scalar variable that is an operand is a block of one element.", _Scalars.allocation
     ),
