@@ -158,3 +158,36 @@ def k014() -> Any:
                 row += 32
 
     return ttx.explore(kernel)
+
+
+def k015() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "bfloat16"), B: T.Tensor((128, 64), "bfloat16")):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            full = T.alloc_barrier(128)
+            for k in range(2):
+                with T.ws(0):
+                    T.copy(A[k * 64, 0], a)
+                    T.barrier_arrive(full)
+                with T.ws(1):
+                    T.barrier_wait(full, k % 2)
+                    T.copy(a, B[k * 64, 0])
+
+    return ttx.explore(kernel)
+
+
+def k016() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            full = T.alloc_barrier(256)
+            with T.ws(0):
+                T.copy(A, a)
+                T.barrier_arrive(full)
+            with T.ws(1):
+                T.barrier_wait(full, 0)
+                T.copy(a, B)
+
+    return ttx.explore(kernel)

@@ -145,3 +145,25 @@ def l016() -> Any:
             T.copy(a, B[bx * 32, 0])
 
     return ttx.explore(kernel)
+
+
+def l017() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            b = T.alloc_shared((64, 64), "bfloat16")
+            there, back = T.alloc_barrier(128), T.alloc_barrier(128)
+            with T.ws(0):
+                for k in range(2):
+                    T.copy(A, a)
+                    T.barrier_arrive(there)
+                    T.barrier_wait(back, k % 2)
+                    T.copy(b, B)
+            with T.ws(1):
+                for k in range(1, 3):
+                    T.barrier_wait(there, (k + 1) % 2)
+                    T.copy(a, b)
+                    T.barrier_arrive(back)
+
+    return ttx.explore(kernel)

@@ -341,11 +341,11 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
             "same time; write the loop with T.Pipelined",
         ),
         (
-            "tx = T.get_thread_binding(0)",
+            "tx = T.get_thread_binding(1)",
             Unsupported,
             0,
-            "T.get_thread_binding is not lowered",
-            "a Tensix core has no threads or warps: write the block with T.Parallel",
+            "T.get_thread_binding(1) is not lowered",
+            "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel",
         ),
         # The kernel's own Python.
         (
@@ -671,13 +671,13 @@ def test_a_kernel_without_source() -> None:
     [
         ("print start_profile_intrinsic", "leave it out: ex.run() gives the outputs"),
         ("Persistent PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
-        ("ws WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
-        ("sync_threads mbarrier_wait_parity barrier_arrive alloc_barrier cluster_sync pdl_sync fence_proxy_async",
+        ("WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
+        ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync pdl_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),
-        ("tma_copy tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
+        ("tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
         ("warp_reduce_max alloc_reducer", "add in T.Parallel to an accumulator that a loop carries"),
         ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_binding", "a Tensix core has no threads or warps"),
-        ("wgmma_gemm tcgen05_gemm ptx_mma gemm_sp alloc_tmem", "use T.gemm on whole blocks"),
+        ("tcgen05_cp_warpx4 ptx_mma gemm_sp", "use T.gemm on whole blocks"),
         ("atomic_add atomic_max", "let one block own each output element"),
         ("cumsum", "loop over the rows with an accumulator"),
         ("device_assert assume", "leave it out of the kernel"),

@@ -86,7 +86,7 @@ SCHEDULE = T.PersistentTileScheduler(4)
 
 @T.macro
 def later(X: T.FragmentBuffer((4, 4), T.float32)):
-    T.tma_copy(X, X)
+    T.tma_load(X, X)
 
 @T.prim_func
 def refused(A: T.Tensor((64, 64), T.float32)):
@@ -106,7 +106,7 @@ def test_a_file_with_all_that_examples_do(kernel_file: Callable[..., str], capsy
     assert trace(module.compiled).name == "add_one"
     with pytest.raises(UsageError, match="add_one needs N, block"):
         trace(module.broken)
-    with pytest.raises(Exception, match=r"T\.tma_copy is not lowered") as caught:
+    with pytest.raises(Exception, match=r"T\.tma_load is not lowered") as caught:
         trace(module.refused)
     assert caught.value.span.line > 60  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
 

@@ -79,4 +79,18 @@ KERNELS = (
         "Compute the value from the loop variable, keep it in T.alloc_var or a buffer, or let Python run the loop: "
         "`for k in [*range(3)]` unrolls it.",
     ),
+    diagnostic(
+        "K015", "race between groups of threads",
+        "Two groups of threads access the same elements, one of them writes, and no barrier orders the two accesses. A "
+        "copy with a barrier is over only for those who wait for the barrier's phase. Registers are seen by their own "
+        "threads alone.",
+        "Let the first group arrive at a barrier after its access, and let the other one wait for it before its own.",
+    ),
+    diagnostic(
+        "K016", "barrier that does not order its threads",
+        "A wait never ends, because its phase is never over, or can miss its phase, because nothing keeps the barrier "
+        "from the next one; or more or fewer threads arrive than the barrier is for.",
+        "Check parities and arrive_count: the first wait for a filled block has parity 0, the first wait for an empty "
+        "one parity 1.",
+    ),
 )  # fmt: skip

@@ -78,4 +78,10 @@ LOWERING = (
         "automatically; an index, including the names it uses, is one expression.",
         "Compute it in fewer steps, or use fewer nested loops.",
     ),
+    diagnostic(
+        "L017", "groups of threads that are no sequence",
+        "Groups of threads are lowered as one sequence of statements, in which their loops go turn by turn. It is "
+        "proved for all turns, so the lengths of loops must be known.",
+        "Write one loop for all threads, with T.Pipelined and T.copy: the reader runs ahead of the compute kernel.",
+    ),
 )  # fmt: skip

@@ -107,11 +107,12 @@ def when(
 
 
 def allocation(
-    name: str, shape: Sequence[int], dtype: str, scope: str, span: ir.Span | None = None
-) -> tirx.AllocBuffer:
+    name: str, shape: Sequence[int], dtype: str, scope: str, span: ir.Span | None = None,
+    annotations: Mapping[str, object] | None = None,
+) -> tirx.AllocBuffer:  # fmt: skip
     """The statement that allocates a new buffer; the buffer is its `.buffer`."""
     buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope=scope, span=span, layout=None)
-    made = tirx.AllocBuffer(buffer, {})
+    made = tirx.AllocBuffer(buffer, annotations or {})
     if span is not None:
         # The constructor takes no span of several places, as in a macro.
         set_span(made, span)

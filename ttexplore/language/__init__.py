@@ -99,6 +99,22 @@ from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, reduce
 from ttexplore.language.tile import block_region as region
 from ttexplore.language.tile import reduction as _reduction
+from ttexplore.language.warps import (
+    alloc_barrier,
+    alloc_tmem,
+    barrier_arrive,
+    barrier_wait,
+    get_thread_binding,
+    get_warp_group_idx,
+    mbarrier_arrive_expect_tx,
+    sync_threads,
+    tcgen05_gemm,
+    tcgen05_mma_arrive,
+    tma_copy,
+    wait_wgmma,
+    wgmma_gemm,
+    ws,
+)
 from ttexplore.layout_request import TTShard
 
 # Other names of the same things, as TileLang has them. Block annotations only tell a macro's reader what it takes.
@@ -109,6 +125,7 @@ power = pow
 # The functions that are faster and less exact on a GPU; the chip has one of each.
 globals().update({f"__{one.__name__}": one for one in (exp, exp10, log, log2, log10, sin, cos, tan)})
 symbolic = dynamic
+mbarrier_arrive, mbarrier_wait_parity = barrier_arrive, barrier_wait
 parallel = Parallel
 Serial = serial
 Unroll = unroll
@@ -147,9 +164,11 @@ __all__ = [
     "acos",
     "acosh",
     "all",
+    "alloc_barrier",
     "alloc_fragment",
     "alloc_local",
     "alloc_shared",
+    "alloc_tmem",
     "alloc_var",
     "annotate_tt_layout",
     "annotate_tt_schedule",
@@ -160,6 +179,8 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "barrier_arrive",
+    "barrier_wait",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -189,6 +210,8 @@ __all__ = [
     "gemm",
     "get_block_binding",
     "get_block_bindings",
+    "get_thread_binding",
+    "get_warp_group_idx",
     "grid",
     "hypot",
     "if_then_else",
@@ -207,6 +230,7 @@ __all__ = [
     "macro",
     "max",
     "max_value",
+    "mbarrier_arrive_expect_tx",
     "min",
     "min_value",
     "nearbyint",
@@ -224,11 +248,18 @@ __all__ = [
     "sinh",
     "sqrt",
     "symbolic",
+    "sync_threads",
     "tan",
     "tanh",
+    "tcgen05_gemm",
+    "tcgen05_mma_arrive",
+    "tma_copy",
     "trunc",
     "truncdiv",
     "truncmod",
     "unroll",
     "vectorized",
+    "wait_wgmma",
+    "wgmma_gemm",
+    "ws",
 ]  # fmt: skip

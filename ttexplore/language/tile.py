@@ -9,6 +9,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
+from ttexplore.ir.groups import ASYNCHRONOUS
 from ttexplore.ir.reductions import JOININGS
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
@@ -237,10 +238,12 @@ def gemm(
     transpose_B: bool = False,
     policy: object = None,
     clear_accum: object = False,
+    asynchronous: bool = False,
     **hints: object,
 ) -> ir.Call:
     """Accumulate a matrix product of blocks: ``C += A @ B`` with A (M, K), B (K, N) and C (M, N). A transposed operand
-    is stored with its dimensions swapped. If `clear_accum` is true, C is cleared first.
+    is stored with its dimensions swapped. If `clear_accum` is true, C is cleared first. `asynchronous` says that the
+    product is over later, for the clearing to belong to it.
 
     Raises KernelError if the shapes do not fit together.
     """
@@ -261,7 +264,8 @@ def gemm(
     _note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
     if is_dynamic(clear_accum):
         builder = current("T.gemm")
-        zeros = tirx.Evaluate(call("tl.fill", [c, constant(0, str(c.source.ty.dtype.dtype))]), builder.tvm_span())
+        zero, attrs = constant(0, str(c.source.ty.dtype.dtype)), {ASYNCHRONOUS: 1} if asynchronous else None
+        zeros = tirx.Evaluate(call("tl.fill", [c, zero], attrs), builder.tvm_span())
         builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
         clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}

@@ -13,6 +13,7 @@ from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.scalar_values import with_scalar_blocks
+from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
@@ -24,17 +25,21 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
+    Groups of threads that wait for each other at barriers first become one sequence of statements.
+
     Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
     of their own; a fill that only the first iteration of a loop executes moves before the loop; other branches around
     operations on blocks become loops of one turn or none; the loops of a T.Parallel nest follow the axis order of its
     stores; and index arithmetic in narrow integer types is computed in int32.
 
-    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32.
+    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, and the errors of groups of
+    threads: KernelError for races and for waits that never end, Unsupported for groups that are no sequence.
     """
     check_integers(program.kernel, program.plan.size_values)
-    notes = (*program.plan.notes, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     kernel, firings = program.kernel, Firings()
+    kernel, groups = with_one_sequence(kernel, firings)
+    notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     for better in (
         with_wide_indices,
         with_plain_elements,

@@ -508,7 +508,9 @@ class _Nest:
         hint = "store each element once, and use two T.Parallel nests where one needs what the other stores"
         if tile:
             hint = f"start at a multiple of {tile}, or T.copy the part from the tensor to a block of its own"
-        return Unsupported("L007" if tile else "L003", f"{buffer.name}[{indices}]: {why}", hint=hint, span=span_of(access))
+        return Unsupported(
+            "L007" if tile else "L003", f"{buffer.name}[{indices}]: {why}", hint=hint, span=span_of(access)
+        )
 
 
 # The dtypes in which an element that was never written shows.

@@ -16,13 +16,14 @@ from tvm import ir, tirx
 
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import dtype_of, op_name
+from ttexplore.ir.groups import projected
 from ttexplore.ir.interpreter import scheduling
 from ttexplore.ir.interpreter.arrays import Array, error_in_format, held, in_format, rounded, storage, unwritten
 from ttexplore.ir.interpreter.machine import Core, Mode, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
 from ttexplore.ir.interpreter.where import Limits
-from ttexplore.ir.program import Program
+from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape
 from ttexplore.ir.uncertain import Elements, Uncertain, value_of
@@ -75,6 +76,8 @@ def interpret(
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
         pages[name] = array
         arrays[name] = array if unit is None else Uncertain.stored(array, unit)
+    if KERNEL in functions:
+        functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode) for role, function in functions.items()}
     partition = plan.partition
     works: Sequence[CoreWork | None] = (

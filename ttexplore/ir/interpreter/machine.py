@@ -14,6 +14,7 @@ import numpy as np
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.interpreter.arrays import Array, rounded, unwritten
+from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
 from ttexplore.ir.interpreter.where import Limits, Where
@@ -49,7 +50,8 @@ class Run:
 
 class Core:
     """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
-    both. `unwritten` writes are those that no barrier waited for."""
+    both. `unwritten` writes are those that no barrier waited for; at `meetings` groups of threads wait for
+    each other."""
 
     def __init__(self, run: Run, work: CoreWork | None) -> None:
         self.run, self.plan, self.work = run, run.plan, work
@@ -64,6 +66,7 @@ class Core:
         self.dst = Dst({}, self.where, run.managed, wide)
         self.setup = Setup(self.plan, self.where)
         self.unwritten = False
+        self.meetings = Meetings()
 
     # Running
 

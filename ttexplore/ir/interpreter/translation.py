@@ -17,8 +17,10 @@ from ttexplore.ir.adapter import Node, is_buffer, span_of
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements, text_of
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
 from ttexplore.ir.interpreter.arrays import Array, rounded
+from ttexplore.ir.interpreter.groups import GROUP_STATEMENTS
 from ttexplore.ir.interpreter.machine import Core, Mode
 from ttexplore.ir.interpreter.operations import operation
 from ttexplore.ir.interpreter.scheduling import Kernel as Running
@@ -297,6 +299,9 @@ class _Writer(_Lines[ir.Var]):
 
     def statement(self, s: tirx.Stmt, depth: int) -> None:
         match s:
+            case tirx.AllocBuffer() if COUNTS in (annotations := dict(s.annotations)):
+                counts = [int(count) for count in annotations[COUNTS]]
+                self.emit(depth, f"core.meetings.allocate('{s.buffer.name}', {counts})")
             case tirx.AllocBuffer():
                 b = s.buffer
                 self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
@@ -377,6 +382,14 @@ class _Writer(_Lines[ir.Var]):
 
     def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
         name, values = op_name(s), arguments(s)
+        if name in GROUP_STATEMENTS:
+            self.reach(Place(s), depth)
+            shown = [
+                f"'{v.source.name}', {self.expression(v.indices[0])}" if isinstance(v, ir.TensorLoad)
+                else self.expression(v) for v in values
+            ]  # fmt: skip
+            self.emit(depth, f"yield from {self.constant(GROUP_STATEMENTS[name])}({', '.join(['core', *shown])})")
+            return
         if name in FORMS:
             shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
             self.operation(FORMS[name], shown, Place(s), depth)

@@ -1,0 +1,364 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# pyright: reportIndexIssue=false, reportUnusedVariable=false, reportCallIssue=false, reportArgumentType=false
+# ruff: noqa: F841
+"""Groups of threads become one sequence of statements if that is proved, and are rejected otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus import warps
+from tests.corpus.warps import FAULTS, handed_on, mutual, one_warp_each, ring
+from ttexplore.errors import KernelError, TTExploreError, Unsupported
+
+BF16, FP32 = "bfloat16", "float32"
+KERNELS = Path(warps.__file__).read_text(encoding="utf-8")
+
+
+def inputs(*shapes: tuple[int, ...]) -> list[Any]:
+    # Small integers, so that sums of products are exact.
+    generator = np.random.default_rng(0)
+    return [generator.integers(-3, 4, shape).astype(np.float32) for shape in shapes]
+
+
+def error_of(kernel: Any) -> TTExploreError:
+    error = ttx.explore(kernel).error
+    assert error is not None, "the kernel was lowered"
+    return error
+
+
+def product(turns: int, rows: int) -> tuple[list[Any], Any]:
+    a, b = inputs((rows, 64 * turns), (64 * turns, 64))
+    return [a, b], a @ b
+
+
+def test_a_ring_of_slots() -> None:
+    for turns, slots in ((5, 2), (3, 1), (2, 3)):
+        ex = ttx.explore(ring(turns, slots))
+        given, wanted = product(turns, 128)
+        # The groups themselves, at the same time, and what became of them.
+        np.testing.assert_array_equal(ex.reference(given)[0], wanted)
+        assert ex.check(given)
+        np.testing.assert_array_equal(ex.run(given).outputs[0], wanted)
+
+
+def test_slots_are_the_depth_of_the_circular_buffer() -> None:
+    for slots in (1, 2, 3):
+        plan = ttx.explore(ring(6, slots)).plan
+        assert [plan.buffer(name).pages for name in ("a", "b")] == [4 * slots, 4 * slots]
+    notes = ttx.explore(ring(6, 3)).plan.notes
+    assert notes[:7] == (
+        "threads 0 to 127: load blocks: the reader",
+        "threads 128 to 255: compute: the compute kernel; store: the writer",
+        "barrier full[0], full[1], full[2]: full: arriving is the push of a, b, waiting its cb_wait_front",
+        "barrier empty[0], empty[1], empty[2]: empty: arriving is the pop of a, b, waiting its cb_reserve_back",
+        "a: 3 slots used in turns become a circular buffer 3 blocks deep",
+        "b: 3 slots used in turns become a circular buffer 3 blocks deep",
+        "thread groups: proved equal to one sequence of statements, over 50 steps per block",
+    )
+
+
+def test_three_groups() -> None:
+    a, b = inputs((192, 64), (64, 64))
+    wanted = sum(a[64 * k : 64 * k + 64] * 0.5 @ b for k in range(3))
+    for asynchronous in (True, False):
+        ex = ttx.explore(handed_on(3, asynchronous=asynchronous))
+        assert ex.check([a, b])
+        np.testing.assert_array_equal(ex.run([a, b]).outputs[0], wanted)
+
+
+def test_groups_that_need_each_other_within_a_turn() -> None:
+    (a,) = inputs((96, 32))
+    x, y = np.full((32, 32), 1.0, np.float32), np.full((32, 32), 2.0, np.float32)
+    for k in range(3):
+        y = y * np.float32(0.25) + a[32 * k : 32 * k + 32]
+        x = x * np.float32(0.5) + y
+    ex = ttx.explore(mutual(3))
+    assert ex.check([a])
+    np.testing.assert_allclose(ex.run([a]).outputs[0], np.concatenate([x, y]), rtol=1e-6)
+
+
+def test_products_that_arrive_at_barriers() -> None:
+    given, wanted = product(4, 64)
+    ex = ttx.explore(one_warp_each(4, 3))
+    assert ex.check(given)
+    np.testing.assert_array_equal(ex.run(given).outputs[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message", "hint"),
+    [
+        ("no full arrive", "at which nobody arrives", "let 128 threads arrive there: T.barrier_arrive(full[0])"),
+        ("no full wait", "a race for a", "wait for that copy first: T.barrier_wait(full[0], parity)"),
+        ("full parity", "a race for a", "in which that copy ends: check the parity"),
+        ("no empty arrive", "for the phase of parity 0 of empty[0], at which nobody arrives", "let 128 threads arrive"),
+        ("no empty wait", "a race for a", "wait for that copy first"),
+        ("empty parity", "threads wait for ever:", "check the parities: the first wait for what others fill has"),
+        ("count", "128 threads arrive at full[0], where 64 of 64 are missing", "allocate it for 128 threads"),
+        ("other slot", "a race for a", "wait for that copy first: T.barrier_wait(full[1], parity)"),
+        ("no copy barrier", "a race for b", "wait for that copy first: T.barrier_wait(empty[0], parity)"),
+    ],
+)
+def test_a_fault_of_the_protocol(fault: str, message: str, hint: str) -> None:
+    assert fault in FAULTS
+    error = error_of(ring(5, 2, fault))
+    assert isinstance(error, KernelError)
+    assert error.code == ("TTX-K015" if "race" in message else "TTX-K016")
+    assert message in error.message
+    assert hint in str(error.hint)
+    assert error.span is not None
+
+
+def test_a_race_names_both_lines() -> None:
+    error = error_of(ring(5, 2, "no full wait"))
+    lines = [
+        i + 1 for i, line in enumerate(KERNELS.splitlines()) if "tma_copy(A[bx * 64" in line or "T.gemm(a[(k" in line
+    ]
+    assert error.message.splitlines() == [
+        "a race for a: nothing orders two accesses",
+        f"  line {lines[0]}, k = 0: threads 0 to 127 write it",
+        f"  line {lines[1]}, k = 0: threads 128 to 255 read it",
+    ]
+    assert error.span is not None
+    assert error.span.line == lines[1]
+
+
+def test_every_fault_is_found_with_any_number_of_slots() -> None:
+    # With one slot there is no other one.
+    for slots in (1, 2, 3):
+        for fault in FAULTS:
+            if (fault, slots) != ("other slot", 1):
+                assert isinstance(error_of(ring(7, slots, fault)), KernelError), (fault, slots)
+
+
+def two_groups(write: Any) -> Any:
+    """A kernel of two groups with a block and a barrier, whose statements `write` gives."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            f = T.alloc_fragment((64, 64), FP32)
+            bar = T.alloc_barrier(128)
+            write(A, B, a, f, bar)
+
+    return kernel
+
+
+def refused(write: Any) -> TTExploreError:
+    return error_of(two_groups(T.macro(write)))
+
+
+def test_registers_of_other_threads() -> None:
+    def write(A, B, a, f, bar):
+        with T.ws(0):
+            T.copy(A, f)
+            T.barrier_arrive(bar)
+        with T.ws(1):
+            T.barrier_wait(bar, 0)
+            T.copy(f, B)
+
+    error = refused(write)
+    assert error.code == "TTX-K015"
+    assert "f lies in the registers of threads 0 to 127" in error.message
+
+
+def test_a_phase_that_can_be_missed() -> None:
+    def write(A, B, a, f, bar):
+        with T.ws(0):
+            T.copy(A, a)
+            T.barrier_arrive(bar)
+            T.barrier_arrive(bar)
+        with T.ws(1):
+            T.barrier_wait(bar, 0)
+            T.copy(a, B)
+
+    error = refused(write)
+    assert error.code == "TTX-K016"
+    assert "threads 128 to 255 can miss what they wait for" in error.message
+
+
+def test_a_parity_that_is_none() -> None:
+    def write(A, B, a, f, bar):
+        with T.ws(0):
+            T.copy(A, a)
+            T.barrier_arrive(bar)
+        with T.ws(1):
+            T.barrier_wait(bar, 2)
+            T.copy(a, B)
+
+    assert "the parity of this wait for bar is 2" in refused(write).message
+
+
+def test_a_copy_after_the_arrival() -> None:
+    def write(A, B, a, f, bar):
+        with T.ws(0):
+            T.barrier_arrive(bar)
+            T.tma_copy(A, a, barrier=bar)
+        with T.ws(1):
+            T.barrier_wait(bar, 0)
+            T.copy(a, B)
+
+    error = refused(write)
+    assert error.code in ("TTX-K015", "TTX-K016")
+    assert error.span is not None
+
+
+def test_a_product_that_is_not_over() -> None:
+    def write(A, B, a, f, bar):
+        b = T.alloc_shared((64, 64), BF16)
+        c = T.alloc_fragment((64, 64), FP32)
+        T.copy(A, b)
+        with T.ws(0):
+            T.clear(c)
+            T.wgmma_gemm(b, b, c)
+            T.copy(c, B)
+
+    error = refused(write)
+    assert "a race for c: " in error.message
+    assert error.hint == "wait for that product first: T.wait_wgmma(0)"
+
+
+def test_two_writers_of_one_tensor() -> None:
+    def write(A, B, a, f, bar):
+        g = T.alloc_fragment((64, 64), FP32)
+        with T.ws(0):
+            T.copy(A, f)
+            T.copy(f, B)
+        with T.ws(1):
+            T.copy(A, g)
+            T.copy(g, B)
+
+    assert "a race for B: " in refused(write).message
+
+
+def test_threads_that_do_something_else_each() -> None:
+    def write(A, B, a, f, bar):
+        tx = T.get_thread_binding()
+        if tx < 128:
+            T.copy(A, a)
+            a[tx, 0] = 1.0
+        T.sync_threads()
+        T.copy(a, B)
+
+    error = refused(write)
+    assert isinstance(error, Unsupported)
+    assert error.message == "the index of a thread is used in more than the choice of a group of threads"
+    assert "T.Parallel" in str(error.hint)
+
+
+def test_a_branch_by_more_than_the_thread() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(2, threads=256) as bx:
+            a = T.alloc_shared((32, 64), FP32)
+            tx = T.get_thread_binding()
+            if tx < 128 and bx > 0:
+                T.copy(A[bx * 32, 0], a)
+                T.copy(a, B[bx * 32, 0])
+
+    error = error_of(kernel)
+    assert "a branch by thread that depends on more than the thread" in error.message
+
+
+def test_a_length_that_is_known_only_at_run_time() -> None:
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((n, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            bar = T.alloc_barrier(128)
+            for k in range(T.ceildiv(n, 64)):
+                with T.ws(0):
+                    T.copy(A[k * 64, 0], a)
+                    T.barrier_arrive(bar)
+                with T.ws(1):
+                    T.barrier_wait(bar, k % 2)
+                    T.copy(a, B)
+
+    error = error_of(kernel)
+    assert isinstance(error, Unsupported)
+    assert "is known only when the kernel runs" in error.message
+
+
+def test_lengths_that_a_block_decides_are_proved_for_each() -> None:
+    def triangle(parity: int) -> Any:
+        @T.prim_func
+        def kernel(A: T.Tensor((192, 64), FP32), B: T.Tensor((192, 64), FP32)):
+            with T.Kernel(3, threads=256) as bx:
+                a = T.alloc_shared((64, 64), FP32)
+                c = T.alloc_fragment((64, 64), FP32)
+                full = T.alloc_barrier(128)
+                empty = T.alloc_barrier(128)
+                with T.ws(1):
+                    T.clear(c)
+                for k in range(bx + 1):
+                    with T.ws(0):
+                        T.barrier_wait(empty, (k + 1) % 2)
+                        T.tma_copy(A[k * 64 : k * 64 + 64, :], a, barrier=full)
+                        T.barrier_arrive(full)
+                    with T.ws(1):
+                        T.barrier_wait(full, T.if_then_else(k < 2, k % 2, parity))
+                        for i, j in T.Parallel(64, 64):
+                            c[i, j] += a[i, j]
+                        T.barrier_arrive(empty)
+                with T.ws(1):
+                    T.copy(c, B[bx * 64, 0])
+
+        return kernel
+
+    (a,) = inputs((192, 64))
+    ex = ttx.explore(triangle(0))
+    assert ex.error is None
+    wanted = np.cumsum(a.reshape(3, 64, 64), axis=0).reshape(192, 64)
+    assert ex.check([a])
+    np.testing.assert_array_equal(ex.run([a]).outputs[0], wanted)
+    # Only the last block comes so far.
+    assert "a race for a" in error_of(triangle(1)).message
+
+
+def test_groups_by_number_and_expected_bytes() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            bar = T.alloc_barrier(128)
+            if T.get_warp_group_idx() == 0:
+                T.tma_copy(A[0:64, 0:64], a, barrier=bar)
+                T.mbarrier_arrive_expect_tx(bar, 64 * 64 * 4)
+            else:
+                T.barrier_wait(bar, 0)
+                T.copy(a, B)
+
+    (a,) = inputs((64, 64))
+    ex = ttx.explore(kernel)
+    assert ex.check([a])
+    np.testing.assert_array_equal(ex.run([a]).outputs[0], a)
+
+
+def test_slots_that_live_longer_than_a_turn() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), FP32), B: T.Tensor((128, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((2, 64, 64), FP32)
+            bar = T.alloc_barrier(128)
+            with T.ws(0):
+                for k in range(2):
+                    T.copy(A[k * 64, 0], a[k, :, :])
+                T.barrier_arrive(bar)
+            with T.ws(1):
+                T.barrier_wait(bar, 0)
+                for k in range(2):
+                    T.copy(a[1 - k, :, :], B[k * 64, 0])
+
+    ex = ttx.explore(kernel)
+    (a,) = inputs((128, 64))
+    np.testing.assert_array_equal(ex.reference([a])[0], np.concatenate([a[64:], a[:64]]))
+    assert isinstance(ex.error, Unsupported)

@@ -1,0 +1,62 @@
+"""Groups of threads that wait for each other, as a kernel has them before its lowering: barriers and meetings.
+
+Each group is a function of its own; all share the core's arrays. Copies and products are over at once, which is one of
+the times at which a GPU may end them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ttexplore.ir.groups import ARRIVE, GEMM_ARRIVE, GEMM_WAIT, RENDEZVOUS, SYNC, WAIT
+from ttexplore.ir.interpreter.barriers import Barrier, BarrierWait
+from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.interpreter.waits import Wait
+
+
+def _until(core: Core, wait: BarrierWait) -> Iterator[Wait]:
+    place = core.where.place
+    while not wait.is_over():
+        yield wait
+        if place is not None:
+            core.where.reach(place)
+
+
+def _wait(core: Core, name: str, number: int, parity: int) -> Iterator[Wait]:
+    yield from _until(core, BarrierWait(core.meetings.barriers[name, int(number)], int(parity), 0, core.where.place))
+
+
+def _arrive(core: Core, threads: int, name: str, number: int) -> Iterator[Wait]:
+    core.meetings.barriers[name, int(number)].arrive(threads)
+    return iter(())
+
+
+def _gemm_arrive(core: Core, name: str, number: int) -> Iterator[Wait]:
+    return _arrive(core, 1, name, number)
+
+
+def _gemm_wait(core: Core, pending: int) -> Iterator[Wait]:
+    return iter(())
+
+
+def _meet(core: Core, key: tuple[str, int], count: int, own: int) -> Iterator[Wait]:
+    barrier = core.meetings.met.setdefault(key, Barrier(key[0], count))
+    wait = BarrierWait(barrier, None, barrier.phases, core.where.place)
+    barrier.arrive(own)
+    yield from _until(core, wait)
+
+
+def _rendezvous(core: Core, groups: int) -> Iterator[Wait]:
+    return _meet(core, ("the other threads", groups), groups.bit_count(), 1)
+
+
+def _sync(core: Core, own: int, number: int, threads: int) -> Iterator[Wait]:
+    return _meet(core, ("T.sync_threads()", number), threads, own)
+
+
+# By the names that TIR has for them. Of a barrier they are given the name and the number.
+GROUP_STATEMENTS: dict[str, Callable[..., Iterator[Any]]] = {
+    WAIT: _wait, ARRIVE: _arrive, GEMM_WAIT: _gemm_wait, GEMM_ARRIVE: _gemm_arrive, SYNC: _sync,
+    RENDEZVOUS: _rendezvous,
+}  # fmt: skip

@@ -1,0 +1,338 @@
+"""Groups of threads as one sequential program: what they wait for each other for is what circular buffers do here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call, elements, identity, span_of, variables_of
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    constant,
+    dtype_of,
+    op_name,
+    operation,
+    scope_of,
+    sequence,
+    shape_of,
+    statements,
+    when,
+    with_body,
+    with_function_body,
+)
+from ttexplore.ir.dag import replaced
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.groups import (
+    AT_BARRIERS,
+    ThreadGroups,
+    is_asynchronous,
+    thread_groups,
+    without_barrier,
+)
+from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.passes.groups.order import check_order, ordered
+from ttexplore.passes.groups.slots import slots_of
+from ttexplore.passes.groups.trace import Trace
+from ttexplore.passes.groups.tree import Branch, Item, Leaf, Loop, Tree, UndecidedError
+
+_RULE = Rule(
+    "thread groups",
+    "Groups of threads that wait for each other at barriers become one sequence of statements, proved to give the same "
+    "result.",
+)
+
+
+def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.PrimFunc, tuple[str, ...]]:
+    """The kernel without groups of threads, and notes for the plan about what became of them.
+
+        for k in range(n):                              for k in T.Pipelined(n, num_stages=2):
+            with T.ws(1):                                   T.copy(A[..., k * 64], a)
+                T.barrier_wait(empty[k % 2], ...)    ==>    T.gemm(a, b, c)
+                T.tma_copy(A[..., k * 64], a[k % 2, :, :], barrier=full[k % 2])
+                T.barrier_arrive(full[k % 2])
+            with T.ws(0):
+                T.barrier_wait(full[k % 2], ...)
+                T.gemm(a[k % 2, :, :], b, c)
+                T.barrier_arrive(empty[k % 2])
+
+    The proof follows all groups through all turns: every two accesses to one place, one of which writes, must be
+    ordered by barriers, and the sequence must have them in that order. Raises KernelError for races, for waits that
+    never end and for phases that can be missed, Unsupported for groups that are no such sequence.
+    """
+    found = thread_groups(function)
+    if found is None:
+        return function, ()
+    launch: list[tirx.For] = []
+    body = statements(function.body)
+    while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].thread_binding is not None:
+        launch.append(body[0])
+        body = statements(body[0].body)
+    traces = _traces(function, found, launch, body)
+    tree = traces[0].tree
+    items = ordered(traces)
+    for one in traces:
+        check_order(items, one)
+    slots = slots_of(items, traces[0])
+    for one in traces[1:]:
+        slots = {key: count for key, count in slots_of(items, one).items() if key in slots}
+    writer = _Writer(tree, firings, slots)
+    made = writer.body(items)
+    for one in reversed(launch):
+        made = [with_body(one, made)]
+    return with_function_body(function, made), _notes(traces[0], slots)
+
+
+# The indices of blocks that decide what groups do: for more blocks than this a proof takes too long.
+_MOST_BLOCKS = 1024
+
+
+def _traces(
+    function: tirx.PrimFunc, found: ThreadGroups, launch: Sequence[tirx.For], body: Sequence[tirx.Stmt]
+) -> list[Trace]:
+    """The runs of the groups: one, or one for each value of the block indices on which they depend."""
+    blocks = {loop.loop_var: loop for loop in launch}
+    chosen: list[ir.Var] = []
+    while True:
+        try:
+            tree = Tree(body, found, chosen, [one for one in blocks if one not in chosen])
+            break
+        except UndecidedError as error:
+            chosen.append(error.variable)
+    extents: list[int] = []
+    for variable in chosen:
+        extent = constant(blocks[variable].extent)
+        if extent is None:
+            raise Unsupported(
+                "L017",
+                f"what groups of threads do depends on {variable.name}, of which the number is a run-time size",
+                hint="pass sizes as arguments of the factory",
+                span=span_of(blocks[variable]),
+            )
+        extents.append(extent)
+    if prod(extents) > _MOST_BLOCKS:
+        raise Unsupported(
+            "L017",
+            f"groups of threads that do something else in each of {prod(extents)} blocks",
+            hint=f"explore smaller sizes, for {_MOST_BLOCKS} blocks at most",
+            span=span_of(launch[0]),
+        )
+    made: list[Trace] = []
+    for values in itertools.product(*map(range, extents)):
+        made.append(Trace(tree, [*values, *[0] * (tree.numbers.slots - len(values))]))
+        made[-1].run()
+    return made
+
+
+class _Writer:
+    """Writes items as statements of one sequence. `slots` are those of the blocks of which one slot is left."""
+
+    def __init__(self, tree: Tree, firings: Firings, slots: Mapping[int, int]) -> None:
+        self.tree, self.firings, self.slots = tree, firings, slots
+        # What takes the place of variables, and of buffers with several slots.
+        self.variables: dict[ir.Var, ir.Var] = {}
+        self.buffers: dict[ir.Var, tirx.Buffer] = {}
+        for one in tree.allocations:
+            buffer = one.buffer
+            if identity(buffer) in slots:
+                made = allocation(
+                    str(buffer.name), shape_of(buffer)[1:], dtype_of(buffer), scope_of(buffer), buffer.span
+                )
+                self.buffers[buffer] = made.buffer
+
+    def body(self, items: Sequence[Item], depth: int = 0) -> list[tirx.Stmt]:
+        """The statements of a body, `depth` of whose guards are around it already."""
+        made: list[tirx.Stmt] = []
+        for guard, group in itertools.groupby(items, lambda item: item.guards[depth : depth + 1]):
+            if not guard:
+                for item in group:
+                    made += self.item(item, depth)
+                continue
+            (condition, holds), inner = guard[0], self.body([*group], depth + 1)
+            if inner:
+                test = self.expression(condition)
+                made.append(when(test if holds else tirx.Not(test), inner, inner[0].span))
+        return made
+
+    def item(self, item: Item, depth: int) -> list[tirx.Stmt]:
+        match item:
+            case Leaf():
+                return self.leaf(item.statement)
+            case Loop():
+                return self.loop(item)
+            case Branch():
+                statement = item.statement
+                then = self.body(item.then, depth)
+                other = None if item.otherwise is None else self.body(item.otherwise, depth)
+                if not then and not other:
+                    return []
+                return [when(self.expression(statement.condition), then, statement.span, otherwise=other)]
+            case _:
+                raise AssertionError(item)
+
+    def loop(self, item: Loop) -> list[tirx.Stmt]:
+        first, *others = item.loops
+        for one in others:
+            self.variables[one.loop_var] = first.loop_var
+        body = self.body(item.body)
+        if not body:
+            return []
+        annotations = dict(first.annotations)
+        stages = max((self.slots.get(identity(buffer), 0) for buffer in self.filled(item)), default=0)
+        if stages:
+            annotations["num_stages"] = stages
+        made = tirx.For(
+            first.loop_var, self.expression(first.min), self.expression(first.extent), first.kind, sequence(body),
+            None, annotations, None, first.span,
+        )  # fmt: skip
+        return self.firings.made(_RULE, first, [made]) if others or stages else [made]
+
+    def filled(self, item: Loop) -> list[tirx.Buffer]:
+        """The buffers that copies in a loop fill, in none of the loops in it."""
+        variables_ = {one.loop_var for one in item.loops}
+        return [
+            touch.buffer
+            for number in item.leaves
+            if (leaf := self.tree.leaves[number]).loops and leaf.loops[-1].loop_var in variables_
+            for touch in leaf.accesses
+            if touch.kind == "write"
+        ]
+
+    def leaf(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
+        if op_name(statement) in AT_BARRIERS:
+            return []
+        if isinstance(statement, tirx.AllocBuffer):
+            if statement.buffer in self.buffers:
+                new = tirx.AllocBuffer(self.buffers[statement.buffer], {}, statement.span)
+                return self.firings.made(_RULE, statement, [new])
+            return [statement]
+        changes = self.variables.keys() | self.buffers.keys()
+        later = op_name(statement).startswith("tl.") and is_asynchronous(statement)
+        if not later and not any(one in changes for one in variables_of(statement)):
+            return [statement]
+        return self.firings.made(_RULE, statement, [self.statement(statement)])
+
+    def statement(self, statement: tirx.Stmt) -> tirx.Stmt:
+        match statement:
+            case tirx.Evaluate():
+                if is_asynchronous(statement):
+                    statement = without_barrier(statement)
+                given, attrs = arguments(statement), operation(statement).attrs
+                made = [self.region(one) if isinstance(one, ir.TensorRegion) else self.expression(one) for one in given]
+                kept = {} if attrs is None else {str(key): value for key, value in attrs.items()}
+                return tirx.Evaluate(call(op_name(statement), made, kept), statement.span)
+            case tirx.Bind():
+                return tirx.Bind(statement.var, self.expression(statement.value), statement.span)
+            case tirx.BufferStore():
+                buffer, indices = statement.buffer, [self.expression(one) for one in statement.indices]
+                if buffer in self.buffers:
+                    buffer, indices = self.buffers[buffer], indices[1:]
+                return tirx.BufferStore(buffer, self.expression(statement.value), indices, statement.span)
+            case tirx.For():
+                return with_body(statement, [self.statement(one) for one in statements(statement.body)])
+            case tirx.IfThenElse():
+                then, other = (
+                    None if one is None else [self.statement(part) for part in statements(one)]
+                    for one in (statement.then_case, statement.else_case)
+                )
+                assert then is not None
+                return when(self.expression(statement.condition), then, statement.span, otherwise=other)
+            case _:
+                raise AssertionError(statement)
+
+    def expression(self, expression: ir.Expr) -> ir.Expr:
+        def rule(one: ir.Expr) -> ir.Expr:
+            if isinstance(one, ir.TensorLoad) and one.source in self.buffers:
+                return tirx.BufferLoad(self.buffers[one.source], elements(one.indices)[1:], one.span)
+            return self.variables.get(one, one) if isinstance(one, ir.Var) else one
+
+        return replaced(expression, rule)
+
+    def region(self, region: ir.TensorRegion) -> ir.TensorRegion:
+        ranges = [
+            ir.Range.from_min_extent(self.expression(part.min), self.expression(part.extent))
+            for part in elements(region.region)
+        ]
+        if region.source in self.buffers:
+            return tirx.BufferRegion(self.buffers[region.source], ranges[1:])
+        return tirx.BufferRegion(region.source, ranges)
+
+
+# Notes
+
+
+def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[str, ...]:
+    """What became of the groups, for the plan."""
+    tree = trace.tree
+    notes: list[str] = []
+    for number, group in enumerate(trace.found.groups):
+        if work := _work(tree, number):
+            notes.append(f"{group}: {work}")
+    full, empty = _handed_over(trace)
+    names = [str(one.buffer.name) for one in tree.allocations]
+    barriers: dict[str, list[str]] = {}
+    for barrier in trace.barriers.values():
+        ways = [(first, second) for first in barrier.groups for second in barrier.waiting if first != second]
+        filled, freed = (
+            [name for name in names if any(name in known.get(way, ()) for way in ways)] for known in (full, empty)
+        )
+        if filled:
+            what = f"full: arriving is the push of {', '.join(filled)}, waiting its cb_wait_front"
+        elif freed:
+            what = f"empty: arriving is the pop of {', '.join(freed)}, waiting its cb_reserve_back"
+        else:
+            what = "nothing is handed over: in one sequence it is not needed"
+        barriers.setdefault(what, []).append(barrier.name)
+    notes += [f"barrier {', '.join(known)}: {what}" for what, known in barriers.items()]
+    for one in tree.allocations:
+        count = slots.get(identity(one.buffer))
+        if count is not None:
+            notes.append(f"{one.buffer.name}: {count} slots used in turns become a circular buffer {count} blocks deep")
+    if len(trace.found.groups) > 1 or trace.barriers:
+        steps = sum(len(steps) for steps in trace.done)
+        notes.append(f"thread groups: proved equal to one sequence of statements, over {steps} steps per block")
+    return tuple(notes)
+
+
+def _work(tree: Tree, group: int) -> str:
+    """What a group does, as the kernels that do it here."""
+    reads = computes = writes = False
+    for leaf in tree.leaves:
+        if group not in leaf.groups or op_name(leaf.statement) in AT_BARRIERS or not leaf.accesses:
+            continue
+        sides = [is_on_chip(touch.buffer) for touch in leaf.accesses]
+        if op_name(leaf.statement) == "tl.copy" and not all(sides):
+            reads, writes = reads or not sides[-2], writes or not sides[-1]
+        else:
+            computes = True
+    parts = [
+        text
+        for does, text in (
+            (reads, "load blocks: the reader"),
+            (computes, "compute: the compute kernel"),
+            (writes, "store: the writer"),
+        )
+        if does
+    ]
+    return "; ".join(parts)
+
+
+def _handed_over(trace: Trace) -> tuple[dict[tuple[int, int], set[str]], ...]:
+    """The buffers that one group fills for another, and those that one has used when another fills them."""
+    full: dict[tuple[int, int], set[str]] = {}
+    empty: dict[tuple[int, int], set[str]] = {}
+    leaves = trace.tree.leaves
+    for first, second in {(one, other) for one, _, other, _ in trace.edges}:
+        ways = [(a, b) for a in leaves[first].groups for b in leaves[second].groups]
+        for before, after in itertools.product(leaves[first].accesses, leaves[second].accesses):
+            if identity(before.buffer) != identity(after.buffer):
+                continue
+            known = full if before.kind != "read" and after.kind != "write" else empty
+            if before.kind != "read" or after.kind != "read":
+                for way in ways:
+                    known.setdefault(way, set()).add(str(before.buffer.name))
+    return full, empty
