@@ -84,9 +84,35 @@ def scattered_reads() -> Any:
     return kernel
 
 
+def scattered_stores() -> Any:
+    """A column of a matrix, single elements, and vectors that start anywhere and reach past both ends, where two cores
+    store to each page."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((2, 40, 8), FP32), G: T.Tensor((2, 83, 3), FP32), S: T.Tensor((7,), BF16),
+        V: T.Tensor((3, 70), "int32"), B: T.Tensor((5, 90), BF16),
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((40, 8), FP32)
+            s = T.alloc_fragment((40,), FP32)
+            t = T.alloc_fragment((1,), FP32)
+            T.copy(A[bx, :, :], a)
+            T.reduce_sum(a, s, dim=1)
+            for i in T.Parallel(40):
+                G[1, bx * 40 + i + 3, 2] = s[i]
+                V[bx + 1, i * 1 + 5] = i
+            T.reduce_max(s, t, dim=0)
+            T.copy(t, S[bx + 4 : bx + 5])
+            T.copy(s, B[2, bx * 80 - 30 : bx * 80 + 10])
+
+    return kernel
+
+
 DIRECT: tuple[Case, ...] = (
     Case("elements_of_tensors", elements_of_tensors),
     Case("branches", branches, on_chip=False),
     Case("from_tensor_to_tensor", from_tensor_to_tensor, on_chip=False),
     Case("scattered_reads", scattered_reads),
+    Case("scattered_stores", scattered_stores),
 )

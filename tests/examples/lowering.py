@@ -68,7 +68,7 @@ def l006() -> Any:
             T.copy(B, a)
             T.copy(a, A[8, 8])
 
-    return ttx.explore(kernel)
+    return ttx.explore(kernel, options={"layouts": {"A": {"dtype": "bfloat8_b"}}})
 
 
 def l007() -> Any:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.direct import branches, elements_of_tensors, from_tensor_to_tensor, scattered_reads
+from tests.corpus.direct import branches, elements_of_tensors, from_tensor_to_tensor, scattered_reads, scattered_stores
 from tests.corpus.reductions import online_softmax, reduced, scaled_rows, softmax
 from ttexplore.errors import Unsupported
 
@@ -129,6 +130,26 @@ def test_scattered_reads(target: str) -> None:
     made = exploration.run()
     want = np.stack([g[x, 5:45, 2][:, None] * h[x + 3] + a[x + 1, 3:11] + b[:8, :40].T for x in range(2)])
     np.testing.assert_allclose(made.outputs[0], want, rtol=2e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_scattered_stores(target: str) -> None:
+    """A column, single elements and vectors that start anywhere; sums of rows are stored without a transposition, which
+    would cut them to TF32."""
+    exploration = ttx.explore(scattered_stores(), target=target)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    sums = a.astype(np.float64).sum(2)
+    column, largest, indices, vector = (one.astype(np.float64) for one in exploration.run([a]).outputs)
+    wanted = np.full((2, 83, 3), np.nan)
+    wanted[1, 3:, 2] = sums.reshape(-1)
+    np.testing.assert_allclose(column, wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(largest[4:6], sums.max(1).astype(ml_dtypes.bfloat16).astype(np.float64))
+    assert np.isnan(largest[[0, 1, 2, 3, 6]]).all()
+    np.testing.assert_array_equal(indices[1:, 5:45], [np.arange(40)] * 2)
+    wanted = np.full((5, 90), np.nan)
+    wanted[2, :10], wanted[2, 50:] = sums[0, 30:], sums[1]
+    np.testing.assert_allclose(vector, wanted, rtol=4e-3)
 
 
 @pytest.mark.parametrize("keeps", [False, True])

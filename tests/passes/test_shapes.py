@@ -44,32 +44,76 @@ def moved(source: tuple[int, ...], into: Any, block: tuple[int, ...], dtype: str
     return kernel
 
 
-def test_region_before_the_tensor() -> None:
-    kernel = moved((64, 64), lambda A, bx, by: A[bx * 32 - 32, 0], (32, 32))
-    refused(kernel, "A: the region along axis 0 starts at bx * 32 - 32, which may be negative", "use a start of at")
+@pytest.mark.parametrize(
+    ("source", "block", "low", "page"),
+    [
+        ((64, 64), (32, 32), lambda bx: (bx * 32 - 32, 0), "tile"),
+        ((64, 64), (32, 32), lambda bx: (bx * 32 - 48, bx * 16 - 16), "tile"),
+        ((64, 40), (16, 40), lambda bx: (bx * 16 - 3, 0), "tile"),
+        ((64, 40), (16, 40), lambda bx: (bx * 16 - 3, 0), "row"),
+        ((64, 40), (16, 40), lambda bx: (bx * 16, bx * 16 - 24), "row"),
+        ((9, 20), (4, 7), lambda bx: (bx * 5 - 6, bx * 9 - 10), "tile"),
+        ((9, 20), (4, 7), lambda bx: (bx * 5 - 6, bx * 9 - 10), "row"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_blocks_that_begin_before_the_tensor(
+    source: tuple[int, ...], block: tuple[int, ...], low: Any, page: str, dtype: str
+) -> None:
+    """What lies before a tensor reads as zeros and is not stored, as what lies behind it."""
+    height, width = source
+    layouts = {"layouts": {"A": {"page": page}}}
+    exploration = ttx.explore(moved(source, lambda A, bx, by: A[low(bx)], block, dtype), options=layouts)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    (found,) = exploration.run([a]).outputs
+    for bx in range(4):
+        wanted = np.zeros(block, np.float32)
+        for i, j in np.ndindex(*block):
+            y, x = low(bx)[0] + i, low(bx)[1] + j
+            if 0 <= y < height and 0 <= x < width:
+                wanted[i, j] = a[y, x]
+        for by in range(2):
+            np.testing.assert_array_equal(np.asarray(found[by * 4 + bx], np.float32), wanted)
+
+
+def test_stores_before_the_tensor() -> None:
+    """Only what lies in the tensor is stored, and nothing to its neighbour in memory."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 20), "float32"), B: T.Tensor((3, 50), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((20,), "float32")
+            T.copy(A[bx, :], a)
+            T.copy(a, B[1, bx * 20 - 10 : bx * 20 + 10])
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    (found,) = exploration.run([a]).outputs
+    np.testing.assert_array_equal(found[1], a.reshape(-1)[10:60])
+    assert np.isnan(found[[0, 2]]).all()
 
 
 @pytest.mark.parametrize(
-    ("source", "into", "block", "numbers", "messages"),
+    ("source", "into", "block", "numbers"),
     [
         ((64, 104), lambda A, bx, by: A[by * 32, bx * 16 + 8], (32, 32),
-         lambda a, bx, by: a[by * 32 : by * 32 + 32, bx * 16 + 8 : bx * 16 + 40],
-         ("it starts at bx * 16 + 8 along its last axis", "start at multiples of 16")),
+         lambda a, bx, by: a[by * 32 : by * 32 + 32, bx * 16 + 8 : bx * 16 + 40]),
         ((64, 64), lambda A, bx, by: A[by * 8, bx * 16], (8, 8),
-         lambda a, bx, by: a[by * 8 : by * 8 + 8, bx * 16 : bx * 16 + 8],
-         ("8 columns end inside a group of 16, and other elements follow", "use a multiple of 16 columns")),
+         lambda a, bx, by: a[by * 8 : by * 8 + 8, bx * 16 : bx * 16 + 8]),
         ((64, 64), lambda A, bx, by: A[bx * 16 : bx * 16 + 16, by], (16,),
-         lambda a, bx, by: a[bx * 16 : bx * 16 + 16, by],
-         ("axis 0 would become the columns of a block (16,)", "the last axis of both is the same")),
+         lambda a, bx, by: a[bx * 16 : bx * 16 + 16, by]),
         ((64,), lambda A, bx, by: A[bx * 16 : bx * 16 + 16], (16, 1),
-         lambda a, bx, by: a[bx * 16 : bx * 16 + 16, None],
-         ("axis 0 would become the rows of a block (16, 1)", "give the block the axis order of the tensor")),
+         lambda a, bx, by: a[bx * 16 : bx * 16 + 16, None]),
     ],
 )  # fmt: skip
 def test_regions_that_neither_tiles_nor_strips_express(
-    source: tuple[int, ...], into: Any, block: tuple[int, ...], numbers: Any, messages: tuple[str, ...]
+    source: tuple[int, ...], into: Any, block: tuple[int, ...], numbers: Any
 ) -> None:
-    """They are read element by element, as the plan says, and not stored."""
+    """They are read element by element, as the plan says."""
     exploration = ttx.explore(moved(source, into, block))
     count = int(np.prod(block))
     assert any(f"A is read element by element in line 38: {count} reads" in note for note in exploration.plan.notes)
@@ -79,16 +123,15 @@ def test_regions_that_neither_tiles_nor_strips_express(
     for bx in range(4):
         for by in range(2):
             np.testing.assert_array_equal(found[by * 4 + bx], numbers(a, bx, by))
-    refused(stored(source, into, block), "cannot be stored" if len(block) == len(source) else "", *messages)
 
 
-def stored(target: tuple[int, ...], into: Any, block: tuple[int, ...]) -> Any:
+def stored(target: tuple[int, ...], into: Any, block: tuple[int, ...], dtype: str = "bfloat16") -> Any:
     """A kernel that stores blocks to the regions that `into` says."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((8, *block), "bfloat16"), B: T.Tensor(target, "bfloat16")):
+    def kernel(A: T.Tensor((8, *block), dtype), B: T.Tensor(target, dtype)):
         with T.Kernel(4, 2) as (bx, by):
-            a = T.alloc_shared(block, "bfloat16")
+            a = T.alloc_shared(block, dtype)
             if len(block) == 2:
                 T.copy(A[by * 4 + bx, :, :], a)
             else:
@@ -96,6 +139,97 @@ def stored(target: tuple[int, ...], into: Any, block: tuple[int, ...]) -> Any:
             T.copy(a, into(B, bx, by))
 
     return kernel
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
+@pytest.mark.parametrize("page", ["tile", "row"])
+@pytest.mark.parametrize(
+    ("target", "block", "into"),
+    [
+        # single elements, also of a vector: eight cores write to one page
+        ((2, 5), (1,), lambda B, bx, by: B[by, bx]),
+        ((9,), (1,), lambda B, bx, by: B[by * 4 + bx]),
+        # columns, of matrices and of what lies before them
+        ((40, 11), (10,), lambda B, bx, by: B[bx * 10 : bx * 10 + 10, by * 7 + 3]),
+        ((40, 2, 3), (10,), lambda B, bx, by: B[bx * 10 : bx * 10 + 10, by, 1]),
+        ((3, 45, 5), (11, 2), lambda B, bx, by: B[2, bx * 11 : bx * 11 + 11, by * 2 : by * 2 + 2]),
+        # vectors that begin anywhere, and end behind the tensor
+        ((2, 50), (13,), lambda B, bx, by: B[by, bx * 13 : bx * 13 + 13]),
+        ((100,), (13,), lambda B, bx, by: B[(by * 4 + bx) * 13 : (by * 4 + bx) * 13 + 13]),
+        # blocks that begin anywhere, the last ones partly or wholly outside
+        ((50, 30), (17, 9), lambda B, bx, by: B[by * 17 + 5 : by * 17 + 22, bx * 9 + 1 : bx * 9 + 10]),
+    ],
+)
+def test_stores_to_any_region(
+    target: tuple[int, ...], block: tuple[int, ...], into: Any, page: str, dtype: str
+) -> None:
+    """Elements are stored by themselves, and nothing around them, even if cores write neighbours in a page."""
+    exploration = ttx.explore(stored(target, into, block, dtype), options={"layouts": {"B": {"page": page}}})
+    assert exploration.error is None, str(exploration.error)
+    assert any("B is stored element by element" in note for note in exploration.plan.notes)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    wanted = np.full(target, np.nan)
+    for bx in range(4):
+        for by in range(2):
+            at = [one if isinstance(one, slice) else slice(one, one + 1) for one in into(_Region(), bx, by)]
+            sizes = [one.stop - one.start for one in at]
+            for index in np.ndindex(*sizes):
+                place = tuple(one.start + offset for one, offset in zip(at, index, strict=True))
+                if all(one < length for one, length in zip(place, target, strict=True)):
+                    wanted[place] = np.asarray(a[by * 4 + bx], np.float64).reshape(sizes)[index]
+    run = exploration.run([a])
+    assert run.passed, run.message
+    (found,) = run.outputs
+    there = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.asarray(found, np.float64)[there], wanted[there])
+    if dtype in ("float32", "bfloat16"):
+        assert np.isnan(np.asarray(found, np.float64)[~there]).all()
+
+
+@pytest.mark.parametrize(
+    ("into", "options", "messages"),
+    [
+        (lambda B, bx, by: B[by * 32 : by * 32 + 32, bx * 8 : bx * 8 + 32], {"B": {"dtype": "bfp8_b"}},
+         ("B[by * 32:by * 32 + 32, bx * 8:bx * 8 + 32] cannot be stored", "stores exponents apart",
+          "or omit the tensor's dtype in its layout")),
+        (lambda B, bx, by: B[bx * 32 : bx * 32 + 32, by], {"B": {"dtype": "bfp8_b"}}, 
+         ("axis 0 would become the columns of a block (32,)", "the last axis of both is the same")),
+    ],
+)  # fmt: skip
+def test_block_floats_have_no_single_elements(into: Any, options: Any, messages: tuple[str, ...]) -> None:
+    block = (32,) if "axis 0" in messages[0] else (32, 32)
+    refused(stored((128, 64), into, block), *messages, options={"layouts": options})
+
+
+@pytest.mark.parametrize(
+    ("low", "options", "messages"),
+    [
+        (lambda bx: bx * 32 + 5, {}, ("starts at bx * 32 + 5 along its last axis", "start at multiples of 16")),
+        (lambda bx: bx * 32 - 32, {"A": {"page": "row"}},
+         ("its start bx * 32 - 32 along its last axis may be negative", "use a start of at least 0")),
+    ],
+)  # fmt: skip
+def test_tensors_of_unknown_size_are_not_moved_element_by_element(
+    low: Any, options: Any, messages: tuple[str, ...]
+) -> None:
+    m, n = T.dynamic("m, n")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, m, n), "bfloat16"), B: T.Tensor((32, 128), "bfloat16")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            T.copy(A[1, 0:32, low(bx) : low(bx) + 32], a)
+            T.copy(a, B[0, bx * 32])
+
+    refused(kernel, "cannot be loaded", *messages, options={"layouts": options})
+
+
+class _Region:
+    """Stands in for a tensor: gives the region that it is asked for."""
+
+    def __getitem__(self, at: Any) -> tuple[Any, ...]:
+        return at if isinstance(at, tuple) else (at,)
 
 
 def test_one_number_of_many() -> None:
@@ -153,7 +287,13 @@ def test_store_of_a_part_of_a_run() -> None:
             T.copy(A, a)
             T.copy(a, B[0, bx * 40])
 
-    refused(kernel, "cannot be stored", "start at multiples of 16")
+    exploration = ttx.explore(kernel)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    (found,) = exploration.run([a]).outputs
+    np.testing.assert_array_equal(found[:32, :40], a)
+    np.testing.assert_array_equal(found[:32, 40:], a)
+    assert np.isnan(np.asarray(found[32:], np.float32)).all()
 
 
 def test_product_over_unknown_padding() -> None:

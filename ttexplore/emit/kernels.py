@@ -227,7 +227,7 @@ class _Emitter:
         for name, cb in self.buffers.items():
             self.text(f"constexpr uint32_t {cb.id} = {self.plan.buffer(name).index};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():
-            if any(cb.page_bytes in text for _, text in texts):
+            if any(re.search(rf"\b{cb.page_bytes}\b", text) for _, text in texts):
                 size = self.plan.buffer(name).page_bytes
                 self.text(f"constexpr uint32_t {cb.page_bytes} = {size};", 1, origins_of_buffer[name])
         for name, cb in self.buffers.items():

@@ -6,8 +6,8 @@ from __future__ import annotations
 from ttexplore.ops.op import Op, Operand, circular_buffer, integer, page, tensor
 from ttexplore.plan import KernelRole
 
-# A tile, or strip, of a block exists if low + its offset < end along both axes and the condition holds; without guards,
-# all of them exist. Offsets count tiles or, for strips, elements.
+# A tile, or strip, of a block exists if 0 <= low + its offset < end along both axes and the condition holds; without
+# guards, all of them exist. Offsets count tiles or, for strips and elements, elements.
 _GUARDS = tuple(
     Operand(name, "int", optional=True) for name in ("row_low", "row_end", "column_low", "column_end", "condition")
 )
@@ -45,6 +45,7 @@ READ_STRIPS = _block("read_strips", "reader", (*_LOADS, *_STRIPS, *_GUARDS))
 READ_ELEMENTS = _block("read_elements", "reader", (*_LOADS, *_ELEMENTS, *_GUARDS), "element by element")
 WRITE_BLOCK = _block("write_block", "writer", (*_STORES, *_TILES, *_GUARDS))
 WRITE_STRIPS = _block("write_strips", "writer", (*_STORES, *_STRIPS, *_GUARDS))
+WRITE_ELEMENTS = _block("write_elements", "writer", (*_STORES, *_ELEMENTS, *_GUARDS), "element by element")
 INDEX_BLOCK = _block(
     "index_block", "reader", (circular_buffer("cb", "write"), integer("axis")),
     "a tile of the row (axis 0) or column (axis 1) of each of its elements",
@@ -61,6 +62,7 @@ BLOCK_OPS = (
     READ_ELEMENTS,
     WRITE_BLOCK,
     WRITE_STRIPS,
+    WRITE_ELEMENTS,
     INDEX_BLOCK,
     RECEIVE_BLOCK,
     SEND_BLOCK,

@@ -25,23 +25,47 @@ static void write_index_tile(uint32_t address, uint32_t axis) {
     }
 }"""
 
-READ_ELEMENT = """\
-// Reads one element of a page, wherever it lies: memory is read in aligned pieces, of which one goes to `around` first.
-template <typename Tensor, typename Buffer>
-static void read_element(
-    const Noc& noc, const Tensor& tensor, uint32_t page, uint32_t offset, const Buffer& around, uint32_t place,
-    uint32_t around_bytes, uint32_t target, uint32_t bytes) {
-    const uint32_t first = offset / around_bytes * around_bytes;
-    noc.async_read(tensor, around, around_bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
-    noc.async_read_barrier();
-    const uint32_t source = around.get_write_ptr() + place + (offset - first);
-    if (bytes == 2) {
+COPY_ELEMENT = """\
+// Copies one element of 1, 2 or 4 bytes in L1.
+static void copy_element(uint32_t source, uint32_t target, uint32_t bytes) {
+    if (bytes == 1) {
+        *reinterpret_cast<volatile tt_l1_ptr uint8_t*>(target) = *reinterpret_cast<volatile tt_l1_ptr uint8_t*>(source);
+    } else if (bytes == 2) {
         *reinterpret_cast<volatile tt_l1_ptr uint16_t*>(target) =
             *reinterpret_cast<volatile tt_l1_ptr uint16_t*>(source);
     } else {
         *reinterpret_cast<volatile tt_l1_ptr uint32_t*>(target) =
             *reinterpret_cast<volatile tt_l1_ptr uint32_t*>(source);
     }
+}"""
+
+READ_ELEMENT = """\
+// Reads one element of a page, wherever it lies: reads begin at aligned addresses, so that what follows the last such
+// address goes to `around` first.
+template <typename Tensor, typename Buffer>
+static void read_element(
+    const Noc& noc, const Tensor& tensor, uint32_t page, uint32_t offset, const Buffer& around, uint32_t place,
+    uint32_t around_bytes, uint32_t target, uint32_t bytes) {
+    const uint32_t first = offset / around_bytes * around_bytes;
+    noc.async_read(
+        tensor, around, offset - first + bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
+    noc.async_read_barrier();
+    copy_element(around.get_write_ptr() + place + (offset - first), target, bytes);
+}"""
+
+WRITE_ELEMENT = """\
+// Writes one element of a page, wherever it lies, and nothing around it: both addresses of a write must be equal modulo
+// 16, so the element is first copied to such a place behind `aligned`, which the write before has left by then.
+template <typename Tensor>
+static void write_element(
+    const Noc& noc, uint32_t source, uint32_t aligned, const Tensor& tensor, uint32_t page, uint32_t offset,
+    uint32_t bytes) {
+    const uint32_t place = aligned + offset % 16;
+    noc.async_writes_flushed();
+    invalidate_l1_cache();
+    copy_element(source, place, bytes);
+    noc.async_write(
+        CoreLocalMem<uint32_t>(place), tensor, bytes, {.offset_bytes = 0}, {.page_id = page, .offset_bytes = offset});
 }"""
 
 FLOOR_DIV = """\
@@ -66,5 +90,6 @@ static constexpr int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
 FUNCTIONS: dict[str, str] = {
     "float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE, "floor_div": FLOOR_DIV, "floor_mod": FLOOR_MOD,
-    "read_element": READ_ELEMENT, "lesser": LESSER, "greater": GREATER,
+    "copy_element": COPY_ELEMENT, "read_element": READ_ELEMENT, "write_element": WRITE_ELEMENT, "lesser": LESSER,
+    "greater": GREATER,
 }  # fmt: skip

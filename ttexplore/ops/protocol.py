@@ -66,7 +66,7 @@ NOC_READ_ELEMENT = Op(
     "api/tensor/noc_traits.h",
     "noc",
     note="one element, whose address agrees with nothing: what lies around it arrives first, and is waited for",
-    functions=("read_element",),
+    functions=("copy_element", "read_element"),
 )  # fmt: skip
 NOC_WRITE_PART = Op(
     "noc_write_part",
@@ -78,6 +78,21 @@ NOC_WRITE_PART = Op(
     "{{.page_id = {page}, .offset_bytes = {page_offset_bytes}}})",
     "api/tensor/noc_traits.h",
     "noc",
+)  # fmt: skip
+NOC_WRITE_ELEMENT = Op(
+    "noc_write_element",
+    (
+        circular_buffer("cb"), slot("slot", "cb"), integer("slot_offset_bytes"), circular_buffer("aligned", "update"),
+        slot("aligned_slot", "aligned"), tensor("target", "write"), page("page", "target"),
+        integer("page_offset_bytes"), integer("count_bytes"),
+    ),
+    "write_element(noc, {cb.buffer}.get_read_ptr() + {slot} + {slot_offset_bytes}, {aligned.buffer}.get_write_ptr() + "
+    "{aligned_slot}, {target}, {page}, {page_offset_bytes}, {count_bytes})",
+    "api/core_local_mem.h",
+    "noc",
+    note="one element and nothing around it, so that other cores may write its neighbours: it is copied to a place "
+    "whose address is equal to its own modulo 16 first",
+    functions=("copy_element", "write_element"),
 )  # fmt: skip
 NOC_WRITE_ZEROS = Op(
     "noc_write_zeros",
@@ -177,6 +192,7 @@ PROTOCOL_OPS = (
     NOC_READ_PART,
     NOC_READ_ELEMENT,
     NOC_WRITE_PART,
+    NOC_WRITE_ELEMENT,
     NOC_WRITE_ZEROS,
     NOC_ZEROS_BARRIER,
     NOC_READ_BARRIER,

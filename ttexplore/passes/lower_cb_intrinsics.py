@@ -31,7 +31,7 @@ from ttexplore.ops import FORMS
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.tile_graph import tile_graph_with
-from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, CircularBuffer, Plan
+from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
 
 
@@ -48,8 +48,10 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     it.
 
     A tile outside the tensor is filled with zeros instead of read, and is not stored. Parts of tiles are read into
-    tiles that have been filled with zeros. Rows of a row-major tensor move either in runs of 16 elements, between their
-    page and their face of a tile, or as whole rows that the compute kernel converts to tiles:
+    tiles that have been filled with zeros. Elements that move one by one need a circular buffer of one page, which
+    gives them an address that the memory can be read or written at. Rows of a row-major tensor move either in runs of
+    16 elements, between their page and their face of a tile, or as whole rows that the compute kernel converts to
+    tiles:
 
         tt.tilize(A_rows, A_shared)  ==>  for n in range(4):
                                               tt.cb_wait_front(A_rows, 2); tt.cb_reserve_back(A_shared, 2)
@@ -63,20 +65,25 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     reader, writer = program.functions["reader"], program.functions["writer"]
     firings = Firings()
     # A block that is in place leaves bindings unused.
-    reads = _Movement(reader, firings, program.plan, target)
+    reads = _Movement(reader, firings, program.plan, target, "reader", "around")
+    writes = _Movement(writer, firings, program.plan, target, "writer", "aligned")
     functions = {
         "reader": with_function_body(reader, pruned([*reads.allocations, *_reader(reads)], set())),
         "compute": _compute(program.functions["compute"], program.plan, firings),
-        "writer": with_function_body(writer, pruned(_writer(_Movement(writer, firings, program.plan, target)), set())),
+        "writer": with_function_body(writer, pruned([*writes.allocations, *_writer(writes)], set())),
     }
     program = program.with_functions(functions, firings)
-    if reads.element_buffer is None:
+    added = [
+        CircularBuffer(str(moves.element_buffer.name), 1, 1, "Float16_b", moves.role, moves.role, reason=reason)
+        for moves, reason in (
+            (reads, "what lies around an element that is read by itself"),
+            (writes, "an element that is written by itself, at its address modulo 16"),
+        )
+        if moves.element_buffer is not None
+    ]
+    if not added:
         return program
-    around = CircularBuffer(
-        str(reads.element_buffer.name), 1, 1, "Float16_b", "reader", "reader",
-        reason="what lies around an element that is read by itself",
-    )  # fmt: skip
-    buffers = number_buffers((*program.plan.buffers, around), target)
+    buffers = number_buffers((*program.plan.buffers, *added), target)
     check_l1(buffers, target, program.plan.layouts)
     return program.with_plan(buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers))
 
@@ -89,7 +96,10 @@ _TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in p
 _ZEROS = Rule("zeros", "Zeros fill the part of a block that has no elements, or lies outside the tensor.")
 _BARRIER = Rule("barrier", "A kernel waits until its transfers have completed; adjacent blocks share the wait.")
 _NUMBERS = Rule("tile of constants", "The reader writes a tile of row or column numbers itself.")
-_AROUND = Rule("buffer for elements", "An element is read with what lies around it, which needs a place.")
+_AROUND = Rule(
+    "buffer for elements",
+    "An element that moves by itself needs a place where its address is one that memory is read or written at.",
+)
 _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
 
@@ -97,20 +107,26 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 
 
 class _Movement(Context):
-    """A kernel that moves blocks. `element_buffer` is for what lies around single elements, where there are some;
+    """A kernel that moves blocks. `element_buffer`, called `name`, is for single elements, where there are some;
     `allocations` is its allocation."""
 
-    def __init__(self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target) -> None:
+    def __init__(
+        self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole, name: str
+    ) -> None:  # fmt: skip
         super().__init__(function, firings)
         self.plan, self.target = plan, target
+        self.role: KernelRole = role
         self.allocations: list[tirx.Stmt] = []
         self.element_buffer: tirx.Buffer | None = None
-        first = next((one for one in walk(function.body) if op_name(one) == "tt.read_elements"), None)
+        first = next((one for one in walk(function.body) if op_name(one) in _OF_ELEMENTS), None)
         if first is not None:
-            name = unused_name("around", {one.name for one in (*plan.buffers, *plan.layouts)})
+            name = unused_name(name, {one.name for one in (*plan.buffers, *plan.layouts)})
             made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
             self.allocations = firings.made(_AROUND, first, [made])
             self.element_buffer = made.buffer
+
+
+_OF_ELEMENTS = ("tt.read_elements", "tt.write_elements")
 
 
 @dataclass(frozen=True)
@@ -128,7 +144,7 @@ class _Block:
 
     def __init__(self, statement: tirx.Stmt, context: _Movement) -> None:
         plan, self.bounds = context.plan, context.bounds
-        self.around = context.element_buffer
+        self.element_buffer = context.element_buffer
         self.around_bytes = context.target.dram_alignment_bytes
         self.reads = op_name(statement).startswith("tt.read")
         self.strips = op_name(statement).endswith("strips")
@@ -242,8 +258,10 @@ class _Block:
         return _Transfers(_loops(rows, columns, move), clears, False)
 
     def _elements(self) -> _Transfers:
-        """One element after the other, each with what lies around it."""
-        element = self.layout.element_bytes
+        """One element after the other: each is read with what lies around it, and written by itself."""
+        element, by_rows = self.layout.element_bytes, self.layout.page == "row"
+        beside = self.element_buffer
+        assert beside is not None
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             known = _known((r, self.rows), (c, self.columns))
@@ -253,28 +271,30 @@ class _Block:
                     (self.page, self.row, self.column), self.steps["row"], self.steps["column"], strict=True
                 )
             )
-            page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
-            offset = _byte_in_tile(row, column, element)
+            offset = column * element
+            if not by_rows:
+                page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
+                offset = _byte_in_tile(row, column, element)
             slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(c, TILE_COLUMNS) * self.column_slots
             within = _byte_in_tile(r, c, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
-            assert self.around is not None
-            made = op(
-                "noc_read_element", self.tensor, page, offset, self.cb, slot, within, self.around, 0,
-                self.around_bytes, element,
-            )  # fmt: skip
+            if self.reads:
+                made = op("noc_read_element", self.tensor, page, offset, self.cb, slot, within, beside, 0,
+                          self.around_bytes, element)  # fmt: skip
+            else:
+                made = op("noc_write_element", self.cb, slot, within, beside, 0, self.tensor, page, offset, element)
             test = self._test(r, 1, self.rows, c, 1, self.columns)
             return [made] if test is None else [when(test, [made])]
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
-        clears = [] if full and self.condition is None else self._zeros()
-        assert self.around is not None
-        before = [op("cb_reserve_back", self.around, 1)]
+        clears = [] if not self.reads or (full and self.condition is None) else self._zeros()
+        before = [op("cb_reserve_back", beside, 1)]
         if self.row_guard:
             # Perhaps no element of the block exists, and what is pushed must have been written.
-            before += [op("noc_write_zeros", self.around, 0), op("noc_zeros_barrier")]
-        given_back = [op(name, self.around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
-        after = [op("noc_read_barrier"), *given_back]
+            before += [op("noc_write_zeros", beside, 0), op("noc_zeros_barrier")]
+            before += [] if self.reads else [op("noc_read_barrier")]
+        given_back = [op(name, beside, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
+        after = [op("noc_read_barrier" if self.reads else "noc_writes_flushed"), *given_back]
         return _Transfers([*before, *_loops(self.rows, self.columns, move), *after], clears, False)
 
     def _rows(self) -> _Transfers:
@@ -324,8 +344,8 @@ class _Block:
                         made = rest
                 tests = [] if self.condition is None else [self.condition]
                 for guard, index, size in ((self.row_guard, r, 1), (self.column_guard, c, step)):
-                    if guard and not known.can_prove(test := guard[0] + index * size < guard[1]):
-                        tests.append(ranges.simplify(test))
+                    found = self._within(guard, index * size)
+                    tests += [ranges.simplify(test) for test in found if not known.can_prove(test)]
                 return [when(functools.reduce(tirx.And, tests), [made])] if tests else [made]
 
             return _loops(self.rows, turns, move)
@@ -349,11 +369,17 @@ class _Block:
         known = _known((r, rows), (c, columns))
         tests = [] if self.condition is None else [self.condition]
         for guard, index, step in ((self.row_guard, r, row_step), (self.column_guard, c, column_step)):
-            if guard:
-                test = guard[0] + index * step < guard[1]
+            for test in self._within(guard, index * step):
                 if not known.can_prove(test):
                     tests.append(known.simplify(test))
         return functools.reduce(tirx.And, tests) if tests else None
+
+    def _within(self, guard: list[ir.Expr], offset: ir.Expr) -> list[ir.Expr]:
+        """The conditions under which a part of a block lies between the start and the end of the tensor."""
+        if not guard:
+            return []
+        start = [] if self.bounds.proves(guard[0] >= 0) else [guard[0] + offset >= 0]
+        return [*start, guard[0] + offset < guard[1]]
 
 
 def _known(*loops: tuple[ir.Expr, int]) -> sym.Analyzer:
@@ -460,7 +486,7 @@ def _writer(context: _Movement) -> list[tirx.Stmt]:
     return [*body, *context.made(_BARRIER, stores[-1], [op("noc_write_barrier")])] if stores else body
 
 
-_STORES = ("tt.write_block", "tt.write_strips")
+_STORES = ("tt.write_block", "tt.write_strips", "tt.write_elements")
 
 
 def _stored(context: _Movement, statement: tirx.Stmt) -> list[tirx.Stmt] | None:

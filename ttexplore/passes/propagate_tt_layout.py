@@ -73,7 +73,8 @@ def propagate_tt_layout(
     moved = check_regions(program, target)
     masked, masks = with_masks(program.kernel, moved, firings)
     kernel, unused = without_unused(with_joined_results(masked, firings), firings)
-    staging = plan_staging(kernel, stages, program.plan.layouts, program.options.eltwise)
+    single = frozenset(statement for statement, block in moved.items() if block.steps)
+    staging = plan_staging(kernel, stages, program.plan.layouts, program.options.eltwise, single)
     program = dataclasses.replace(program.with_kernel(kernel, firings), staging=staging)
     wide, reasons = _dst_width(program, staging, accumulate_dtype)
     tiles = target.dst_tiles(wide, dst_full_sync)
@@ -108,13 +109,15 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
 
 
 def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
-    """The blocks that are read element by element, and what that costs."""
+    """The blocks that are read or stored element by element, and what that costs."""
     for statement, block in moved.items():
         if block.steps:
-            span, tensor = span_of(statement), regions(statement)[0].source.name
+            span, (source, target) = span_of(statement), (region.source for region in regions(statement))
             line = f" in line {span.line}" if span else ""
+            stored = is_on_chip(source)
             yield (
-                f"{tensor} is read element by element{line}: {block.rows * block.columns} reads for each block, each "
+                f"{target.name if stored else source.name} is {'stored' if stored else 'read'} element by "
+                f"element{line}: {block.rows * block.columns} {'writes' if stored else 'reads'} for each block, each "
                 "of them waited for, because neither tiles nor rows of 16 elements express it"
             )
 

@@ -4,7 +4,8 @@ A block is moved tile by tile if it starts on a tile boundary and its last tiles
 Otherwise it is moved in *strips*: 1 to 16 rows of 16 columns that are contiguous in one face of a tile. The part of a
 tile that a block does not cover is zero after a load, and is never stored. In a row-major tensor, whose pages are rows,
 a strip is one row of at most 16 columns, which reader and writer copy to or from a face. Where the compute kernel
-converts rows to tiles, a strip is a row of the block, or a part of a row that is some tiles wide.
+converts rows to tiles, a strip is a row of the block, or a part of a row that is some tiles wide. What neither of them
+expresses is moved element by element: columns, single elements, blocks that start anywhere.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class BlockRegion:
     matrix, `matrix_stride_pages` separates these matrices, otherwise it is 0.
 
     `guards` are a start and an end, for rows and for columns, in tiles, or in elements for strips: a tile or strip
-    exists if start + its offset < end. `condition` is false if no part of the block exists. `zero_rows` and
+    exists if 0 <= start + its offset < end. `condition` is false if no part of the block exists. `zero_rows` and
     `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles. If there are
     `steps`, the block is moved element by element: they say what a step along its rows, and along its columns, adds to
     the page and to the row and column in the matrix.
@@ -91,38 +92,31 @@ def block_region(
     """How a region of a tensor is moved into an on-chip buffer of shape `block`, or out of it if `write`.
 
     `alignment_bytes` is the alignment of reads from the tensor's memory. Raises Unsupported for a region that neither
-    tiles nor strips express.
+    tiles nor strips nor single elements express.
     """
     tensor = region.source
+    by_rows = layout.page == "row"
+    strides = page_strides(tensor, accessor, by_rows)
+    # Exponents of block floats are shared, so that they have no single elements.
+    by_elements = layout.data_format != BLOCK_FLOAT and all(isinstance(one, int) for one in strides)
     axes: list[Axis] = []
     for number, (part, length) in enumerate(zip(region.region, extents_of(tensor), strict=True)):
         extent = constant(part.extent)
         if extent is None:
             raise Unsupported("L006", f"{tensor.name}: a region of variable size", hint="use constant block sizes")
-        if not bounds.proves(part.min >= 0):
-            raise Unsupported(
-                "L006",
-                f"{tensor.name}: the region along axis {number} starts at {part.min}, which may be negative",
-                hint="use a start of at least 0, for example T.max(start, 0): only elements past the end of a tensor "
-                "are read as zeros",
-            )
         axes.append(Axis(number, part.min, extent, length))
-    by_rows = layout.page == "row"
-    strides = page_strides(tensor, accessor, by_rows)
-    by_elements = not write and _has_elements(layout) and all(isinstance(one, int) for one in strides)
     try:
         rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     except Unsupported:
         if by_elements:
-            return _elements(axes, block, strides, bounds)
+            return _elements(axes, block, strides, bounds, by_rows)
         raise
     page: ir.Expr = tirx.const(0, "int32")
     condition: ir.Expr | None = None
     for axis in outer:
         page = page + axis.low * strides[axis.number]
-        if axis is not matrix and not bounds.proves(axis.low < axis.length):
-            inside = axis.low < axis.length
-            condition = inside if condition is None else tirx.And(condition, inside)
+        if axis is not matrix:
+            condition = _where_inside(axis, condition, bounds)
     stride = strides[-2]
     on_tiles = (
         not by_rows and matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
@@ -134,8 +128,8 @@ def block_region(
     wanted = 16 if write else alignment_bytes
     unit = 1 if by_rows else _unit(rows, matrix, bounds)
     problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
-    if problem and not on_tiles and by_elements:
-        return _elements(axes, block, strides, bounds)
+    if problem and by_elements and (write or not on_tiles):
+        return _elements(axes, block, strides, bounds, by_rows)
     if problem and (write or not on_tiles):
         where = ", ".join(f"{axis.low}:{_plus(axis.low, axis.extent)}" for axis in axes)
         raise Unsupported(
@@ -148,13 +142,8 @@ def block_region(
     return _strips(rows, columns, matrix, page, strides, condition, unit, bounds, by_rows)
 
 
-def _has_elements(layout: TensorLayout) -> bool:
-    """Whether the reader can find single elements in the pages of a tensor."""
-    return layout.data_format != BLOCK_FLOAT and layout.page == "tile"
-
-
 def _elements(
-    axes: list[Axis], block: tuple[int, ...], strides: tuple[ir.Expr | int, ...], bounds: Bounds
+    axes: list[Axis], block: tuple[int, ...], strides: tuple[ir.Expr | int, ...], bounds: Bounds, by_rows: bool
 ) -> BlockRegion:
     """A block whose elements lie anywhere: each axis of the block runs along some axis of the tensor."""
     extents = block if len(block) == 2 else (1, *block)
@@ -163,18 +152,17 @@ def _elements(
         long[0] if extents[0] != 1 and long else None,
         long[-1] if extents[1] != 1 and long else None,
     )
-    # A tensor of one axis is one row.
-    row = axes[-2] if len(axes) > 1 else Axis(-1, tirx.const(0, "int32"), 1, 1)
+    # A tensor of one axis is one row. Where pages are rows, the axis of rows is one that leads to another page.
+    row = axes[-2] if len(axes) > 1 and not by_rows else Axis(-1, tirx.const(0, "int32"), 1, 1)
     page: ir.Expr = tirx.const(0, "int32")
     condition: ir.Expr | None = None
     steps: list[ir.Expr | int] = []
     for axis in axes:
         if axis is not row and axis is not axes[-1]:
             page = page + axis.low * strides[axis.number]
-        if axis not in along and not bounds.proves(axis.low < axis.length):
-            inside = axis.low < axis.length
-            condition = inside if condition is None else tirx.And(condition, inside)
-    guards: list[tuple[ir.Expr | int, ir.Expr | int]] = []
+        if axis not in along:
+            condition = _where_inside(axis, condition, bounds)
+    guards: list[Guard] = []
     for axis, extent in zip(along, extents, strict=True):
         if axis is None:
             steps += [0, 0, 0]
@@ -182,7 +170,7 @@ def _elements(
             continue
         outer = axis is not row and axis is not axes[-1]
         steps += [strides[axis.number] if outer else 0, int(axis is row), int(axis is axes[-1])]
-        inside = bounds.proves(axis.low + axis.extent <= axis.length)
+        inside = bounds.proves(axis.low + axis.extent <= axis.length) and _has_start(axis, bounds)
         guards.append((0, extent) if inside else (axis.low, axis.length))
     return BlockRegion(
         bounds.ranges.simplify(page), extents[0], extents[1], strides[-2] if len(strides) > 1 else 1, _guards(guards),
@@ -237,6 +225,19 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
     return row, column, outer, of_rows
 
 
+def _has_start(axis: Axis, bounds: Bounds) -> bool:
+    """Whether a block never begins before the tensor."""
+    return bounds.proves(axis.low >= 0)
+
+
+def _where_inside(axis: Axis, condition: ir.Expr | None, bounds: Bounds) -> ir.Expr | None:
+    """The condition and, where that is not certain, that an axis of one element lies within the tensor."""
+    for inside in (axis.low < axis.length, axis.low >= 0):
+        if not bounds.proves(inside):
+            condition = inside if condition is None else tirx.And(condition, inside)
+    return condition
+
+
 def _on_tile(axis: Axis, tile: int, bounds: Bounds) -> bool:
     return bounds.is_multiple(axis.low, tile)
 
@@ -260,7 +261,7 @@ def _tiles(
     row_count, column_count = -(-rows.extent // TILE_ROWS), -(-columns.extent // TILE_COLUMNS)
     for axis, count, tile in ((rows, row_count, TILE_ROWS), (columns, column_count, TILE_COLUMNS)):
         end = _tiles_along(axis.length, tile)
-        inside = bounds.proves(axis.low + count * tile <= end * tile)
+        inside = bounds.proves(axis.low + count * tile <= end * tile) and _has_start(axis, bounds)
         guards.append((0, count) if inside else (bounds.ranges.simplify(tirx.floordiv(axis.low, tile)), end))
     return BlockRegion(
         first, row_count, column_count, stride, _guards(guards), condition, zero_rows=zero[0], zero_columns=zero[1]
@@ -303,6 +304,11 @@ def _no_strips(
         )
     row_bytes = FACE * layout.element_bytes
     if layout.through == "tilize":
+        if not _has_start(columns, bounds):
+            return (
+                f"its start {columns.low} along its last axis may be negative",
+                "use a start of at least 0, for example T.max(start, 0)",
+            )
         start = alignment // layout.element_bytes
         if bounds.is_multiple(columns.low, start):
             return None
@@ -336,14 +342,13 @@ def _strips(
     matrix_stride = 0 if matrix is None else _matrix_stride(matrix, strides)
     guards: list[Guard] = []
     counted = matrix or rows
-    if matrix is not None and not bounds.proves(rows.low < rows.length):
-        inside = rows.low < rows.length
-        condition = inside if condition is None else tirx.And(condition, inside)
+    if matrix is not None:
+        condition = _where_inside(rows, condition, bounds)
     # The operation that moves rows of any length needs the guard for the end of the row.
     asked = columns if by_rows and not isinstance(columns.length, int) else None
     for axis, step in ((counted, unit), (columns, FACE)):
         last = (axis.extent - 1) // step * step
-        inside = axis is not asked and bounds.proves(axis.low + last < axis.length)
+        inside = axis is not asked and bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds)
         guards.append((0, axis.extent) if inside else (axis.low, axis.length))
     return BlockRegion(
         bounds.ranges.simplify(page), counted.extent, columns.extent, strides[-2], _guards(guards),
@@ -367,10 +372,8 @@ def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, col
     """The statement that loads a block into a circular buffer with tiles in row-major or column-major order."""
     row_slots, column_slots = _slots(block, column_major)
     if block.steps:
-        return op(
-            "read_elements", tensor, cb, block.first_page, block.row_stride_pages, block.row, block.column, block.rows,
-            block.columns, *block.steps, row_slots, column_slots, *block.guard_arguments,
-        )  # fmt: skip
+        arguments = (*_element_arguments(block), row_slots, column_slots, *block.guard_arguments)
+        return op("read_elements", tensor, cb, *arguments)
     if not block.unit:
         return op(
             "read_block", tensor, cb, block.first_page, block.rows, block.columns, block.row_stride_pages, column_slots,
@@ -381,12 +384,21 @@ def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, col
 
 def write_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion) -> tirx.Stmt:
     """The statement that stores a block from a circular buffer with tiles in row-major order."""
+    if block.steps:
+        arguments = (*_element_arguments(block), *_slots(block, False), *block.guard_arguments)
+        return op("write_elements", cb, tensor, *arguments)
     if not block.unit:
         return op(
             "write_block", cb, tensor, block.first_page, block.rows, block.columns, block.row_stride_pages,
             *block.guard_arguments,
         )  # fmt: skip
     return op("write_strips", cb, tensor, *_strip_arguments(block), *_slots(block, False), *block.guard_arguments)
+
+
+def _element_arguments(block: BlockRegion) -> list[ir.Expr | int]:
+    return [
+        block.first_page, block.row_stride_pages, block.row, block.column, block.rows, block.columns, *block.steps,
+    ]  # fmt: skip
 
 
 def _strip_arguments(block: BlockRegion) -> list[ir.Expr | int]:

@@ -7,7 +7,7 @@ value that the FPU multiplies and that is also stored or copied as float32, beca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, Unpack
 
@@ -87,13 +87,15 @@ def storage_dtype(dtype: str) -> str:
 
 
 def plan_staging(
-    function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout], engine: Engine = "auto"
+    function: tirx.PrimFunc, stages: int | None, layouts: Sequence[TensorLayout], engine: Engine = "auto",
+    by_elements: Collection[tirx.Stmt] = (),
 ) -> Staging:  # fmt: skip
     """Decide the storage of every on-chip value of a kernel whose tensors have these layouts.
 
-    A block that goes through tilize gets a circular buffer of rows in addition to that of tiles. `stages` is the depth
-    of the buffers that the reader fills; None leaves it to the kernel. Raises Unsupported for blocks of more than two
-    dimensions.
+    A block that goes through tilize gets a circular buffer of rows in addition to that of tiles, and a vector in a
+    column of tiles one of a row, unless the copy is one of those that move single elements, `by_elements`. `stages` is
+    the depth of the buffers that the reader fills; None leaves it to the kernel. Raises Unsupported for blocks of more
+    than two dimensions.
     """
     draft = _Draft(frozenset(layout.name for layout in layouts))
     tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
@@ -103,7 +105,7 @@ def plan_staging(
     columns = _column_vectors(found)
     for web in found:
         check_block(web.buffer)
-        _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine).place(tilized)
+        _Web(web, draft, pipelines, loops, stages, tensors, id(web) in columns, engine).place(tilized, by_elements)
     return draft.decided()
 
 
@@ -229,19 +231,23 @@ class _Web:
         self.stores = [read for read, role in web.reads if role == "source" and _is_store(read)]
         self.uses = [(read, role) for read, role in web.reads if not any(read.same_as(store) for store in self.stores)]
 
-    def place(self, tilized: frozenset[str]) -> None:
+    def place(self, tilized: frozenset[str], by_elements: Collection[tirx.Stmt]) -> None:
         self._place()
         if self.column:
-            # In tensors vectors are rows of tiles.
+            # In tensors vectors are rows of tiles. Single elements lie anywhere.
             for load in self.loads:
-                self._load_row(load)
+                if load not in by_elements:
+                    self._load_row(load)
             for store in self.stores:
-                self._store_row(store)
+                if store not in by_elements:
+                    self._store_row(store)
             for write in self.computed:
                 if _is_reduced_along_columns(write):
                     self._reduce_row(write)
-        loads = [load for load in self.loads if str(_tensor(load).name) in tilized]
-        stores = [store for store in self.stores if str(_tensor(store).name) in tilized]
+        loads, stores = (
+            [one for one in copies if str(_tensor(one).name) in tilized and one not in by_elements]
+            for copies in (self.loads, self.stores)
+        )
         straight = [store for store in stores if self._is_straight(store)]
         for load in loads:
             if not straight:

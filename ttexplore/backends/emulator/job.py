@@ -156,7 +156,7 @@ def write_job(
         written = output_file(index) if layout.role != "input" else "-"
         lines.append(
             f"tensor {layout.name} {tensor_address(plan, layout.name)} {accessor.page_bytes} {accessor.pages} "
-            f"{int(layout.role != 'input')} {given} {written}"
+            f"{int(layout.role != 'input')} {int(layout.data_format == 'Int32')} {given} {written}"
         )
     for buffer in plan.buffers:
         if buffer.index is None:

@@ -72,22 +72,52 @@ def read_elements(
     row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
     column_column_step: int, row_slots: int, column_slots: int, *guards: int,
 ) -> Wait | None:  # fmt: skip
-    exists = existence(guards)
+    exists, by_rows = existence(guards), core.plan.layout(tensor).page == "row"
 
     def write(block: Array) -> None:
         block[...] = 0.0
         for r in range(rows):
             for c in range(columns):
-                if not exists(r, c):
-                    continue
+                if exists(r, c):
+                    number = page + r * row_page_step + c * column_page_step
+                    y = row + r * row_row_step + c * column_row_step
+                    x = column + r * row_column_step + c * column_column_step
+                    slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
+                    array, at = _tensor_element(core, tensor, number, stride, y, x, by_rows)
+                    block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = array[at]
+
+    return core.blocks[cb].fill(write)
+
+
+def write_elements(
+    core: Core, cb: str, tensor: str, page: int, stride: int, row: int, column: int, rows: int, columns: int,
+    row_page_step: int, row_row_step: int, row_column_step: int, column_page_step: int, column_row_step: int,
+    column_column_step: int, row_slots: int, column_slots: int, *guards: int,
+) -> Wait | None:  # fmt: skip
+    block = core.blocks[cb].take()
+    if not isinstance(block, np.ndarray):
+        return block
+    exists, by_rows, dtype = existence(guards), core.plan.layout(tensor).page == "row", core.dtypes[tensor]
+    for r in range(rows):
+        for c in range(columns):
+            if exists(r, c):
                 number = page + r * row_page_step + c * column_page_step
                 y = row + r * row_row_step + c * column_row_step
                 x = column + r * row_column_step + c * column_column_step
-                tile = core.page(tensor, number + y // TILE_ROWS * stride + x // TILE_COLUMNS)
                 slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
-                block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = tile[y % TILE_ROWS, x % TILE_COLUMNS]
+                array, at = _tensor_element(core, tensor, number, stride, y, x, by_rows)
+                array[at] = rounded(block[slot, r % TILE_ROWS, c % TILE_COLUMNS], dtype)
+    return None
 
-    return core.blocks[cb].fill(write)
+
+def _tensor_element(
+    core: Core, tensor: str, page: int, stride: int, row: int, column: int, by_rows: bool
+) -> tuple[Array, tuple[int, ...]]:  # fmt: skip
+    """The page that holds an element of a tensor, and where in it."""
+    if by_rows:
+        return core.page(tensor, page), (column,)
+    tile = core.page(tensor, page + row // TILE_ROWS * stride + column // TILE_COLUMNS)
+    return tile, (row % TILE_ROWS, column % TILE_COLUMNS)
 
 
 def write_strips(

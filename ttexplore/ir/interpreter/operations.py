@@ -21,6 +21,7 @@ from ttexplore.ops.blocks import (
     TILIZE,
     UNTILIZE,
     WRITE_BLOCK,
+    WRITE_ELEMENTS,
     WRITE_STRIPS,
 )  # fmt: skip
 from ttexplore.ops.matmul import MATMUL_BLOCK
@@ -38,6 +39,7 @@ from ttexplore.ops.protocol import (
     NOC_READ_PART,
     NOC_READ_TILE,
     NOC_WRITE_BARRIER,
+    NOC_WRITE_ELEMENT,
     NOC_WRITE_PART,
     NOC_WRITE_TILE,
     NOC_WRITE_ZEROS,
@@ -94,6 +96,7 @@ _OPERATIONS: dict[Op, Operation] = {
     NOC_READ_PART: transfers.read_part,
     NOC_READ_ELEMENT: transfers.read_element,
     NOC_WRITE_PART: transfers.write_part,
+    NOC_WRITE_ELEMENT: transfers.write_element,
     NOC_WRITE_ZEROS: transfers.write_zeros,
     NOC_ZEROS_BARRIER: transfers.read_barrier,
     NOC_READ_BARRIER: transfers.read_barrier,
@@ -119,6 +122,7 @@ _OPERATIONS: dict[Op, Operation] = {
     READ_ELEMENTS: blocks.read_elements,
     WRITE_BLOCK: blocks.write_block,
     WRITE_STRIPS: blocks.write_strips,
+    WRITE_ELEMENTS: blocks.write_elements,
     INDEX_BLOCK: blocks.index_block,
     RECEIVE_BLOCK: blocks.receive_block,
     SEND_BLOCK: blocks.send_block,

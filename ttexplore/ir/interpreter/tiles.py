@@ -37,11 +37,11 @@ def from_faces(elements: Array) -> Array:
 
 
 def existence(guards: tuple[int, ...]) -> Callable[[int, int], bool]:
-    """Whether a tile or strip of a block exists in the tensor, by its place in the block; see BlockRegion."""
+    """Whether a tile, strip or element of a block exists in the tensor, by its place in the block; see BlockRegion."""
     if not guards:
         return lambda r, c: True
     row, row_end, column, column_end, *condition = guards
-    return lambda r, c: row + r < row_end and column + c < column_end and all(condition)
+    return lambda r, c: 0 <= row + r < row_end and 0 <= column + c < column_end and all(condition)
 
 
 def strip(

@@ -9,7 +9,7 @@ from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.tiles import as_faces, from_faces
 from ttexplore.ops.protocol import WRITE_INDEX_TILE
 from ttexplore.ops.storage import rounded
-from ttexplore.plan import DATA_FORMATS
+from ttexplore.plan import DATA_FORMATS, FACE
 
 
 def read_tile(core: Core, tensor: str, page: int, cb: str, slot: int) -> None:
@@ -72,6 +72,27 @@ def write_part(
     elements[offset // element : offset // element + size] = given
     core.set_page(tensor, page, elements if by_rows else from_faces(elements))
     queue.unsent = core.unwritten = True
+
+
+def write_element(
+    core: Core, cb: str, slot: int, slot_offset: int, aligned: str, aligned_slot: int, tensor: str, page: int,
+    offset: int, count: int,
+) -> None:  # fmt: skip
+    """One element, by way of a place whose address is equal to its own modulo 16."""
+    queue = core.queues[cb]
+    element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
+    core.queues[aligned].to_fill(aligned_slot)
+    _part(core, tensor, page, offset // element, 1)
+    value = queue.get(slot)[_place(slot_offset // element)]
+    at = (offset // element,) if core.plan.layout(tensor).page == "row" else _place(offset // element)
+    core.page(tensor, page)[at] = rounded(value, core.dtypes[tensor])
+    core.queues[aligned].unsent = queue.unsent = core.unwritten = True
+
+
+def _place(element: int) -> tuple[int, int]:
+    """Row and column of an element of a tile, by its number in memory."""
+    face, inside = divmod(element, FACE * FACE)
+    return face // 2 * FACE + inside // FACE, face % 2 * FACE + inside % FACE
 
 
 def _part(core: Core, tensor: str, page: int, first: int, size: int) -> Array:

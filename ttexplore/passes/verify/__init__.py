@@ -10,6 +10,9 @@ not rely on it, because no other core can reach the engine of a core.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
+
 from tvm import tirx
 
 from ttexplore.errors import VerifyError
@@ -51,7 +54,7 @@ class Verifier:
         self.given: dict[Key, Range] = {}
         # The kernel before any pass changed it: it defines what is stored.
         self.first: tirx.PrimFunc | None = None
-        self.stored: dict[str, Pages] | None = None
+        self.stored: Callable[[frozenset[str]], Mapping[str, Pages]] | None = None
 
     def check(self, program: Program) -> None:
         """Raises VerifyError, or ResourceError for L1."""
@@ -80,7 +83,8 @@ class Verifier:
             if self.first is None:
                 self.first = program.kernel
             if self.stored is None and plan.partition is not None:
-                self.stored = stored_pages(self.reader.read("kernel", self.first), plan)
+                read = self.reader.read("kernel", self.first)
+                self.stored = functools.cache(functools.partial(stored_pages, read, plan))
             return
         check_arguments(self.kernels, plan)
         facts, buffers = (plan.buffers, plan.compute), self.facts[0]
@@ -104,13 +108,17 @@ class Verifier:
                 check_balance(self.kernels, plan)
                 check_handshake(self.kernels, plan)
             if plan.partition is not None and moved & {"reader", "writer"}:
-                check_pages(self.kernels, plan, self.stored or {})
+                check_pages(self.kernels, plan, self.stored or _nothing_known)
         compute = self.kernels["compute"]
         if _has_sections(compute):
             assert plan.compute is not None
             check_dst(compute, plan.compute, self.given)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
             check_engine(compute, plan)
+
+
+def _nothing_known(single: frozenset[str]) -> Mapping[str, Pages]:
+    return {}
 
 
 def _moves_tiles(statement: Statement) -> bool:

@@ -1,5 +1,6 @@
 """Check the pages of tensors: all transfers stay within them, every page that the kernel stores is written, and no core
-reads or writes a page that another core writes.
+reads or writes a page that another core writes. Where a tensor is written in parts of pages, or element by element, the
+same holds for its *pieces*: runs of 16 elements, or single elements.
 
 The index expressions are evaluated for the work items of all cores at once. A loop of constant length is represented by
 bounds, except in three cases in which it is followed iteration by iteration: for writes; if a condition depends on its
@@ -37,6 +38,7 @@ from ttexplore.ir.index import (
 )
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name, walk
 from ttexplore.ops import OPS
+from ttexplore.ops.protocol import NOC_WRITE_ELEMENT
 from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, Accessor, Partition, Plan, TensorLayout
 
 Rows = NDArray[np.int64]
@@ -66,13 +68,12 @@ class Transfer:
     offset_bytes: Range | None = None
     count_bytes: Rows | int = 0
 
-    def parts(self, layout: TensorLayout, pieces: int) -> Iterator[Rows]:
+    def parts(self, piece_bytes: int, pieces: int) -> Iterator[Rows]:
         """The pieces that it moves, if each page has `pieces` of them: one for each row at a time."""
         pages = np.broadcast_to(self.page[0], self.core.shape)
         first, count = np.zeros(self.core.shape, np.int64), pieces
         if self.offset_bytes is not None and pieces > 1:
             # The last piece of a row can be shorter.
-            piece_bytes = _piece_bytes(layout)
             first = np.broadcast_to(self.offset_bytes[0], self.core.shape) // piece_bytes
             last = np.minimum(first + -(-self.count_bytes // piece_bytes), pieces) - 1
             for number in range(int(np.max(last - first, initial=0)) + 1):
@@ -87,18 +88,37 @@ class Transfer:
         return self.page[0] is self.page[1]
 
 
-def _piece_bytes(layout: TensorLayout) -> int:
-    """The size of a piece: 16 elements, fewer at the end of a row."""
-    return FACE * layout.element_bytes
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """What is written of a tensor at once: whole pages, or parts of pages of so many elements."""
+
+    accessor: Accessor
+    layout: TensorLayout
+    elements: int
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.layout.element_bytes or self.accessor.page_bytes
+
+    @property
+    def per_page(self) -> int:
+        """The last piece of a row can be shorter."""
+        return -(-self.accessor.page_bytes // self.bytes)
+
+    def show(self, piece: int) -> str:
+        page, part = divmod(piece, self.per_page)
+        return f"element {part} of page {page}" if self.elements == 1 else f"page {page}"
 
 
-def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, Pages]) -> None:
-    """Check all transfers. `stored` are the pages that the kernel stores to, by tensor, where they are known. Raises
-    VerifyError."""
+def check_pages(
+    kernels: Mapping[str, Kernel], plan: Plan, stored: Callable[[frozenset[str]], Mapping[str, Pages]]
+) -> None:
+    """Check all transfers. `stored` gives the pages that the kernel stores to, by tensor, where they are known: for
+    those tensors whose names it is given, the elements of pages. Raises VerifyError."""
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
-    written, parted = _written_tensors(kernels), _parted_tensors(kernels)
+    written, pieces = _written_tensors(kernels), _pieces(kernels, plan)
     unsure: set[str] = set()
 
     def check(transfer: Transfer, role: str) -> None:
@@ -110,9 +130,7 @@ def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, 
         if transfer.writes:
             assert plan.partition is not None
             last[transfer.tensor] = transfer.call
-            layout = plan.layout(transfer.tensor)
-            pieces = -(-accessor.page_bytes // _piece_bytes(layout)) if transfer.tensor in parted else 1
-            _claim(transfer, layout, accessor.pages, writers, plan.partition, pieces)
+            _claim(transfer, pieces[transfer.tensor], writers, plan.partition)
 
     for kernel in kernels.values():
         if _moves(kernel.names):
@@ -123,13 +141,15 @@ def check_pages(kernels: Mapping[str, Kernel], plan: Plan, stored: Mapping[str, 
                 follow |= unsure
                 unsure.clear()
                 _Walk(plan.partition, follow, check).run(kernel)
-    _not_read_elsewhere(kernels, plan, writers)
+    _not_read_elsewhere(kernels, plan, writers, pieces)
     in_place = {buffer.shard_of for buffer in plan.buffers}
-    for tensor, pages in stored.items():
+    single = frozenset(tensor for tensor, one in pieces.items() if one.elements == 1)
+    for tensor, places in stored(single).items():
         if tensor in in_place:
             continue
         done = writers.get(tensor, np.full(plan.accessor(tensor).pages, -1))
-        _same_pages(tensor, pages, np.max(done.reshape(pages.size, -1), axis=1) >= 0, last.get(tensor))
+        given = np.max(done.reshape(places.size, -1), axis=1) >= 0
+        _same_places(tensor, pieces.get(tensor), places, given, last.get(tensor))
 
 
 def _moves(names: frozenset[str]) -> bool:
@@ -144,14 +164,17 @@ def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _parted_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
-    """The tensors that are written in parts of pages."""
-    found: set[str] = set()
+def _pieces(kernels: Mapping[str, Kernel], plan: Plan) -> dict[str, _Pieces]:
+    """The pieces of each tensor that is written."""
+    found: dict[str, int] = {}
     for kernel in kernels.values():
         for call in calls(kernel.body):
-            if "page_offset_bytes" in call.values:
-                found |= {tensor for tensor, _, writes in _moved(call) if writes}
-    return frozenset(found)
+            elements = 1 if call.op is NOC_WRITE_ELEMENT else FACE if "page_offset_bytes" in call.values else 0
+            for tensor, _, writes in _moved(call):
+                if writes:
+                    known = found.setdefault(tensor, elements)
+                    found[tensor] = min(known, elements) if known and elements else max(known, elements)
+    return {tensor: _Pieces(plan.accessor(tensor), plan.layout(tensor), elements) for tensor, elements in found.items()}
 
 
 def _moved(call: Call) -> list[tuple[str, Expression, bool]]:
@@ -188,18 +211,19 @@ def _inside(transfer: Transfer, accessor: Accessor, role: str) -> None:
 
 
 def _claim(
-    transfer: Transfer, layout: TensorLayout, pages: int, writers: dict[str, NDArray[np.int64]], partition: Partition,
-    pieces: int,
+    transfer: Transfer, pieces: _Pieces, writers: dict[str, NDArray[np.int64]], partition: Partition
 ) -> None:  # fmt: skip
     """Record which core writes which page, or piece of a page. Raises VerifyError if another core has written it."""
-    owner = writers.setdefault(transfer.tensor, np.full(pages * pieces, -1))
-    found = (clash for places in transfer.parts(layout, pieces) for clash in _clashes(owner, places, transfer.core))
+    owner = writers.setdefault(transfer.tensor, np.full(pieces.accessor.pages * pieces.per_page, -1))
+    parts = transfer.parts(pieces.bytes, pieces.per_page)
+    found = (clash for places in parts for clash in _clashes(owner, places, transfer.core))
     for place, core in found:
         places = [f"({one.x}, {one.y})" for one in (partition.cores[int(owner[place])], partition.cores[core])]
+        what = "an element" if pieces.elements == 1 else "a page"
         raise VerifyError(
             "V014",
-            f"page {place // pieces} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
-            hint="assign all work items that write a page to one core: the order of the writes is undefined",
+            f"{pieces.show(place)} of {transfer.tensor} is written by core {places[0]} and by core {places[1]}",
+            hint=f"assign all work items that write {what} to one core: the order of the writes is undefined",
             span=transfer.call.span,
         )
 
@@ -215,7 +239,9 @@ def _clashes(owner: Rows, pages: Rows, cores: Rows) -> Iterator[tuple[int, int]]
         yield int(pages[row]), int(cores[row])
 
 
-def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, NDArray[np.int64]]) -> None:
+def _not_read_elsewhere(
+    kernels: Mapping[str, Kernel], plan: Plan, writers: Mapping[str, NDArray[np.int64]], pieces: Mapping[str, _Pieces]
+) -> None:  # fmt: skip
     """A page that one core writes is read only by that core. Raises VerifyError."""
     partition = plan.partition
     assert partition is not None
@@ -223,15 +249,14 @@ def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapp
     def check(transfer: Transfer, role: str) -> None:
         if transfer.writes or transfer.tensor not in writers:
             return
-        accessor, owners = plan.accessor(transfer.tensor), writers[transfer.tensor]
-        pieces = owners.size // accessor.pages
-        for places in transfer.parts(plan.layout(transfer.tensor), pieces):
+        owners, own = writers[transfer.tensor], pieces[transfer.tensor]
+        for places in transfer.parts(own.bytes, own.per_page):
             owner = owners[places]
             for row in np.flatnonzero((owner >= 0) & (owner != transfer.core))[:1]:
                 one, two = (partition.cores[int(index)] for index in (transfer.core[row], owner[row]))
                 raise VerifyError(
                     "V014",
-                    f"core ({one.x}, {one.y}) reads page {int(places[row]) // pieces} of {transfer.tensor}, which "
+                    f"core ({one.x}, {one.y}) reads {own.show(int(places[row]))} of {transfer.tensor}, which "
                     f"core ({two.x}, {two.y}) writes",
                     hint="write to another tensor, or assign both work items to one core",
                     span=transfer.call.span,
@@ -242,21 +267,27 @@ def _not_read_elsewhere(kernels: Mapping[str, Kernel], plan: Plan, writers: Mapp
             _Walk(partition, frozenset(writers), check).run(kernel)
 
 
-def _same_pages(tensor: str, wanted: Pages, given: Pages, call: Call | None) -> None:
+def _same_places(tensor: str, pieces: _Pieces | None, wanted: Pages, given: Pages, call: Call | None) -> None:
+    """What the kernel stores of a tensor is what is written: elements, or else pages. Raises VerifyError."""
     span = call.span if call is not None else None
     missing, strange = np.flatnonzero(wanted & ~given), np.flatnonzero(given & ~wanted)
+    single = pieces is not None and pieces.elements == 1
+
+    def show(place: int) -> str:
+        return pieces.show(place) if pieces is not None and single else f"page {place}"
+
     if missing.size:
         raise VerifyError(
             "V015",
-            f"page {missing[0]} of {tensor} is never written: the kernel stores to {np.count_nonzero(wanted)} pages, "
-            f"and {missing.size} of them are missing",
+            f"{show(int(missing[0]))} of {tensor} is never written: the kernel stores to {np.count_nonzero(wanted)} "
+            f"{'elements' if single else 'pages'}, and {missing.size} of them are missing",
             hint="assign every work item to a core, and write the whole block of each",
             span=span,
         )
     if strange.size:
         raise VerifyError(
             "V015",
-            f"page {strange[0]} of {tensor} is written, but the kernel stores nothing there",
+            f"{show(int(strange[0]))} of {tensor} is written, but the kernel stores nothing there",
             hint="correct the page index",
             span=span,
         )
@@ -449,20 +480,21 @@ def _tensors(body: Body) -> set[str]:
 # What the kernel stores
 
 
-def stored_pages(kernel: Kernel, plan: Plan) -> dict[str, Pages]:
-    """The pages of each tensor that a kernel, before its grid is replaced, stores to with T.copy.
+def stored_pages(kernel: Kernel, plan: Plan, single: frozenset[str] = frozenset()) -> dict[str, Pages]:
+    """The pages of each tensor that a kernel, before its grid is replaced, stores to with T.copy; for the tensors
+    `single`, the elements of their pages, in the order of memory.
 
     A tensor with a store to an unknown place is left out.
     """
     found: dict[str, Pages] = {}
     unknown: set[str] = set()
-    _Stores(plan, found, unknown).body(kernel.body)
+    _Stores(plan, found, unknown, single).body(kernel.body)
     return {tensor: pages for tensor, pages in found.items() if tensor not in unknown}
 
 
 class _Stores:
-    def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str]) -> None:
-        self.plan, self.found, self.unknown = plan, found, unknown
+    def __init__(self, plan: Plan, found: dict[str, Pages], unknown: set[str], single: frozenset[str]) -> None:
+        self.plan, self.found, self.unknown, self.single = plan, found, unknown, single
         self.known: dict[Key, Range] = {}
         self.axes: list[Variable] = []
         # The values of the conditions around.
@@ -515,6 +547,10 @@ class _Stores:
         rank = len(layout.shape)
         page = (TILE_ROWS, TILE_COLUMNS) if layout.page == "tile" else (1, layout.shape[-1])
         tiles = (*[1] * (rank - 2), *page)[-rank:]
+        single = tensor in self.single
+        per_page = accessor.page_bytes // layout.element_bytes if single else 1
+        # Where each element along an axis lies in its page.
+        within = (_IN_TILE if layout.page == "tile" else (np.zeros(1, np.int64), np.arange(layout.shape[-1])))[-rank:]
         pages: Rows = np.zeros([1] * rank, np.int64)
         for axis, ((low, extent), length) in enumerate(zip(parts, layout.shape, strict=True)):
             start = value_range(low, self.known)
@@ -523,18 +559,35 @@ class _Stores:
                 return
             tile, stride = tiles[axis], accessor.page_strides[axis - rank]
             begin = np.asarray(start[0])[(..., *[None] * rank)]
-            # The tiles from the first to the last that the region overlaps within the tensor.
-            first = np.maximum(begin, 0) // tile
-            last = (np.minimum(begin + extent, length) - 1) // tile
-            places = first + np.arange(-(-extent // tile) + 1).reshape([-1 if a == axis else 1 for a in range(rank)])
-            pages = pages + np.where(places <= last, places * stride, _NOWHERE)
+            along = [-1 if a == axis else 1 for a in range(rank)]
+            if single:
+                places = begin + np.arange(extent).reshape(along)
+                inside = places % tile
+                if axis >= rank - len(within):
+                    inside = within[axis - rank][inside]
+                exists = (places >= 0) & (places < length)
+                pages = pages + np.where(exists, places // tile * stride * per_page + inside, _NOWHERE)
+            else:
+                # The tiles from the first to the last that the region overlaps within the tensor.
+                first = np.maximum(begin, 0) // tile
+                last = (np.minimum(begin + extent, length) - 1) // tile
+                places = first + np.arange(-(-extent // tile) + 1).reshape(along)
+                pages = pages + np.where(places <= last, places * stride, _NOWHERE)
             if pages.size > _MOST_ROWS:
                 self.unknown.add(tensor)
                 return
         for test in self.tests:
             pages = np.where(test[(..., *[None] * rank)], pages, _NOWHERE)
-        self.found.setdefault(tensor, np.zeros(accessor.pages, bool))[pages[pages >= 0]] = True
+        self.found.setdefault(tensor, np.zeros(accessor.pages * per_page, bool))[pages[pages >= 0]] = True
 
 
+def _in_tile() -> tuple[Rows, Rows]:
+    """Where the elements of the first column, and those of the first row, lie in the memory of a tile of four faces."""
+    at = np.arange(TILE_ROWS)
+    face = FACE * FACE
+    return at // FACE * (2 * face) + at % FACE * FACE, at // FACE * face + at % FACE
+
+
+_IN_TILE = _in_tile()
 # Added to a page number, it stays below zero.
 _NOWHERE = -(1 << 40)

@@ -23,7 +23,7 @@ struct Tensor {
     uint32_t address;
     uint32_t page_bytes;
     uint32_t pages;
-    bool output;
+    bool output, integers;
     std::string input_file, output_file;
     uint8_t* memory = nullptr;
     std::vector<uint16_t> written;  // of each page: the last core that wrote it, counted from 1; 0 for none

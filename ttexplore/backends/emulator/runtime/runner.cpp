@@ -19,6 +19,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -451,7 +452,7 @@ static uint32_t repeats = 1;
 
 // One declaration per line:
 //   compute WIDE_DST DST_TILES FIDELITY EXACT WORMHOLE   events LIMIT   repeat COUNT
-//   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT INPUT_FILE|- OUTPUT_FILE|-
+//   tensor NAME ADDRESS PAGE_BYTES PAGES IS_OUTPUT IS_INT32 INPUT_FILE|- OUTPUT_FILE|-
 //   buffer ID PAGES PAGE_BYTES FORMAT UNPACK_TO_DEST LIES_THERE NAME
 //   kernel ROLE PATH   common ROLE COUNT WORDS   core X Y   arguments ROLE COUNT WORDS (of the last core)
 //   shard BUFFER TENSOR IS_OUTPUT COUNT PAGES (of the last core)
@@ -471,7 +472,7 @@ static void read_job(const char* path) {
         } else if (word == "tensor") {
             Tensor tensor;
             line >> tensor.name >> tensor.address >> tensor.page_bytes >> tensor.pages >> tensor.output >>
-                tensor.input_file >> tensor.output_file;
+                tensor.integers >> tensor.input_file >> tensor.output_file;
             machine.tensors.push_back(tensor);
         } else if (word == "buffer") {
             uint32_t id = 0, format = 0;
@@ -538,8 +539,12 @@ static void load_tensors() {
             tensor.memory = static_cast<uint8_t*>(aligned_alloc(64, (bytes + 63) / 64 * 64));
         }
         tensor.written.assign(tensor.pages, 0);
-        // NaN where nothing is written, so that a missing write shows.
-        memset(tensor.memory, 0xFF, bytes);
+        // NaN where nothing is written, so that a missing write shows; of integers, the number that stands for it.
+        if (tensor.integers) {
+            std::fill_n(reinterpret_cast<uint32_t*>(tensor.memory), bytes / sizeof(uint32_t), UNWRITTEN_INTEGER);
+        } else {
+            memset(tensor.memory, 0xFF, bytes);
+        }
         if (tensor.input_file != "-") {
             std::ifstream file(tensor.input_file, std::ios::binary);
             if (!file.read(reinterpret_cast<char*>(tensor.memory), static_cast<std::streamsize>(bytes))) {

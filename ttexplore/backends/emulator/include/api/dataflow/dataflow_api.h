@@ -31,4 +31,6 @@ inline void cb_wait_front(int32_t id, int32_t pages, EMULATOR_CALL_LINE) { emula
 inline void cb_pop_front(int32_t id, int32_t pages, EMULATOR_CALL_LINE) { emulator_pop_front(static_cast<uint32_t>(id), static_cast<uint32_t>(pages), line.number); }
 inline uint32_t get_write_ptr(uint32_t id, EMULATOR_CALL_LINE) { return emulator_write_pointer(id, line.number); }
 inline uint32_t get_read_ptr(uint32_t id, EMULATOR_CALL_LINE) { return emulator_read_pointer(id, line.number); }
+// Only chips have a cache.
+inline void invalidate_l1_cache() {}
 inline uint32_t get_tile_size(uint32_t id, EMULATOR_CALL_LINE) { return emulator_page_bytes(id, line.number); }
