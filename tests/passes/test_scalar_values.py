@@ -176,7 +176,7 @@ def test_elements_are_read_where_they_are(
     """In the tensor while the block holds what that does, else in the block."""
     a, x, text = after(body, tmp_path)
     np.testing.assert_allclose(x, wanted(a), rtol=1e-6)
-    assert ("_chosen" in text) == picks
+    assert ("_masked" in text) == picks
 
 
 def rounded(values: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from tvm import ir, tirx
 
@@ -20,7 +18,6 @@ from ttexplore.ir.build import (
     regions,
     scope_of,
     shape_of,
-    statements,
     whole_region,
     with_nest,
 )
@@ -28,13 +25,9 @@ from ttexplore.ir.dag import nodes_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
-from ttexplore.ops.op import UNWRITTEN
 from ttexplore.passes.added_buffers import taken_names
 from ttexplore.passes.loaded_blocks import LoadedBlocks
 from ttexplore.passes.plain_elements import flattened
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 
 def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -47,14 +40,10 @@ def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
         for i in T.Parallel(64):                     for i in T.Parallel(64):
             c[i] = a[i] * rate + sink                    c[i] = a[i] * rate[0] + sink[0]
 
-        s[2] = a[63] + 1                      ==>    for i in T.Parallel(64):
-                                                         a_chosen[i] = T.if_then_else(i == 63, a[i], 0)
-                                                     T.reduce_sum(a_chosen, a_63, dim=0)
-                                                     for i in T.Parallel(1):
-                                                         s_value[i] = a_63[i] + 1
-                                                     for i in T.Parallel(8):
-                                                         s[i] = T.if_then_else(i == 2, s_value[0], s[i])
+        s[2] = a[63] + 1                      ==>    for i in T.Parallel(1):
+                                                         s[2] = a[63] + 1
 
+    Other passes choose elements of larger blocks, unless a block holds a part of a tensor, which has the element.
     Scalars that places, lengths or conditions depend on stay as they are.
     """
     scalars = _Scalars(function, firings)
@@ -79,8 +68,6 @@ class _Scalars(Context):
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
-        # Blocks that are stored to element by element before anything is in them.
-        self.begun = _begun(function)
 
     # Rules
 
@@ -93,10 +80,6 @@ class _Scalars(Context):
         if not isinstance(statement, tirx.AllocBuffer):
             return None
         buffer = statement.buffer
-        if buffer in self.begun:
-            kind = "int32" if "int" in dtype_of(buffer) else "float32"
-            nothing = tirx.const(UNWRITTEN[kind] if dtype_of(buffer) != "uint8" else 0, dtype_of(buffer))
-            return [statement, tirx.Evaluate(call("tl.fill", [whole_region(buffer), nothing]))]
         if not is_variable(buffer) or buffer in self.steering:
             return None
         dtype = _dtype_in_block(dtype_of(buffer))
@@ -134,25 +117,11 @@ class _Scalars(Context):
             return None
         if statement.buffer in self.steering:
             return None
-        made: list[tirx.Stmt] = []
         buffer = self.blocks.get(statement.buffer, statement.buffer)
-        if len(shape_of(buffer)) > 2:
-            return None
-        value = statement.value
-        if all(extent == 1 for extent in shape_of(buffer)):
-            made.append(_filled(buffer, self._value(value, made)))
-            return made
-        if loads_of(self._known(value)):
-            value = self._kept(f"{buffer.name}_value", value, made)
-        else:
-            value = self._value(value, made)
-        indices = list(statement.indices)
-
-        def chosen(at: list[ir.Var]) -> ir.Expr:
-            return tirx.if_then_else(_is_at(at, indices, buffer), value, tirx.BufferLoad(buffer, at))
-
-        made.append(parallel_nest(buffer, chosen))
-        return made
+        value = self._value(statement.value)
+        if all(extent == 1 for extent in shape_of(buffer)) and len(buffer.ty.shape) <= 2:
+            return [_filled(buffer, value)]
+        return [_once(tirx.BufferStore(buffer, value, list(statement.indices), statement.span))]
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""
@@ -169,20 +138,18 @@ class _Scalars(Context):
         loops, body = parallel_body(statement)
         inside: set[ir.Expr] = {loop.loop_var for loop in loops}
         inside |= {one.var for one in body if isinstance(one, tirx.Bind)}
-        written = {one.buffer for one in body if isinstance(one, tirx.BufferStore)}
-        before: list[tirx.Stmt] = []
         made: list[tirx.Stmt] = []
         for one in body:
             match one:
                 case tirx.Bind():
-                    made.append(_like(one, self._value(one.value, before, inside, written)))
+                    made.append(_like(one, self._value(one.value, inside)))
                 case tirx.BufferStore():
-                    made.append(_like(one, self._value(one.value, before, inside, written)))
+                    made.append(_like(one, self._value(one.value, inside)))
                 case _:
                     made.append(one)
         if all(one.same_as(other) for one, other in zip(body, made, strict=True)):
             return None
-        return [*before, with_nest(loops, made)]
+        return [with_nest(loops, made)]
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Operations on scalar variables, and fills with scalars."""
@@ -225,58 +192,29 @@ class _Scalars(Context):
 
         return replaced(value, known)
 
-    def _value(
-        self, value: ir.Expr, made: list[tirx.Stmt], inside: Iterable[ir.Expr] = (),
-        written: Iterable[tirx.Buffer] = (),
-    ) -> ir.Expr:  # fmt: skip
-        """A value with blocks of one element in place of scalars and of single elements of blocks; `made` gets the
-        statements that fill these. Elements at the names `inside`, and those of blocks that are `written`, stay."""
-        varying, stays = {*inside}, {*written}
+    def _value(self, value: ir.Expr, inside: Iterable[ir.Expr] = ()) -> ir.Expr:
+        """A value with elements of tensors in place of those of blocks that hold a part of one. Elements at the names
+        `inside` stay."""
+        varying = {*inside}
 
-        def chosen(part: ir.Expr) -> ir.Expr:
-            if not _is_of_larger(part) or part.source in stays:
+        def read(part: ir.Expr) -> ir.Expr:
+            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
+                return part
+            if all(constant(index) == 0 for index in part.indices):
                 return part
             if any(one in varying for index in part.indices for one in nodes_of(index)):
                 return part
-            if (again := self.loaded.element(part, [*self.around])) is not None:
-                return again
-            return _element(self._picked(part, made), dtype_of(part.source), part.span)
+            again = self.loaded.element(part, [*self.around])
+            return part if again is None else again
 
-        return replaced(self._known(value), chosen)
-
-    def _read_again(self, value: ir.Expr) -> ir.Expr:
-        """An element of a tensor in place of one of a block that holds a part of it: one element is read at once."""
-        again = self.loaded.element(value, [*self.around]) if _is_of_larger(value) else None
-        return value if again is None else again
+        return replaced(self._known(value), read)
 
     def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
         """The element of a new block that holds a value; `made` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
-        value = self._read_again(self._known(value))
-        if _is_of_larger(value):
-            return _element(self._picked(value, made, name), dtype, None)
-        value = self._value(value, made)
         block = self._allocate(name, (1,), _dtype_in_block(dtype), made)
-        made.append(_filled(block, value))
+        made.append(_filled(block, self._value(value)))
         return _element(block, dtype, None)
-
-    def _picked(self, load: ir.TensorLoad, made: list[tirx.Stmt], name: str = "") -> tirx.Buffer:
-        """A block of one element that holds an element of a larger one: a sum in which all others are zero."""
-        source, dtype = load.source, dtype_of(load.source)
-        shape, indices = shape_of(source), list(load.indices)
-        chosen = self._allocate(f"{source.name}_chosen", shape, dtype, made)
-
-        def value(at: list[ir.Var]) -> ir.Expr:
-            return tirx.if_then_else(_is_at(at, indices, source), tirx.BufferLoad(source, at), tirx.const(0, dtype))
-
-        made.append(parallel_nest(chosen, value))
-        while shape != (1,):
-            shape = shape[:-1] or (1,)
-            sums = self._allocate((shape == (1,) and name) or f"{source.name}_element", shape, dtype, made)
-            attrs = {"kind": "sum", "dim": len(shape_of(chosen)) - 1, "clear": 1}
-            made.append(tirx.Evaluate(call("tl.reduce", [whole_region(chosen), whole_region(sums)], attrs)))
-            chosen = sums
-        return chosen
 
     def _allocate(self, name: str, shape: tuple[int, ...], dtype: str, made: list[tirx.Stmt]) -> tirx.Buffer:
         name = unused_name(name, self.names)
@@ -302,16 +240,6 @@ def _element(block: tirx.Buffer, dtype: str, span: ir.Span | None) -> ir.Expr:
     return tirx.NE(load, tirx.const(0, "uint8")) if dtype == "bool" else tirx.Cast(ir.PrimType(dtype), load)
 
 
-def _is_of_larger(value: ir.Expr) -> TypeIs[ir.TensorLoad]:
-    """Whether a value is an element of a block that only a choice among all elements can find."""
-    return (
-        isinstance(value, ir.TensorLoad)
-        and is_on_chip(value.source)
-        and len(value.indices) <= 2
-        and not all(constant(index) == 0 for index in value.indices)
-    )
-
-
 def _stored(value: ir.Expr, block: tirx.Buffer) -> ir.Expr:
     """A value in the dtype of a block."""
     return value if str(value.ty.dtype) == dtype_of(block) else tirx.Cast(ir.PrimType(dtype_of(block)), value)
@@ -332,10 +260,13 @@ def _at(value: ir.Expr, block: tirx.Buffer, at: list[ir.Var]) -> ir.Expr:
     return replaced(value, lambda part: own if isinstance(part, ir.TensorLoad) and part.source.same_as(block) else part)
 
 
-def _is_at(at: list[ir.Var], indices: list[ir.Expr], block: tirx.Buffer) -> ir.Expr:
-    """Whether loop variables are at an element of a block."""
-    tests = [tirx.EQ(one, index) for one, index, extent in zip(at, indices, shape_of(block), strict=True) if extent > 1]
-    return functools.reduce(tirx.And, tests)
+def _once(store: tirx.BufferStore) -> tirx.Stmt:
+    """The T.Parallel of one turn that stores an element."""
+    made: tirx.Stmt = store
+    for name in "ji"[-len(store.indices) :]:
+        zero, one = tirx.const(0, "int32"), tirx.const(1, "int32")
+        made = tirx.For(tirx.Var(name, "int32"), zero, one, tirx.ForKind.PARALLEL, made)
+    return made
 
 
 def _like(statement: tirx.Bind | tirx.BufferStore, value: ir.Expr) -> tirx.Stmt:
@@ -396,33 +327,6 @@ def _steering(function: tirx.PrimFunc) -> set[ir.Expr]:
     return found
 
 
-def _begun(function: tirx.PrimFunc) -> set[tirx.Buffer]:
-    """The blocks whose first statement stores one of several elements."""
-    written: set[tirx.Buffer] = set()
-    found: set[tirx.Buffer] = set()
-
-    def look(body: tirx.Stmt, *, in_parallel: bool) -> None:
-        for one in statements(body):
-            match one:
-                case tirx.For() | tirx.While():
-                    look(one.body, in_parallel=in_parallel or is_parallel(one))
-                case tirx.IfThenElse():
-                    look(one.then_case, in_parallel=in_parallel)
-                    if one.else_case is not None:
-                        look(one.else_case, in_parallel=in_parallel)
-                case tirx.BufferStore() if is_on_chip(one.buffer) and one.buffer not in written:
-                    written.add(one.buffer)
-                    if not in_parallel and shape_of(one.buffer) != (1,) * len(one.indices):
-                        found.add(one.buffer)
-                case tirx.Evaluate(value=ir.Call()):
-                    written.update(region.source for region in regions(one))
-                case _:
-                    pass
-
-    look(function.body, in_parallel=False)
-    return found
-
-
 _RULES = (
     StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Scalars.seen),
     StatementRule(
@@ -430,7 +334,7 @@ _RULES = (
     ),
     StatementRule("name in a block", "A name for a value of elements is a block of one element.", _Scalars.name),
     StatementRule(
-        "single element stored", "A store of one element is a T.Parallel that keeps all others.", _Scalars.store
+        "single element stored", "A store of one element is a T.Parallel of one turn.", _Scalars.store
     ),
     StatementRule("choice of scalars", "A branch that stores to scalars chooses what they hold.", _Scalars.branch),
     StatementRule("scalars read", "A T.Parallel reads scalars in blocks of one element.", _Scalars.nest),
