@@ -70,3 +70,18 @@ def test_float32_is_whole_as_row_column_and_transposed() -> None:
     ran = explored.run([g, a], backend="emulator")
     assert np.array_equal(ran.outputs[0], g[:, None] - g[None, :])
     assert np.array_equal(ran.outputs[1], a.T - a)
+
+
+def test_statistics_of_rows_are_stored_whole() -> None:
+    """They are columns of tiles, and rows of tiles in the tensor: transposed, without loss."""
+
+    @T.prim_func
+    def stored(A: T.Tensor((32, 64), "float32"), M: T.Tensor((32,), "float32")):
+        with T.Kernel(1):
+            a, m = T.alloc_shared((32, 64), "float32"), T.alloc_fragment((32,), "float32")
+            T.copy(A, a)
+            T.reduce_max(a, m, dim=1)
+            T.copy(m, M)
+
+    a = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
+    assert np.array_equal(ttx.explore(stored).run([a], backend="emulator").outputs[0], a.max(axis=1))

@@ -273,7 +273,7 @@ class _Web:
         self.draft.buffers[name] = replace(column, producer="compute", stages=1, pipeline=None)
         self.draft.writes[key] = self._add(
             f"{name}_row", "cb", producer="reader", stages=column.stages, pipeline=column.pipeline, dtype=column.dtype,
-            data_format=column.data_format, shape=self.shape[:1], exact=False,
+            data_format=column.data_format, shape=self.shape[:1],
             reason=f"a row of tiles of {_tensor(load).name}, which the compute kernel turns into a column",
         )  # fmt: skip
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, True))
@@ -284,7 +284,7 @@ class _Web:
         name = self.draft.writes[key]
         column = self.draft.buffers[name]
         self.draft.writes[key] = self._add(
-            f"{name}_row", "cb", dtype=column.dtype, data_format=column.data_format, shape=self.shape[:1], exact=False,
+            f"{name}_row", "cb", dtype=column.dtype, data_format=column.data_format, shape=self.shape[:1],
             reason="a row of tiles, as a reduction along columns makes it, which becomes a column",
         )  # fmt: skip
         self.draft.after.setdefault(write, []).insert(0, (self.draft.writes[key], name, True))
@@ -294,7 +294,7 @@ class _Web:
         key = (store, self.web.buffer, "source")
         name = self.draft.reads[key]
         column = self.draft.buffers[name]
-        self.draft.buffers[name] = replace(column, consumer="compute", stages=1, exact=False)
+        self.draft.buffers[name] = replace(column, consumer="compute", stages=1)
         self.draft.reads[key] = self._add(
             f"{name}_row", "cb", consumer="writer", stages=column.stages, dtype=column.dtype,
             data_format=column.data_format, shape=self.shape[:1],
