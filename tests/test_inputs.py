@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -15,8 +16,9 @@ from tests.corpus.sizes import any_size_gemm
 from ttexplore.cli import main
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Exploration
-from ttexplore.inputs import COUNTED, INPUT_KINDS, Tensor, arrays_for, make_inputs, named_inputs
-from ttexplore.plan import FORMAT_OF_DTYPE
+from ttexplore.inputs import INPUT_KINDS, Tensor, arrays_for, counted, make_inputs, named_inputs
+from ttexplore.ops.small import numpy_dtype
+from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS
 
 SHAPES = ((3,), (64, 96), (2, 3, 32))
 
@@ -32,7 +34,7 @@ def test_each_kind_has_each_dtype_and_shape_and_is_the_same_each_time(kind: str,
     tensors = [Tensor(f"T{number}", shape, dtype) for number, shape in enumerate(SHAPES)]
     made, again, other = (make_inputs(kind, tensors, seed) for seed in (5, 5, 6))
     for one, same, tensor in zip(made, again, tensors, strict=True):
-        assert (one.shape, one.dtype.name) == (tensor.shape, dtype)
+        assert (one.shape, one.dtype) == (tensor.shape, numpy_dtype(dtype))
         assert np.isfinite(one.astype(np.float64)).all()
         np.testing.assert_array_equal(one, same)
     differ = any((one != another).any() for one, another in zip(made, other, strict=True))
@@ -45,13 +47,16 @@ def test_what_the_kinds_hold(dtype: str) -> None:
         return make_inputs(kind, [Tensor("A", shape, dtype)])[0].astype(np.float64)
 
     np.testing.assert_array_equal(made("ones", 2, 3), np.ones((2, 3)))
-    np.testing.assert_array_equal(made("counting", 20, 32), np.arange(640).reshape(20, 32) % COUNTED)
+    np.testing.assert_array_equal(made("counting", 20, 32), np.arange(640).reshape(20, 32) % counted(dtype))
     np.testing.assert_array_equal(made("identity", 2, 3, 4), np.stack([np.eye(3, 4)] * 2))
     np.testing.assert_array_equal(made("identity", 3), [1, 0, 0])
     uniform, extreme = made("uniform", 32, 32), made("extreme", 32, 32)
-    assert 0 <= uniform.min() < uniform.max() <= {"int32": 1000, "uint8": 255}.get(dtype, 1)
-    assert len(np.unique(extreme)) >= 5
-    assert np.abs(extreme).max() == {"int32": 2**15, "uint8": 255}.get(dtype, 2**14)
+    integers = {"int32": 1000, "uint8": 255, "int8": 127, "uint4": 15, "int4": 7}
+    assert 0 <= uniform.min() < uniform.max() <= integers.get(dtype, 1)
+    assert len(np.unique(extreme)) >= {"bool": 2, "uint4": 3}.get(dtype, 5)
+    largest = {"int32": 2**15, "uint8": 255, "int8": 128, "uint4": 15, "int4": 8, "bool": 1}
+    largest |= {name: float(ml_dtypes.finfo(name).max) for name in SMALL_FLOATS}
+    assert np.abs(extreme).max() == largest.get(dtype, 2**14)
 
 
 def test_runs_checks_and_records_take_kinds(product: Exploration) -> None:

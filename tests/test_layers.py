@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "passes": {"record", "errors", "target", "plan", "ops", "ir", "language", "given", "layout_request", "options"},
     "emit": {"record", "errors", "target", "plan", "ops", "ir"},
     "files": {"record", "errors", "given"},
-    "inputs": {"errors", "given"},
+    "inputs": {"errors", "given", "ops"},
     "backends": {"record", "errors", "target", "plan", "ops"},
     "views": {"record", "errors", "glossary", "target", "plan", "options"},
     "request": {"errors", "given", "inputs", "backends"},

@@ -27,7 +27,8 @@ from ttexplore.errors import TTExploreError, UsageError, memory_for, shown, unkn
 from ttexplore.files import write_file, write_files
 from ttexplore.given import named, plain, whole, wholes, wrong
 from ttexplore.given import text as text_of
-from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs, own_dtype
+from ttexplore.inputs import Inputs, Tensor, arrays_for, make_inputs
+from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded
 from ttexplore.pass_names import pass_name
 from ttexplore.plan import KERNEL_ROLES, Plan
@@ -430,7 +431,7 @@ class Explored(ABC):
                 sides.append(Side.of(name, second.outputs, reference, precisions, rounding))
         comparison = sides[0].comparison if reference is not None else _NOT_COMPARED
         own = self._tensors(("output", "inout"))
-        outputs = tuple(o.astype(own_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
+        outputs = tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(execution.outputs, own, strict=True))
         return Run(
             backend.name, outputs, comparison.passed, comparison.pcc, comparison.max_rel_error, execution.seconds,
             "\n".join(part for part in (execution.message, comparison.message) if part), comparison, execution,

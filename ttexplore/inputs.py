@@ -7,24 +7,38 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import UsageError, unknown
 from ttexplore.given import named, whole, wrong
+from ttexplore.ops.integers import SMALL_INTEGERS
+from ttexplore.ops.small import FLOATS, numpy_dtype
 
 Array = NDArray[Any]
 Make = Callable[[np.random.Generator, tuple[int, ...], str], Array]
 
 LARGEST_RANDOM_INTEGER = 1000
-# A prime, so that the rows of a tensor start with different numbers; below 256, so that every dtype is exact.
+# A prime, so that the rows of a tensor start with different numbers; below 256, so that bfloat16 is exact. Other dtypes
+# hold fewer whole numbers.
 COUNTED = 251
+_COUNTED = {
+    "int8": 127, "uint4": 13, "int4": 7, "bool": 2, "float8_e5m2": 7, "float8_e5m2fnuz": 7,
+    "float8_e4m3fn": 13, "float8_e4m3fnuz": 13, "float8_e4m3": 13, "float8_e3m4": 13, "float8_e4m3b11fnuz": 13,
+}  # fmt: skip
 # Finite in every dtype, as are products of a few of them and long sums: any infinity comes from the kernel.
 _EXTREME_FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0**-14, -(2.0**-14), 2.0**14, -(2.0**14))
 _EXTREMES: dict[str, tuple[float, ...]] = {
     "int32": (0, 1, -1, 32767, -32768),
     "uint8": (0, 1, 127, 128, 255),
+    "int8": (0, 1, -1, 127, -128),
+    "uint4": (0, 1, 15),
+    "int4": (0, 1, -1, 7, -8),
+    "bool": (0, 1),
+    **{
+        name: (0.0, -0.0, 1.0, -1.0, 2.0**known.least_exponent, -known.largest, known.largest)
+        for name, known in FLOATS.items()
+    },
 }
 
 
@@ -53,8 +67,12 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
     match dtype:
         case "int32":
             return random.integers(-LARGEST_RANDOM_INTEGER, LARGEST_RANDOM_INTEGER + 1, shape)
-        case "uint8":
-            return random.integers(0, 256, shape) * random.integers(0, 2, shape)
+        case "uint8" | "uint4":
+            return random.integers(0, SMALL_INTEGERS[dtype][1] + 1, shape) * random.integers(0, 2, shape)
+        case "int8" | "int4":
+            return random.integers(SMALL_INTEGERS[dtype][0], SMALL_INTEGERS[dtype][1] + 1, shape)
+        case "bool":
+            return random.integers(0, 2, shape)
         case _:
             return random.standard_normal(shape)
 
@@ -63,8 +81,10 @@ def _uniform(random: np.random.Generator, shape: tuple[int, ...], dtype: str) ->
     match dtype:
         case "int32":
             return random.integers(0, LARGEST_RANDOM_INTEGER + 1, shape)
-        case "uint8":
-            return random.integers(0, 256, shape)
+        case "uint8" | "uint4" | "int8" | "int4":
+            return random.integers(0, SMALL_INTEGERS[dtype][1] + 1, shape)
+        case "bool":
+            return random.integers(0, 2, shape)
         case _:
             return random.random(shape)
 
@@ -74,9 +94,13 @@ def _ones(_: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
     return np.ones(shape)
 
 
+def counted(dtype: str) -> int:
+    """How many whole numbers, from 0, the inputs that count have of a dtype."""
+    return _COUNTED.get(dtype, COUNTED)
+
+
 def _counting(_: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    del dtype
-    return np.arange(np.prod(shape, dtype=np.int64)).reshape(shape) % COUNTED
+    return np.arange(np.prod(shape, dtype=np.int64)).reshape(shape) % counted(dtype)
 
 
 def _identity(_: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
@@ -93,8 +117,8 @@ def _extreme(random: np.random.Generator, shape: tuple[int, ...], dtype: str) ->
 INPUT_KINDS: dict[str, InputKind] = {
     kind.name: kind
     for kind in (
-        InputKind("random", "normally distributed; integers from -1000 to 1000; half of uint8 is 0", True, _random),
-        InputKind("uniform", "from 0 to 1; integers from 0 to 1000, uint8 to 255", True, _uniform),
+        InputKind("random", "normally distributed; integers to ±1000, all of int8; half of uint8 is 0", True, _random),
+        InputKind("uniform", "from 0 to 1; integers from 0 to 1000, uint8 to 255, int8 to 127", True, _uniform),
         InputKind("ones", "1 everywhere", False, _ones),
         InputKind("counting", f"0, 1, 2 ... {COUNTED - 1} and again from 0, in the order of memory", False, _counting),
         InputKind("identity", "1 on the diagonal of the last two dimensions, 0 elsewhere", False, _identity),
@@ -103,16 +127,11 @@ INPUT_KINDS: dict[str, InputKind] = {
 }
 
 
-def own_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy dtype of a kernel's dtype."""
-    return np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
-
-
 def make_inputs(kind: str, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
     """Generate arrays for `tensors`, in their own dtypes. Raises UsageError for unknown kinds and invalid seeds."""
     kind = named("kind of inputs", kind, INPUT_KINDS)
     random = np.random.default_rng(checked_seed(seed))
-    return tuple(INPUT_KINDS[kind].make(random, shape, dtype).astype(own_dtype(dtype)) for _, shape, dtype in tensors)
+    return tuple(INPUT_KINDS[kind].make(random, shape, dtype).astype(numpy_dtype(dtype)) for _, shape, dtype in tensors)
 
 
 def checked_seed(seed: object) -> int:

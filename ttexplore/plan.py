@@ -62,14 +62,21 @@ DATA_FORMATS: dict[str, DataFormat] = {
 BLOCK_FLOAT = "Bfp8_b"
 BLOCK_FLOAT_NAMES = ("bfp8_b", "bfloat8_b")
 
+# Dtypes of 8 bits and fewer. bfloat16 represents each of their numbers exactly, and every operation on numbers takes
+# them as they are, so tiles store them as bfloat16 and the host converts.
+SMALL_FLOATS = (
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3", "float8_e3m4",
+    "float8_e4m3b11fnuz",
+)  # fmt: skip
+SMALL_WHOLES = ("uint8", "int8", "bool", "int4", "uint4")
+
 FORMAT_OF_DTYPE: dict[str, str] = {
     "bfloat16": "Float16_b",
     "float32": "Float32",
     "int32": "Int32",
     # ttnn 0.81.1 has no float16 tensors: they are stored, and computed with, as bfloat16.
     "float16": "Float16_b",
-    # bfloat16 represents 0 to 255 exactly, and every operation on numbers accepts such masks unchanged.
-    "uint8": "Float16_b",
+    **dict.fromkeys((*SMALL_WHOLES, *SMALL_FLOATS), "Float16_b"),
 }
 
 

@@ -65,9 +65,10 @@ for the emulator, which agrees with the chips bit for bit, and for the reference
 `T.log1p` has this accuracy for negative numbers down to -0.5. `T.sin`, `T.cos` and `T.tan` lose digits above 3e5, and
 have no correct digits above 1e7. `T.hypot` squares its operands: they must be between 1e-19 and 1e19.
 
-The chip does not always propagate NaN: the minimum of NaN and a number, and clamped NaN, are the number; 1 / NaN is 0,
-as is any nonzero constant from -1 to 1 divided by NaN; `T.sigmoid` and `T.erf` of NaN are 0 and 1; `T.pow(x, 0.5)` and
-`T.pow(x, -0.5)` of minus infinity are NaN. A run whose result depends on this fails, with a message that says so.
+The chip does not always propagate NaN: the minimum of NaN and a number, and clamped NaN, are the number, so a cast of
+NaN to float8 gives the largest number; 1 / NaN is 0, as is any nonzero constant from -1 to 1 divided by NaN;
+`T.sigmoid` and `T.erf` of NaN are 0 and 1; `T.pow(x, 0.5)` and `T.pow(x, -0.5)` of minus infinity are NaN. A run whose
+result depends on this fails, with a message that says so.
 
 Constants keep the sign of zero: `x + 0.0` turns -0.0 into 0.0, `x - 0.0` does not. The chip does not always keep it: a
 product or quotient that is 0 may lose its sign, the maximum and minimum of two zeros may be either zero, and a bfloat16

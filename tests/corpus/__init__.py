@@ -11,6 +11,7 @@ from tests.corpus.case import Case
 from tests.corpus.direct import DIRECT
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
+from tests.corpus.formats import FORMATS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
@@ -25,7 +26,7 @@ from tests.corpus.turns import TURNS
 from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
-    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
     *BRANCHES, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *NAMES,
     *WARPS,
 )  # fmt: skip

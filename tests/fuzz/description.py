@@ -55,13 +55,13 @@ class Tensor:
     """A parameter; a name in its shape is that of a T.dynamic size. `values` says how random inputs are drawn:
     ``coarse`` are multiples of 1/32 from -2 to 2, which every format holds exactly; ``positive`` multiples of 1/32 from
     0.5 to 2; ``normal`` have full mantissas, within ±4; ``whole`` numbers are within ±200, ``bytes`` from 0 to 255, a
-    third of them 0.
+    third of them 0, ``signed`` from -128 to 127.
     """
 
     name: str
     shape: tuple[int | str, ...]
     dtype: str
-    values: Literal["coarse", "positive", "normal", "whole", "bytes"] = "coarse"
+    values: Literal["coarse", "positive", "normal", "whole", "bytes", "signed"] = "coarse"
 
 
 # Expressions of elements

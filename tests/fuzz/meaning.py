@@ -44,7 +44,9 @@ from ttexplore.ops.block_float import GROUP, rounded_in_groups
 
 Array = NDArray[np.float64]
 
-INTEGERS = ("int32", "uint8")
+INTEGERS = ("int32", "uint8", "int8")
+# Of float8: the bits of the fraction, the least exponent, and the largest number.
+_SMALL_FLOATS = {"float8_e4m3fn": (3, -6, 448), "float8_e5m2": (2, -14, 57344)}
 
 
 @dataclass(frozen=True)
@@ -307,6 +309,11 @@ def to_dtype(values: Any, dtype: str) -> Array:
     """`values` as what the chip holds of a kernel dtype: float16 is held as bfloat16."""
     if dtype in INTEGERS:
         return np.trunc(np.asarray(values, np.float64))
+    if dtype in _SMALL_FLOATS:
+        fraction_bits, least, largest = _SMALL_FLOATS[dtype]
+        numbers = np.clip(np.asarray(values, np.float64), -largest, largest)
+        step = np.ldexp(1.0, np.maximum(np.frexp(numbers)[1] - 1, least) - fraction_bits)
+        return np.rint(numbers / step) * step
     held = ml_dtypes.bfloat16 if dtype in ("bfloat16", "float16") else np.float32
     return np.asarray(values, np.float64).astype(np.float32).astype(held).astype(np.float64)
 
@@ -314,13 +321,14 @@ def to_dtype(values: Any, dtype: str) -> Array:
 def rounded(interval: Interval, dtype: str, precision: Precision) -> Interval:
     """What a buffer of `dtype` holds of `interval`: rounding is monotone, so the bounds are rounded as well."""
     low, high = to_dtype(interval.low, dtype), to_dtype(interval.high, dtype)
-    if precision.keeps_more:
+    if precision.keeps_more and dtype not in _SMALL_FLOATS:
         low, high = np.minimum(low, interval.low), np.maximum(high, interval.high)
     made = Interval(to_dtype(interval.value, dtype), low, high)
     if dtype in INTEGERS:
         return made
     # A chip may cut where the reference rounds.
-    return made.widened(2**-7 * made.size) if precision.keeps_more and dtype != "float32" else made
+    coarse = precision.keeps_more and dtype != "float32" and dtype not in _SMALL_FLOATS
+    return made.widened(2**-7 * made.size) if coarse else made
 
 
 def _packed(interval: Interval) -> Interval:
@@ -361,6 +369,8 @@ def _random(random: np.random.Generator, shape: tuple[int, ...], tensor: Tensor)
             values = np.clip(random.standard_normal(shape), -4, 4)
         case "whole":
             return random.integers(-200, 201, shape).astype(np.int32)
+        case "signed":
+            return random.integers(-128, 128, shape).astype(np.int8)
         case "bytes":
             return np.maximum(random.integers(-128, 256, shape), 0).astype(np.uint8)
     return values.astype(np.float32)
@@ -466,7 +476,7 @@ class _Run:
         return Interval(*made)
 
     def gemm(self, gemm: Gemm) -> None:
-        p = self.precision
+        p = _WHOLE if self.dtypes[gemm.c] in INTEGERS else self.precision
         a, b = (_operand(self.storage[name], p) for name in (gemm.a, gemm.b))
         a = _transposed(a) if gemm.transpose_a else a
         b = _transposed(b) if gemm.transpose_b else b

@@ -96,7 +96,10 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
         yield "tensor of rank 3 and more"
     if computes_bytes(kernel):
         yield "bytes that wrap around"
-    for dtype in ("int32", "uint8"):
+    dtypes = {one.name: one.dtype for one in statements(kernel.body) if isinstance(one, Allocate)}
+    if any(isinstance(one, Gemm) and dtypes[one.c] == "int32" for one in statements(kernel.body)):
+        yield "product of integers"
+    for dtype in ("int32", "uint8", "int8", "float8_e4m3fn", "float8_e5m2"):
         if any(tensor.dtype == dtype for tensor in kernel.tensors):
             yield dtype
     for one in statements(kernel.body):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.errors import BackendError
-from ttexplore.ops.integers import as_uint8
+from ttexplore.ops import small
 from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, KernelRole, Plan, TensorLayout
 from ttexplore.record import Span
 
@@ -59,8 +59,8 @@ class Execution:
     """The result of a run.
 
     `outputs` are the output and inout tensors in parameter order, in storage dtype (ml_dtypes' bfloat16, float32,
-    int32; uint8 is converted back from bfloat16) and logical shape. `seconds` is the wall-clock time of the kernels
-    alone, without compilation and transfers. `log_file` has all messages of a device and its SDK.
+    int32; dtypes of 8 bits and fewer are converted back from bfloat16) and logical shape. `seconds` is the wall-clock
+    time of the kernels alone, without compilation and transfers. `log_file` has all messages of a device and its SDK.
     """
 
     outputs: tuple[Array, ...]
@@ -153,8 +153,8 @@ def storage_dtype(layout: TensorLayout) -> np.dtype[Any]:
 
 
 def on_host(layout: TensorLayout, array: Array) -> Array:
-    """An output in storage dtype, except that uint8, which is stored as bfloat16, is converted back."""
-    return as_uint8(array) if layout.dtype == "uint8" else array
+    """An output in storage dtype, except that one of 8 bits or fewer, stored as bfloat16, is converted back."""
+    return small.on_host(array, layout.dtype) if small.is_small(layout.dtype) else array
 
 
 def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:
@@ -163,8 +163,8 @@ def ordered_layouts(plan: Plan) -> tuple[TensorLayout, ...]:
 
 
 def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
-    """The inputs by tensor name, rounded to storage dtype. Block-float tensors stay in float32 until they are packed:
-    rounding twice would change the result.
+    """The inputs by tensor name, rounded to their own dtype and to storage dtype. Block-float tensors stay in float32
+    until they are packed: rounding twice would change the result.
 
     Raises BackendError if the number of arrays or a shape does not match the plan.
     """
@@ -184,6 +184,8 @@ def checked_inputs(plan: Plan, inputs: Sequence[Array]) -> dict[str, Array]:
                 f"the array for tensor {layout.name} has shape {tuple(array.shape)}, but the tensor {layout.shape}",
                 hint="pass arrays of the shapes that the kernel was traced with",
             )
+        if small.is_small(layout.dtype):
+            array = small.rounded_to(array, layout.dtype)
         in_groups = layout.data_format == BLOCK_FLOAT and layout.dtype == "float32"
         arrays[layout.name] = np.ascontiguousarray(array, dtype=np.float32 if in_groups else storage_dtype(layout))
     return arrays

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.ops.small import FLOATS
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS, Precision
 
 Array = NDArray[Any]
@@ -25,7 +26,12 @@ MINIMUM_PCC = 0.9999
 # Largest error relative to the largest absolute reference value. bfloat16: one rounding is 2^-9 = 0.2 %; a result of a
 # few roundings stays below 2 %. float32: operands of the FPU are truncated to TF32 (2^-10), and the error of long sums
 # stays below 1 %. Integers are not rounded.
-MAXIMUM_RELATIVE_ERROR = {"bfloat16": 0.02, "float32": 0.01, "int32": 0.0, "uint8": 0.0}
+MAXIMUM_RELATIVE_ERROR = {
+    "bfloat16": 0.02, "float32": 0.01, "int32": 0.0, **dict.fromkeys(("uint8", "int8", "bool"), 0.0)
+}  # fmt: skip
+# For outputs in floating-point dtypes of 8 bits, where a number near the middle between two others may become either:
+# the largest error in last places of the largest reference value, and the least PCC by the bits of the fraction.
+_SMALL_LAST_PLACES, _SMALL_PCC = 1.0, {2: 0.997, 3: 0.999, 4: 0.9997}
 
 # For outputs of lower precision: the smallest PCC and the largest relative error.
 # LoFi multiplies 5 bits of one operand: each product loses up to 2^-5 (metalium.md 5.1). The other fidelities lose less
@@ -248,8 +254,12 @@ def _compare_one(
         raise ValueError(f"output {number} has shape {output.shape}, but its reference {reference.shape}")
     bound = MAXIMUM_RELATIVE_ERROR.get(output.dtype.name, MAXIMUM_RELATIVE_ERROR["float32"])
     least_pcc = MINIMUM_PCC
+    if output.dtype.name in FLOATS:
+        bits = _mantissa_bits(output.dtype)
+        least_pcc, bound = _SMALL_PCC[bits], _SMALL_LAST_PLACES * 2.0**-bits
     if precision in COARSE_BOUNDS and bound:
-        least_pcc, bound = COARSE_BOUNDS[precision]
+        least, largest = COARSE_BOUNDS[precision]
+        least_pcc, bound = min(least, least_pcc), max(largest, bound)
     if precision == "exact":
         bound = 0.0
     if output.size == 0:
@@ -380,13 +390,13 @@ def _magnitudes(want: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 
 def _unit(precision: Precision, dtype: np.dtype[Any]) -> float:
     """The error that rounding explains, in last places."""
-    own = 1.0 if dtype == np.dtype(ml_dtypes.bfloat16) else 8.0
+    own = 1.0 if _mantissa_bits(dtype) < 8 else 8.0
     return max(own, _UNITS.get(precision, 0.0) * 2.0 ** _mantissa_bits(dtype))
 
 
 def _relative_unit(precision: Precision, dtype: np.dtype[Any]) -> float:
     """The relative error that rounding explains in the result of one operation; 0 for integers."""
-    return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype) if dtype.kind not in "iu" else 0.0
+    return _unit(precision, dtype) * 2.0 ** -_mantissa_bits(dtype) if dtype.kind not in "iub" else 0.0
 
 
 def _explained(errors: Iterable[NDArray[np.float64]], unit: float) -> tuple[bool, str]:
@@ -463,7 +473,7 @@ def _histogram(ulps: NDArray[np.float64]) -> tuple[int, ...]:
 
 def _in_ulp(error: NDArray[np.float64], values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """Errors in units of the last place of `dtype` at positive `values`; overwrites `error`."""
-    if dtype.kind in "iu":
+    if dtype.kind in "iub":
         return error
     # frexp gives values from 0.5 to 1, one binary place below the leading one of a float.
     _, exponents = np.frexp(values)
@@ -471,4 +481,6 @@ def _in_ulp(error: NDArray[np.float64], values: NDArray[np.float64], dtype: np.d
 
 
 def _mantissa_bits(dtype: np.dtype[Any]) -> int:
-    return 7 if dtype == np.dtype(ml_dtypes.bfloat16) else 23
+    if dtype == np.dtype(ml_dtypes.bfloat16):
+        return 7
+    return FLOATS[dtype.name].fraction_bits if dtype.name in FLOATS else 23

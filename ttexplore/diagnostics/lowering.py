@@ -42,7 +42,8 @@ LOWERING = (
     ),
     diagnostic(
         "L009", "unsupported dtype",
-        "Tiles hold bfloat16, float32 and int32; float16 and uint8 are stored as bfloat16. Products take floats.",
+        "Tiles hold bfloat16, float32 and int32; float16 and dtypes of 8 bits and fewer (float8, int8, uint8, bool and "
+        "int4) are stored as bfloat16. Products take floating-point numbers, or integers of at most 8 bits.",
         "Use one of the dtypes in the hint.",
     ),
     diagnostic(

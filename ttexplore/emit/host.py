@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+from ttexplore.ops.integers import SMALL_INTEGERS
+from ttexplore.ops.small import FLOATS, is_small
 from ttexplore.plan import (
     BLOCK_FLOAT,
     TILE_COLUMNS,
@@ -34,7 +36,8 @@ def emit_host(plan: Plan) -> str:
     """The text of main.cpp. Variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
     shards = _SHARDS if any(layout.sharding for layout in plan.layouts) else ""
     block_floats = _BLOCK_FLOATS if any(layout.data_format == BLOCK_FLOAT for layout in plan.layouts) else ""
-    return "\n".join([_head(plan), _SUPPORT + shards + _BYTES + block_floats + _TRANSFERS, *_run(plan), _MAIN])
+    small = _SMALL if any(is_small(layout.dtype) for layout in _with_role(plan, "input")) else ""
+    return "\n".join([_head(plan), _SUPPORT + shards + _BYTES + block_floats + small + _TRANSFERS, *_run(plan), _MAIN])
 
 
 def _head(plan: Plan) -> str:
@@ -48,7 +51,7 @@ def _head(plan: Plan) -> str:
 //   outputs: {outputs}
 // A file holds one tensor, row-major and without a header, as numpy's tofile writes and fromfile reads it:
 // float32{_integers(plan)}. Inputs that are not given are random. Outputs are written to FOLDER/<name>.bin;
-// FOLDER is the one of this file if not given.
+// FOLDER is the one of this file if not given.{_small(plan)}
 //
 // CMakeLists.txt, with the SDK installed:
 //   cmake_minimum_required(VERSION 3.22)
@@ -59,7 +62,7 @@ def _head(plan: Plan) -> str:
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+{_mathematics(plan)}#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -83,6 +86,15 @@ using namespace tt::tt_metal;
 def _integers(plan: Plan) -> str:
     names = [layout.name for layout in plan.layouts if layout.data_format == "Int32"]
     return f", of {', '.join(names)} int32" if names else ""
+
+
+def _mathematics(plan: Plan) -> str:
+    return "#include <cmath>\n" if _small(plan) else ""
+
+
+def _small(plan: Plan) -> str:
+    names = [f"{layout.name} to {layout.dtype}" for layout in _with_role(plan, "input") if is_small(layout.dtype)]
+    return f"\n// Inputs are converted as by a cast: {', '.join(names)}." if names else ""
 
 
 _SUPPORT = """namespace {
@@ -229,6 +241,44 @@ constexpr size_t GROUP = 16, GROUPS = 64, ELEMENTS = GROUP * GROUPS;
 }
 """
 
+_SMALL = """
+// Casts to a dtype of 8 bits or fewer, which the device stores as bfloat16.
+template <typename Cast>
+Words cast(Words values, Cast to) {
+    for (auto& bits : values) {
+        float value;
+        std::memcpy(&value, &bits, 4);
+        value = to(value);
+        std::memcpy(&bits, &value, 4);
+    }
+    return values;
+}
+
+// To the nearest floating-point number, ties to even, but not beyond the largest magnitude.
+[[maybe_unused]] Words cast_to_floats(Words values, int fraction_bits, int least_exponent, float largest) {
+    return cast(std::move(values), [=](float value) {
+        if (std::isnan(value)) return value;
+        const float inside = std::clamp(value, -largest, largest);
+        int exponent = 0;
+        std::frexp(inside, &exponent);
+        const float step = std::ldexp(1.0f, std::max(exponent - 1, least_exponent) - fraction_bits);
+        return std::nearbyint(inside / step) * step;
+    });
+}
+
+// The lowest bits of the integer.
+[[maybe_unused]] Words cast_to_integers(Words values, int32_t low, int32_t high) {
+    return cast(std::move(values), [=](float value) {
+        const auto whole = static_cast<int64_t>(std::clamp(value, -2147483648.0f, 2147483520.0f));
+        return static_cast<float>(((whole - low) & (high - low)) + low);
+    });
+}
+
+[[maybe_unused]] Words cast_to_bool(Words values) {
+    return cast(std::move(values), [](float value) { return value != 0 ? 1.0f : 0.0f; });
+}
+"""
+
 _TRANSFERS = """
 std::shared_ptr<distributed::MeshBuffer> to_device(
     distributed::MeshDevice& device, const Tiles& tiles, const Place& place, const Bytes& bytes) {
@@ -352,7 +402,7 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     values = f"Words({name}_tiles.elements(), UNWRITTEN)"
     if layout.role == "input":
         index = [other.name for other in _with_role(plan, "input")].index(name)
-        values = f"load(options, {index}, {name}_tiles)"
+        values = _cast(layout.dtype, f"load(options, {index}, {name}_tiles)")
     integers, by_rows = (str(one).lower() for one in (layout.data_format == "Int32", layout.page == "row"))
     shape = f"{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}"
     return [
@@ -361,6 +411,16 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
         f"    auto {name}_tensor =",
         f"        to_device(*device, {name}_tiles, {name}_place, pack{_packing(layout)}({name}_tiles, {values}));",
     ]
+
+
+def _cast(dtype: str, values: str) -> str:
+    """What the host stores of numbers that are given for a tensor of a kernel dtype."""
+    if dtype in FLOATS:
+        known = FLOATS[dtype]
+        return f"cast_to_floats({values}, {known.fraction_bits}, {known.least_exponent}, {known.largest}f)"
+    if dtype == "bool":
+        return f"cast_to_bool({values})"
+    return f"cast_to_integers({values}, {', '.join(map(str, SMALL_INTEGERS[dtype]))})" if is_small(dtype) else values
 
 
 def _packing(layout: TensorLayout) -> str:

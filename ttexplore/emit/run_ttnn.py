@@ -18,6 +18,18 @@ FORMATS = {
     "Int32": (ttnn.int32, 4096, np.int32),
     "Bfp8_b": (ttnn.bfloat8_b, 1088, np.float32),
 }
+# Dtypes of 8 bits and fewer, which are stored as bfloat16: the bits of the fraction, the exponent of the smallest
+# normal number and the largest number; the least and the largest integer.
+SMALL_FLOATS = {
+    "float8_e4m3fn": (3, -6, 448.0),
+    "float8_e5m2": (2, -14, 57344.0),
+    "float8_e4m3fnuz": (3, -7, 240.0),
+    "float8_e5m2fnuz": (2, -15, 57344.0),
+    "float8_e4m3": (3, -6, 240.0),
+    "float8_e3m4": (4, -2, 15.5),
+    "float8_e4m3b11fnuz": (3, -10, 30.0),
+}
+SMALL_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255)}
 # What an output holds where no kernel writes: integers have no NaN.
 UNWRITTEN = {np.float32: np.nan, np.int32: -0x21524111}
 
@@ -31,6 +43,22 @@ def check_chip(plan, device):
     chip = str(device.arch()).rpartition(".")[2].lower()
     if plan["target"].partition("_")[0] != chip.partition("_")[0]:
         raise SystemExit(f"the program is for {plan['target']}, the device is a {chip}")
+
+
+def cast(values, dtype):
+    """Numbers as a tensor of the kernel's dtype holds them: rounded to the nearest, ties to even, but not beyond the
+    largest; of integers the lowest bits."""
+    if dtype == "bool":
+        return values != 0
+    if dtype in SMALL_INTEGERS:
+        low, high = SMALL_INTEGERS[dtype]
+        return (np.trunc(values).astype(np.int64) - low & high - low) + low
+    if dtype not in SMALL_FLOATS:
+        return values
+    fraction_bits, least_exponent, largest = SMALL_FLOATS[dtype]
+    inside = np.clip(np.asarray(values, np.float32), -largest, largest)
+    step = np.ldexp(1.0, np.maximum(np.frexp(inside)[1] - 1, least_exponent) - fraction_bits)
+    return np.rint(inside / step) * step
 
 
 def tensors(plan, inputs, device):
@@ -52,6 +80,7 @@ def tensors(plan, inputs, device):
             values = random.standard_normal(shape) if on_host is np.float32 else random.integers(-99, 100, shape)
         elif list(values.shape) != shape:
             raise SystemExit(f"{layout['name']} has shape {tuple(shape)}, its input {values.shape}")
+        values = values if layout["role"] == "output" else cast(values, layout["dtype"])
         host = ttnn.Tensor(
             np.ascontiguousarray(values, dtype=on_host),
             data_type=dtype,

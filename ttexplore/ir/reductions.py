@@ -10,6 +10,8 @@ import numpy as np
 from tvm import tirx
 
 from ttexplore.ir.build import attribute, op_name, regions, text_attribute
+from ttexplore.ops.integers import SMALL_INTEGERS
+from ttexplore.ops.small import FLOATS
 from ttexplore.options import Engine
 
 
@@ -31,7 +33,11 @@ class Joining:
         """The number of a dtype that changes no result."""
         if self.pool == "sum" or self.of_magnitudes:
             return 0
-        low, high = (-np.inf, np.inf) if "float" in dtype else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if dtype == "int32" or dtype in SMALL_INTEGERS:
+            low, high = SMALL_INTEGERS.get(dtype, (-(2**31), 2**31 - 1))
+        else:
+            high = 1.0 if dtype == "bool" else FLOATS[dtype].largest if dtype in FLOATS else np.inf
+            low = 0.0 if dtype == "bool" else -high
         return low if self.pool == "max" else high
 
 
@@ -78,10 +84,10 @@ class Reduction:
 
 def runs_on_fpu(reduction: Reduction, dtype: str, engine: Engine) -> bool:
     """Whether the FPU is to join the elements of a tile of this storage dtype: it takes sums and maxima, and cuts
-    float32 to TF32."""
-    if not reduction.joining.fits_fpu or dtype not in ("bfloat16", "float32"):
+    float32 to TF32. It aligns what it adds, which sums of integers do not bear."""
+    if not reduction.joining.fits_fpu or dtype not in ("bfloat16", "float32", *FLOATS):
         return False
-    return engine == "fpu" or (engine == "auto" and dtype == "bfloat16")
+    return engine == "fpu" or (engine == "auto" and dtype != "float32")
 
 
 def reduction_of(statement: tirx.Stmt) -> Reduction | None:

@@ -20,6 +20,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError
 from ttexplore.language.builder import Value, constant, is_constant, plain
 from ttexplore.ops.integers import shifted_left, shifted_right
+from ttexplore.plan import SMALL_FLOATS
 
 _NODES: dict[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     "add": tirx.Add, "sub": tirx.Sub, "mul": tirx.Mul, "truediv": tirx.Div, "floordiv": tirx.FloorDiv,
@@ -114,7 +115,12 @@ def _result(a: Value, b: Value) -> str:
 
 @functools.cache
 def _promoted(one: str, other: str) -> str:
-    """The common dtype of two dtypes by TVM's rules."""
+    """The common dtype of two dtypes by TVM's rules. Raises KernelError for two floating-point dtypes of 8 bits."""
+    if one != other and one in SMALL_FLOATS and other in SMALL_FLOATS:
+        raise KernelError(
+            "K009", f"an operation joins {one} and {other}, of which neither holds the other's numbers",
+            hint='cast both first: T.cast(x, "float32")',
+        )  # fmt: skip
     return _dtype(tirx.max(ir.Var("a", ir.PrimType(one)), ir.Var("b", ir.PrimType(other))))
 
 

@@ -15,6 +15,8 @@ from ttexplore.given import plain
 from ttexplore.ir.adapter import set_members
 from ttexplore.language.names import NotLowered
 from ttexplore.ops.sfpu import as_int32
+from ttexplore.ops.small import rounded_to
+from ttexplore.plan import SMALL_FLOATS
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -110,14 +112,16 @@ def integer_range(dtype: str) -> tuple[int, int]:
 
 
 def held(value: float, dtype: str) -> float | bool:
-    """A number as the chip stores it in bool or a floating-point dtype: float16 is stored as bfloat16. Digits beyond
-    float32 are kept, because nothing is computed with them."""
+    """A number as bool or a floating-point dtype holds it: float16 is stored as bfloat16. Digits beyond float32 are
+    kept, because nothing is computed with them."""
     if dtype == "bool":
         return bool(value)
+    if dtype in SMALL_FLOATS:
+        return float(rounded_to(value, dtype))
     return float(ml_dtypes.bfloat16(np.float32(value))) if dtype in ("bfloat16", "float16") else float(value)
 
 
-_FLOATS_OF_ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+_FLOATS_OF_ML_DTYPES = ("bfloat16", *SMALL_FLOATS)
 
 
 def number_of(value: object) -> object:

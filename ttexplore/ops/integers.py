@@ -15,6 +15,7 @@ _BITS = 32
 
 # The integer dtypes whose arithmetic wraps around in fewer bits than the chip's: their smallest and largest numbers.
 SMALL_INTEGERS: dict[str, tuple[int, int]] = {
+    "int4": (-(2**3), 2**3 - 1), "uint4": (0, 2**4 - 1),
     "int8": (-(2**7), 2**7 - 1), "uint8": (0, 2**8 - 1), "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1),
 }  # fmt: skip
 
@@ -29,12 +30,6 @@ def shifted_right(a: Any, places: Any) -> Any:
     """``a >> places`` with sign extension, or 0 if `places` is not in 0 to 31."""
     inside = (np.asarray(places) >= 0) & (np.asarray(places) < _BITS)
     return np.where(inside, np.right_shift(a, np.where(inside, places, 0)), 0)
-
-
-def as_uint8(numbers: Any) -> NDArray[np.uint8]:
-    """Convert to numbers from 0 to 255; unwritten elements (NaN) become a conspicuous number."""
-    values = np.asarray(numbers, np.float32)
-    return np.where(np.isnan(values), 0xDE, values).astype(np.uint8)
 
 
 def _filled(value: int) -> NDArray[np.int32]:

@@ -19,6 +19,8 @@ _ROUNDING_INIT = "rounding_op_tile_init()"
 _SCALAR_INIT = "binop_with_scalar_tile_init()"
 
 _ONE_OVER_LN_2 = "0x3fb8aa3bu"
+# The bits of the exponent of a float32.
+_EXPONENT = 0x7F800000
 
 _INT32_LOW, _INT32_HIGH = np.float64(-(2**31)), np.float64(2**31 - 1)
 
@@ -91,6 +93,10 @@ def as_int32(a: Tile) -> Tile:
     numbers = np.asarray(a, np.float64)
     numbers = np.where(np.isnan(numbers), np.copysign(np.inf, numbers), numbers)
     return np.clip(np.trunc(numbers), _INT32_LOW, _INT32_HIGH).astype(np.int32)
+
+
+def _power_of_two(a: Tile) -> Tile:
+    return (np.asarray(a, np.float32).view(np.uint32) & np.uint32(_EXPONENT)).view(np.float32)
 
 
 def _as_bfloat16(a: Tile) -> Tile:
@@ -179,6 +185,10 @@ _ROUNDINGS = (
         cycles=320, function="nearbyint", note="to whole numbers, ties to even"),
 )
 _SIGNS = (
+    # The SDK names a format of integers here, but the bits are those of a number.
+    _op("power_of_two", _VALUE, _power_of_two, f"{_UNARY}bitwise.h", init="bitwise_and_tile_init()",
+        cpp=f"bitwise_and_tile<DataFormat::Int32>({{value}}, {_EXPONENT:#x}u)", cycles=64, dst_bits=32,
+        note="the largest power of two that is not above the magnitude; 0 for 0"),
     _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
     _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
         cycles=96),

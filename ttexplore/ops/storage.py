@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.ops.sfpu import as_int32
+from ttexplore.ops.small import is_small, rounded_to
 from ttexplore.plan import FORMAT_OF_DTYPE
 
 Array = NDArray[Any]
+
+
+def instead_of(dtype: str) -> str:
+    """What to use instead of a dtype that tiles do not store."""
+    if dtype == "float64":
+        return "use float32: the chips compute with no wider numbers"
+    if "int" in dtype:
+        return "use int32: integers of other sizes above 8 bits have no tiles"
+    return f"use one of {', '.join(FORMAT_OF_DTYPE)}"
 
 
 def rounded(values: Any, dtype: str) -> Array:
@@ -19,10 +29,9 @@ def rounded(values: Any, dtype: str) -> Array:
     if dtype == "int32":
         numbers = np.asarray(values)
         return (as_int32(numbers) if numbers.dtype.kind == "f" else numbers).astype(np.int32)
-    if dtype == "uint8":
-        numbers = np.asarray(values, np.float32)
+    if is_small(dtype):
         # Unwritten elements stay recognizable.
-        return np.where(np.isnan(numbers), numbers, as_int32(numbers) & 255).astype(np.float32)
+        return rounded_to(values, dtype)
     if dtype in FORMAT_OF_DTYPE and FORMAT_OF_DTYPE[dtype] == "Float16_b":
         return np.asarray(values, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
     return np.asarray(values, np.float32)

@@ -6,8 +6,10 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
 from ttexplore.passes.branch_loops import with_branches_as_loops
+from ttexplore.passes.converting_copies import with_casts_for_copies
 from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
+from ttexplore.passes.integer_products import with_products_of_numbers
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
@@ -29,9 +31,10 @@ def apply_defaults(program: Program, target: Target) -> Program:
 
     Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
-    of their own; a fill that only the first iteration of a loop executes moves before the loop; other branches around
-    operations on blocks become loops of one turn or none; the loops of a T.Parallel nest follow the axis order of its
-    stores; and index arithmetic in narrow integer types is computed in int32.
+    of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and products of integers
+    become products of numbers; a fill that only the first iteration of a loop executes moves before the loop; other
+    branches around operations on blocks become loops of one turn or none; the loops of a T.Parallel nest follow the
+    axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, and the errors of groups of
     threads: KernelError for races and for waits that never end, Unsupported for groups that are no sequence.
@@ -47,6 +50,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_scalar_blocks,
         with_staged_tensors,
         with_whole_blocks,
+        with_casts_for_copies,
+        with_products_of_numbers,
         without_guarded_fills,
         with_branches_as_loops,
         with_ordered_parallel,

@@ -23,7 +23,7 @@ from ttexplore.options import Engine
 from ttexplore.passes.expressions import Reader
 from ttexplore.passes.tile_storage import TileStorage
 from ttexplore.passes.tile_values import COMPARISONS, JUMPING, Load, Value, ValueGraph
-from ttexplore.plan import FORMAT_OF_DTYPE
+from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES
 
 _FPU = ("add", "sub", "mul")
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
@@ -124,9 +124,11 @@ class _Nest:
                 value = self.graph.make("to_bfloat16", value)
             case "int32":
                 value = self.graph.make("to_int32", value)
-            case "uint8":
-                # uint8 is stored as bfloat16.
+            case dtype if dtype in SMALL_WHOLES:
+                # They are stored as bfloat16.
                 value = self.graph.make("to_float32", value)
+            case dtype if dtype in SMALL_FLOATS:
+                value = self.graph.make(f"to_{dtype}", value)
             case _:
                 pass
         if not self.storage.is_wide and self.graph.has_int32():

@@ -23,7 +23,7 @@ from ttexplore.ir.shallow import is_large, refuse_deep
 from ttexplore.ops import OPS
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
-from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
+from ttexplore.plan import SMALL_FLOATS, TILE_COLUMNS, TILE_ROWS
 
 LARGEST_INDEX = 2**23
 # The integers that bfloat16, and so 16-bit DST, holds exactly.
@@ -182,6 +182,8 @@ class Reader:
             if name == "if_then_else":
                 return self.choice(*e.args)
             if name in _FUNCTIONS:
+                if name not in ("abs", "fabs"):
+                    _check_own(str(e.ty.dtype))
                 values = [self.value(one) for one in e.args]
                 if _FUNCTIONS[name] not in INT32_FORMS and any(map(self.graph.is_int32, values)):
                     raise Unsupported(
@@ -212,6 +214,10 @@ class Reader:
             return self.graph.make("to_bfloat16", self.graph.make("to_float32", inner))
         if target == "float32":
             return self.graph.make("to_float32", inner)
+        if target in SMALL_FLOATS:
+            if not self.graph.is_wide:
+                raise Unsupported("L002", f"a cast to {target} in 16-bit DST", hint="omit accumulate_dtype")
+            return self.graph.make(f"to_{target}", self.graph.make("to_float32", inner))
         if target == "bool":
             return self.graph.make("truth", inner)
         if target in ("int32", "int64"):
@@ -224,17 +230,20 @@ class Reader:
         raise Unsupported(
             "L002",
             f"a cast from {source} to {target} inside T.Parallel",
-            hint="cast to float32, bfloat16, int32, uint8 or bool",
+            hint="cast to float32, bfloat16, float8_e4m3fn, float8_e5m2, int32, int8, uint8 or bool",
         )
 
     def arithmetic(self, name: str, e: tirx.BinaryOpExpr) -> int:
         dtype = str(e.ty.dtype)
+        if name not in ("max", "min"):
+            _check_own(dtype)
         if is_float(dtype) or name in ("max", "min"):
             return self.graph.make(name, self.value(e.a), self.value(e.b))
         return self.of_integers(name, e)
 
     def of_integers(self, name: str, e: tirx.BinaryOpExpr) -> int:
         """An operation on two integers: computed in int32, and wrapped around to its own dtype."""
+        _check_own(str(e.ty.dtype))
         if name == "div":
             raise _truncated("T.truncdiv")
         # If only low bits matter, operands may keep extra high bits: the result is wrapped around.
@@ -418,6 +427,15 @@ def _truncated(function: str) -> Unsupported:
 
 def _not_int32(dtype: str) -> Unsupported:
     return Unsupported("L002", f"arithmetic in {dtype} on elements", hint='compute in int32: T.cast(x, "int32")')
+
+
+def _check_own(dtype: str) -> None:
+    """Refuse arithmetic in a dtype whose intermediate results nothing here rounds as a GPU does."""
+    if dtype in SMALL_FLOATS:
+        hint = 'compute in float32: T.cast(x, "float32")'
+        raise Unsupported("L002", f"arithmetic in {dtype} on elements", hint=hint)
+    if dtype in ("int4", "uint4"):
+        raise _not_int32(dtype)
 
 
 def _in_16_bits(what: str) -> Unsupported:

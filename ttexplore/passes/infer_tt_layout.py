@@ -13,15 +13,27 @@ from ttexplore.ir.build import dtype_of, op_name, statements
 from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.program import Program
 from ttexplore.ir.sizes import bound_shape, size_variables
+from ttexplore.ops.storage import instead_of
 from ttexplore.passes.place_tensors import place_tensors
 from ttexplore.passes.single_elements import refuse_single_elements
 from ttexplore.passes.tensor_roles import Role, read_and_written, roles_of
-from ttexplore.plan import FACE, FORMAT_OF_DTYPE, TILE_COLUMNS, TILE_ROWS, TensorLayout
+from ttexplore.plan import (
+    FACE,
+    FORMAT_OF_DTYPE,
+    SMALL_FLOATS,
+    SMALL_WHOLES,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    TensorLayout,
+)
 from ttexplore.target import Target
 
 _REASONS = {
     "float16": "ttnn has no float16 tensors; bfloat16 is the nearest",
-    "uint8": "stored as bfloat16, which is exact from 0 to 255",
+    **{
+        dtype: f"stored as bfloat16, which holds every number of {dtype}; the host converts"
+        for dtype in (*SMALL_WHOLES, *SMALL_FLOATS)
+    },
 }
 
 # The dtype in which an unused input is stored that has no tile format.
@@ -136,7 +148,7 @@ def _layout(
         raise Unsupported(
             "L009",
             f"{name} is {dtype}: no tile format supports this dtype",
-            hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
+            hint=instead_of(dtype),
             span=span,
         )
     if len(shape) > MAX_RANK:

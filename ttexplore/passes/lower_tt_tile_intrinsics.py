@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import Unsupported
+from ttexplore.errors import Unsupported, UsageError
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import (
     arguments,
@@ -30,12 +31,13 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
 from ttexplore.ir.storage import tile_grid
+from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
-from ttexplore.options import Engine
+from ttexplore.options import Engine, Fidelity
 from ttexplore.passes.elementwise import lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
-from ttexplore.plan import Product
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_WHOLES, Plan, Product
 from ttexplore.target import Target
 
 
@@ -101,7 +103,7 @@ class _Reduced:
 
     def on_fpu(self, block: tirx.Buffer, result: tirx.Buffer, depth: int) -> list[tirx.Stmt]:
         name = f"reduce_{self.reduction.joining.pool}_{self.ending}"
-        ones = self.storage.one_tile(dtype_of(block), self.statement)
+        ones = self.storage.one_tile(DATA_FORMATS[FORMAT_OF_DTYPE[dtype_of(block)]].dtype, self.statement)
 
         def reduced(into: tirx.Buffer, number: ir.Expr | int) -> tirx.Stmt:
             return self.each(result, lambda t: op(name, block, ones, self.tile(t, number), 0, into, t))
@@ -250,9 +252,6 @@ class _Lowering(Context):
             ))  # fmt: skip
             return [turned] if in_dst else [turned, *storage.pack(value, target, target_block)]
         kinds = (dtype_of(source), dtype_of(target))
-        # Bytes are float32 in DST, but their values are still those of bytes.
-        if kinds[1] == "uint8" and "uint8" not in (kinds[0], dtype_of(regions(statement)[0].source)):
-            raise Unsupported("L009", f"T.copy of {kinds[0]} to uint8", hint='cast in T.Parallel: T.cast(x, "uint8")')
         converted = "int32" in kinds and kinds[0] != kinds[1]
         if scope_of(target) != "tt.dst":
             if scope_of(source) == "tt.dst" and not converted:
@@ -264,7 +263,7 @@ class _Lowering(Context):
                 *storage.pack(value, target, target_block),
             ]
         made = [*self.to_dst(source, target), *storage.convert(target, *kinds)]
-        if storage.is_wide and target_block in self.rounded and dtype_of(source) != "bfloat16":
+        if storage.is_wide and target_block in self.rounded and FORMAT_OF_DTYPE[dtype_of(source)] != "Float16_b":
             made.append(storage.each(count, lambda t: op("typecast_fp32_to_bf16_tile", target, t)))
         return made
 
@@ -301,6 +300,7 @@ class _Lowering(Context):
         columns = tile_grid(shape_of(c))[1]
         transpose = attribute(statement, "transpose_B")
         in0, in1, out = self.tiles[a], self.tiles[b], self.tiles[c]
+        _check_fidelity(self.plan, a, b)
         integers = next((one for one in (a, b, c) if dtype_of(one) == "int32"), None)
         if integers is not None:
             raise Unsupported(
@@ -330,10 +330,10 @@ class _Lowering(Context):
         source, target = (region.source for region in regions(statement))
         storage, block, out = self.storage, self.tiles[source], self.tiles[target]
         dtype, made = dtype_of(source), _Reduced(storage, reduction, statement)
-        if dtype_of(target) == "uint8" and (dtype != "uint8" or reduction.joining.pool == "sum"):
+        if is_small(dtype_of(target)) and (dtype != dtype_of(target) or reduction.joining.pool == "sum"):
             raise Unsupported(
                 "L009",
-                f"T.reduce_{reduction.kind} of {dtype} into uint8",
+                f"T.reduce_{reduction.kind} of {dtype} into {dtype_of(target)}",
                 hint="reduce into a block of int32 or float32, and cast that in T.Parallel",
             )
         rows, columns = tile_grid(shape_of(source))
@@ -368,6 +368,22 @@ class _Lowering(Context):
     def rejection(self, statement: tirx.Stmt) -> None:
         if not isinstance(statement, tirx.Bind | tirx.For):
             raise Unsupported("L001", f"no rule lowers {op_name(statement) or type(statement).__name__}")
+
+
+def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:
+    """Raise UsageError if the passes of the FPU leave out bits of integers: the first takes 7 bits of an element of A
+    and 5 of one of B, the second the others of B, the third those of A."""
+    assert plan.compute is not None
+    passes = get_args(Fidelity).index(plan.compute.math_fidelity) + 1
+    for buffer, bits, needed in ((a, 7, 3), (b, 5, 2)):
+        dtype = dtype_of(buffer)
+        # -128 is a power of two: one bit.
+        if dtype in SMALL_WHOLES and largest_magnitude(dtype) > 2**bits and passes < needed:
+            raise UsageError(
+                "U010",
+                f"math_fidelity is {plan.compute.math_fidelity!r}, which leaves out bits of {buffer.name}, of {dtype}",
+                hint=f"omit math_fidelity: exact products of these integers need {get_args(Fidelity)[needed - 1]}",
+            )
 
 
 _RULES = (

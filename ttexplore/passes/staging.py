@@ -20,6 +20,8 @@ from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of, runs_on_fpu
 from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
+from ttexplore.ops.small import is_small
+from ttexplore.ops.storage import instead_of
 from ttexplore.options import Engine
 from ttexplore.plan import (
     BLOCK_FLOAT,
@@ -81,9 +83,9 @@ def _layout_dtype(layout: TensorLayout) -> str:
 def storage_dtype(dtype: str) -> str:
     """The dtype in which the chip stores a kernel dtype. Raises KeyError for a dtype without a tile format.
 
-    uint8 stays uint8: it is stored as bfloat16, with integers from 0 to 255.
+    One of 8 bits or fewer stays what it is: it is stored as bfloat16, but with its own numbers only.
     """
-    return dtype if dtype == "uint8" else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
+    return dtype if is_small(dtype) else DATA_FORMATS[FORMAT_OF_DTYPE[dtype]].dtype
 
 
 def plan_staging(
@@ -175,7 +177,7 @@ def check_block(buffer: tirx.Buffer) -> None:
         raise Unsupported(
             "L009",
             f"{buffer.name} is {dtype_of(buffer)}: no tile format supports this dtype",
-            hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}",
+            hint=instead_of(dtype_of(buffer)),
             span=span,
         )
     if len(shape) not in (1, 2):
@@ -353,7 +355,11 @@ class _Web:
     def _same_format(self, load: tirx.Stmt) -> bool:
         """Whether the tiles of the tensor can be used as they are: same dtype, or a narrower format."""
         held = self._loaded(load)
-        return held.dtype == self.dtype or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
+        return (
+            held.dtype == self.dtype
+            or (held.data_format == BLOCK_FLOAT and self.dtype in ("bfloat16", "float32"))
+            or (is_small(held.dtype) and self.dtype == "bfloat16")
+        )
 
     def _loaded(self, load: tirx.Stmt) -> Held:
         return self.tensors[str(_tensor(load).name)]
@@ -384,7 +390,7 @@ class _Web:
             return False
         stored = self._stored(self.stores[0]).dtype
         narrower = self.dtype == "bfloat16" and stored == "float32"
-        other_kind = stored != self.dtype and ("int32" in (stored, self.dtype) or stored == "uint8")
+        other_kind = stored != self.dtype and ("int32" in (stored, self.dtype) or is_small(stored))
         return not narrower and not other_kind
 
     def _is_plain_operand(self) -> bool:

@@ -19,7 +19,9 @@ from tvm import ir, tirx
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
+from ttexplore.ops.small import FLOATS, rounded_to
 from ttexplore.ops.storage import Array
+from ttexplore.plan import FORMAT_OF_DTYPE, SMALL_FLOATS
 
 COMMUTING = frozenset(["add", "mul", "max", "min"])
 MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
@@ -43,6 +45,9 @@ _INT32_RESULTS = frozenset(
 _KEEPS_BFLOAT16 = frozenset(
     ["abs", "negative", "relu", "max", "min", "where", "clamp", "floor", "ceil", "trunc", "round"]
 )
+
+# The bits of fraction of float32.
+_FRACTION_BITS = 23
 
 _TRUTH = COMPARISONS | {"not", *(f"{name}z" for name in MIRRORED)}
 
@@ -96,6 +101,8 @@ class ValueGraph:
     numbers: dict[Value | bytes, int] = field(default_factory=dict["Value | bytes", int])
     ranges: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     scalars: list[ir.Expr] = field(default_factory=list[ir.Expr])
+    # The dtypes of 8 bits to which values are rounded.
+    small_floats: dict[int, str] = field(default_factory=dict[int, str])
     # The places of scalars by hash, and the properties of each value.
     _places: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     _is_int32: list[bool] = field(default_factory=list[bool])
@@ -188,7 +195,17 @@ class ValueGraph:
 
     def is_bfloat16(self, value: int) -> bool:
         """Whether the value in DST is exact in bfloat16, as all values in 16-bit DST are."""
-        return not self.is_wide or self._is_bfloat16[value]
+        return not self.is_wide or self._is_bfloat16[value] or value in self.small_floats
+
+    def is_held(self, value: int, dtype: str) -> bool:
+        """Whether each element is a number of a floating-point dtype of 8 bits, as far as is known at a glance."""
+        load = self[value].load
+        own = self.small_floats.get(value, load.dtype if load is not None else "")
+        if own in FLOATS:
+            return FLOATS[dtype].holds(FLOATS[own])
+        low, high = SMALL_INTEGERS.get(own, (-math.inf, math.inf))
+        whole = min(2.0 ** (FLOATS[dtype].fraction_bits + 1), FLOATS[dtype].largest)
+        return self.is_boolean(value) or max(-low, high) <= whole
 
     def _holds_int32(self, known: Value) -> bool:
         if known.load is not None:
@@ -209,7 +226,7 @@ class ValueGraph:
         if known.op == "number":
             return float(ml_dtypes.bfloat16(known.constant)) == known.constant or math.isnan(known.constant)
         if known.load is not None:
-            return known.load.dtype in ("bfloat16", "uint8")
+            return FORMAT_OF_DTYPE[known.load.dtype] == "Float16_b"
         if known.op in _KEEPS_BFLOAT16:
             return all(self._is_bfloat16[operand] for operand in known.operands[known.op == "where" :])
         return known.op in ("axis", "to_bfloat16", "sign") or is_boolean
@@ -217,7 +234,7 @@ class ValueGraph:
     def _may_hold_minus_zero(self, known: Value, is_boolean: bool) -> bool:
         may_be = [self._may_be_minus_zero[operand] for operand in known.operands]
         if known.load is not None:
-            return known.load.dtype in ("float32", "bfloat16")
+            return known.load.dtype.startswith(("float", "bfloat"))
         match known.op:
             case "number":
                 return _bits(known.constant) == _bits(-0.0)
@@ -498,6 +515,30 @@ def _compared(name: str) -> Callable[[ValueGraph, int, int], int | None]:
     return composed
 
 
+def _to_small_float(dtype: str) -> Callable[[ValueGraph, int], int | None]:
+    """To the nearest number of a dtype of 8 bits, ties to even, and not beyond its largest.
+
+    A sum with ``1.5 * 2^(e + 23 - f)``, of which float32 keeps multiples of ``2^(e - f)``, rounds a number from ``2^e``
+    to ``2^(e + 1)`` to `f` bits of fraction; below the smallest normal number e stays the same.
+    """
+    known = FLOATS[dtype]
+
+    def composed(graph: ValueGraph, a: int) -> int | None:
+        if graph.is_number(a):
+            return graph.number(float(rounded_to(graph[a].constant, dtype)))
+        if graph.is_held(a, dtype):
+            return a
+        make, number = graph.make, graph.number
+        inside = make("clamp", a, number(-known.largest), number(known.largest))
+        power = make("max", make("power_of_two", inside), number(2.0**known.least_exponent))
+        coarse = make("mul", power, number(1.5 * 2.0 ** (_FRACTION_BITS - known.fraction_bits)))
+        made = make("sub", make("add", inside, coarse), coarse)
+        graph.small_floats[made] = dtype
+        return made
+
+    return composed
+
+
 def _to_bfloat16(graph: ValueGraph, a: int) -> int | None:
     if graph.is_number(a):
         return graph.number(float(ml_dtypes.bfloat16(graph[a].constant)))
@@ -607,7 +648,8 @@ def _folded_int32(meaning: Callable[..., float | np.generic | Array]) -> Callabl
 COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "add": _add, "sub": _subtract, "mul": _multiply, "div": _divide, "recip": _reciprocal, "max": _maximum,
     "min": _minimum, "pow": _power, "where": _where, "and": _and, "or": _or, "not": _not, "truth": _truth,
-    "to_bfloat16": _to_bfloat16, "round_half_away": _round_half_away,
+    "to_bfloat16": _to_bfloat16, **{f"to_{dtype}": _to_small_float(dtype) for dtype in SMALL_FLOATS},
+    "round_half_away": _round_half_away,
     "log1p": _log_of_one_and,
     "log10": _scaled("log2", math.log10(2)), "exp10": _of_scaled("exp2", math.log2(10)),
     "sinh": _hyperbolic_sine, "cosh": _hyperbolic_cosine, "tan": _tangent, "hypot": _hypotenuse,

@@ -16,6 +16,7 @@ from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.draw.blocks import fill, load, move, store, vector
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import parallel
+from tests.fuzz.draw.formats import product_of_bytes, small_floats
 from tests.fuzz.draw.integers import integers, mask, wrapping
 from tests.fuzz.draw.loops import loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
@@ -29,7 +30,9 @@ def _loop(draft: Draft) -> None:
     loop(draft, _ANYWHERE)
 
 
-_PHASES: tuple[Callable[[Draft], None], ...] = (*_ANYWHERE, fill, chain, _loop, integers, mask, wrapping)
+_PHASES: tuple[Callable[[Draft], None], ...] = (
+    *_ANYWHERE, fill, chain, _loop, integers, mask, wrapping, small_floats, product_of_bytes,
+)  # fmt: skip
 
 
 @st.composite

@@ -25,8 +25,13 @@ from tests.fuzz.meaning import Interval
 
 DTYPES = ("bfloat16", "float32", "float16")
 # These meet numbers only where `integers` draws so.
-_INTEGERS = ("int32", "uint8")
-_LIMITS = {"coarse": (-2, 2), "positive": (0.5, 2), "normal": (-4, 4), "whole": (-200, 200), "bytes": (0, 255)}
+_INTEGERS = ("int32", "uint8", "int8")
+# These meet numbers only where `formats` draws so.
+SMALL_FLOATS = ("float8_e4m3fn", "float8_e5m2")
+_LIMITS = {
+    "coarse": (-2, 2), "positive": (0.5, 2), "normal": (-4, 4), "whole": (-200, 200), "bytes": (0, 255),
+    "signed": (-128, 127),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class Draft(Grid):
         fitting = [
             one.name
             for one in self.buffers.values()
-            if one.shape == shape and (one.dtype == dtype or not {one.dtype, dtype} & {*_INTEGERS})
+            if one.shape == shape and (one.dtype == dtype or not {one.dtype, dtype} & {*_INTEGERS, *SMALL_FLOATS})
         ]
         if fitting and self.chance(4):
             return self.one(fitting)
@@ -122,7 +127,7 @@ class Draft(Grid):
         fitting = [t.name for t in self.tensors if t.shape == shape and t.name not in self.stored and t.dtype == dtype]
         if fitting and self.chance(3):
             return self.one(fitting)
-        kinds = {"int32": ["whole"], "uint8": ["bytes"]}
+        kinds = {"int32": ["whole"], "uint8": ["bytes"], "int8": ["signed"]}
         values: Any = self.one(kinds.get(dtype, ["coarse", "coarse", "positive", "normal"]))
         tensor = Tensor(self.name("A"), shape, dtype, values)
         self.tensors.append(tensor)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +12,8 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.uncertain import Uncertain, lifted
 from ttexplore.ops.block_float import GROUP, rounded_in_groups
 from ttexplore.ops.op import UNWRITTEN, TileKind
-from ttexplore.ops.storage import Array
+from ttexplore.ops.small import is_small, numpy_dtype
+from ttexplore.ops.storage import Array, instead_of
 from ttexplore.ops.storage import rounded as rounded_array
 from ttexplore.plan import BLOCK_FLOAT, FORMAT_OF_DTYPE
 
@@ -25,6 +25,11 @@ def held(dtype: str) -> TileKind:
     return "int32" if dtype == "int32" else "float32"
 
 
+def in_tiles(dtype: str) -> str:
+    """The dtype whose numbers tiles of a kernel dtype can hold. Tiles round nothing to 8 bits: operations do."""
+    return "bfloat16" if is_small(dtype) else dtype
+
+
 def unwritten(shape: Sequence[int], dtype: str) -> Array:
     return np.full(shape, UNWRITTEN[held(dtype)], held(dtype))
 
@@ -32,9 +37,8 @@ def unwritten(shape: Sequence[int], dtype: str) -> Array:
 def storage(dtype: str) -> np.dtype[Any]:
     """The NumPy dtype of what the chip holds of a kernel dtype. Raises Unsupported where no tile format does."""
     if dtype not in FORMAT_OF_DTYPE:
-        raise Unsupported("L009", f"{dtype} has no tile format", hint=f"use one of {', '.join(FORMAT_OF_DTYPE)}")
-    bfloat16 = FORMAT_OF_DTYPE[dtype] == "Float16_b" and dtype != "uint8"
-    return np.dtype(ml_dtypes.bfloat16 if bfloat16 else dtype)
+        raise Unsupported("L009", f"{dtype} has no tile format", hint=instead_of(dtype))
+    return numpy_dtype("bfloat16" if dtype == "float16" else dtype)
 
 
 def in_format(array: Array, data_format: str | None) -> Array:

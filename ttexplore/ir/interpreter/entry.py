@@ -18,7 +18,16 @@ from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.build import dtype_of, op_name
 from ttexplore.ir.groups import projected
 from ttexplore.ir.interpreter import scheduling
-from ttexplore.ir.interpreter.arrays import Array, error_in_format, held, in_format, rounded, storage, unwritten
+from ttexplore.ir.interpreter.arrays import (
+    Array,
+    error_in_format,
+    held,
+    in_format,
+    in_tiles,
+    rounded,
+    storage,
+    unwritten,
+)
 from ttexplore.ir.interpreter.machine import Core, Mode, Run
 from ttexplore.ir.interpreter.tiles import tilize, untilize
 from ttexplore.ir.interpreter.translation import translate
@@ -27,8 +36,8 @@ from ttexplore.ir.program import KERNEL, Program
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape
 from ttexplore.ir.uncertain import Elements, Uncertain, value_of
-from ttexplore.ops.integers import as_uint8
 from ttexplore.ops.op import UNWRITTEN
+from ttexplore.ops.small import is_small, on_host
 from ttexplore.plan import BLOCK_FLOAT, CoreWork, Plan
 
 
@@ -84,7 +93,7 @@ def interpret(
         partition.cores if partition is not None and _has_core_values(functions) else [None]
     )
     limits = Limits(start, time_limit_seconds, cancel, len(works))
-    dtypes = {name: dtype for name, (dtype, _) in tensors.items()}
+    dtypes = {name: in_tiles(dtype) if tiled else dtype for name, (dtype, _) in tensors.items()}
     # From D5 on the values share one DST buffer, which is used in sections.
     managed = any(name.startswith("tt.tile_regs_") for name in _names(functions))
     one_run = Run(plan, arrays, pages if tiled else {}, dtypes, mode, managed, tiled, limits, unit)
@@ -123,8 +132,8 @@ def _output(
     tiles = tiled and plan.layout(name).page == "tile"
     data_format = _data_format(name, plan)
     array = in_format(untilize(array, shape) if tiles else array.reshape(shape), data_format)
-    if dtype == "uint8":
-        return as_uint8(array)
+    if is_small(dtype):
+        return on_host(array, dtype)
     return array.astype(ml_dtypes.bfloat16 if data_format == BLOCK_FLOAT else storage(dtype))
 
 

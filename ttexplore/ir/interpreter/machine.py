@@ -13,14 +13,15 @@ from typing import Any, Literal
 import numpy as np
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.interpreter.arrays import Array, rounded, unwritten
+from ttexplore.ir.interpreter.arrays import Array, in_tiles, rounded, unwritten
 from ttexplore.ir.interpreter.barriers import Meetings
 from ttexplore.ir.interpreter.engines import Dst, Setup
 from ttexplore.ir.interpreter.queues import Block, Blocks, Channel, Queue, Tiles
 from ttexplore.ir.interpreter.where import Limits, Where
 from ttexplore.ir.uncertain import Elements, Operand, Uncertain, value_of
+from ttexplore.ops.small import numpy_dtype
 from ttexplore.ops.storage import rounded as rounded_array
-from ttexplore.plan import CoreWork, Plan
+from ttexplore.plan import SMALL_WHOLES, CoreWork, Plan
 from ttexplore.record import Span
 
 # A number, or one for each element that is loaded or stored at once.
@@ -120,6 +121,7 @@ class Core:
     # Buffers
 
     def allocate(self, name: str, scope: str, dtype: str, shape: tuple[int, ...]) -> None:
+        dtype = in_tiles(dtype) if self.run.tiled else dtype
         self.dtypes[name] = dtype
         is_cb = scope == "tt.cb"
         if is_cb and self.run.mode != "sequential":
@@ -177,7 +179,9 @@ class Core:
         else:
             self._check_indices(name, array, at)
             found = array[at]
-        return found.astype(np.uint8) if self.dtypes[name] == "uint8" else found
+        # Arithmetic on integers of 8 bits wraps around in these.
+        dtype = self.dtypes[name]
+        return found.astype(numpy_dtype(dtype)) if dtype in SMALL_WHOLES else found
 
     def store(
         self, name: str, indices: tuple[Index, ...], value: Operand, chosen: Operand = True

@@ -67,7 +67,11 @@ def gemm(core: Core, a: Region, b: Region, c: Region, flags: Flags) -> None:
     left, right, out = (_view(core, part, rank=2) for part in (a, b, c))
     left = left.T if flags.transpose_a else left
     right = right.T if flags.transpose_b else right
-    product = left @ right
+    if core.dtypes[c[0]] == "int32":
+        # Sums of integers wrap around, and float64 holds those of one product.
+        product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
+    else:
+        product = left @ right
     out[...] = rounded(product if flags.clear_accum else out + product, core.dtypes[c[0]])
 
 

@@ -19,7 +19,7 @@ from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
-from ttexplore.ir.interpreter.arrays import Array, rounded
+from ttexplore.ir.interpreter.arrays import Array, held, rounded
 from ttexplore.ir.interpreter.groups import GROUP_STATEMENTS
 from ttexplore.ir.interpreter.machine import Core, Mode
 from ttexplore.ir.interpreter.operations import operation
@@ -45,6 +45,8 @@ from ttexplore.ir.words import PYTHON_FUNCTIONS, Word, Words, python
 from ttexplore.ops import FORMS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.op import UNWRITTEN, Form
+from ttexplore.ops.small import numpy_dtype, rounded_to
+from ttexplore.plan import SMALL_WHOLES
 
 Named = TypeVar("Named")
 # What a function is called in the text of a translated kernel: this and its name.
@@ -235,7 +237,8 @@ class _Writer(_Lines[ir.Var]):
             case tirx.IntImm():
                 # Whole numbers are int32 where nothing says otherwise; others wrap around in their own width.
                 dtype = str(e.ty.dtype)
-                return f"np.{dtype}({int(e.value)})" if dtype in SMALL_INTEGERS else str(int(e.value))
+                own = numpy_dtype(dtype).name if dtype in SMALL_INTEGERS else ""
+                return f"np.{own}({int(e.value)})" if own else str(int(e.value))
             case tirx.FloatImm():
                 return f"np.float32({float(e.value)!r})" if np.isfinite(float(e.value)) else f"np.float32('{e.value}')"
             case ir.Var():
@@ -405,12 +408,13 @@ class _Writer(_Lines[ir.Var]):
 
 
 def _unwritten(buffer: tirx.Buffer) -> str:
-    return f"np.full((), {UNWRITTEN['int32' if 'int' in dtype_of(buffer) else 'float32']!r})".replace("nan", "np.nan")
+    return f"np.full((), {UNWRITTEN[held(dtype_of(buffer))]!r})".replace("nan", "np.nan")
 
 
 @lifted
 def _converted(values: ArrayLike, dtype: str) -> Array:
-    return np.asarray(values).astype(dtype)
+    made = rounded_to(values, dtype) if dtype in SMALL_WHOLES else np.asarray(values)
+    return made.astype(numpy_dtype(dtype))
 
 
 def _unknown(what: str, at: Node | Place) -> Unsupported:

@@ -325,6 +325,7 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_clamp:
             apply(tile, faces, [=](float x) { return smaller_of(larger_of(x, value), other); });
             break;
+        case Sfpu_bitwise: apply(tile, faces, [=](float x) { return float_of(bits_of(x) & parameter); }); break;
         case Sfpu_fill: apply(tile, faces, [=](float) { return value; }); break;
         case Sfpu_typecast:
             typecast(tile, faces, parameter, second);

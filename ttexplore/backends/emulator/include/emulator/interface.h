@@ -36,7 +36,7 @@ struct NocRectangle {
     X(gtz, false) X(gez, false) X(ltz, false) X(lez, false) X(eqz, false) X(nez, false) \
     X(unary_gt, false) X(unary_ge, false) X(unary_lt, false) X(unary_le, false) X(unary_eq, false) X(unary_ne, false) \
     X(sigmoid, true) X(tanh, true) X(gelu, true) X(silu, true) \
-    X(clamp, false) X(fill, false) X(typecast, false) \
+    X(clamp, false) X(fill, false) X(typecast, false) X(bitwise, false) \
     X(binop_with_scalar, false) X(unary_max, false) X(unary_min, false) \
     X(add_binary, false) X(sub_binary, false) X(rsub_binary, false) \
     X(mul_binary, false) X(div_binary, true) X(power_binary, true) X(binary_max, false) X(binary_min, false) \

@@ -1,0 +1,100 @@
+"""Copies that convert to a dtype of 8 bits or fewer, as copies that do not and a T.Parallel that casts.
+
+Tiles store such numbers as bfloat16, and what moves tiles rounds to bfloat16 only: a cast is arithmetic on elements.
+"""
+
+from __future__ import annotations
+
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.adapter import call
+from ttexplore.ir.build import (
+    allocation,
+    constant,
+    dtype_of,
+    op_name,
+    parallel_nest,
+    regions,
+    shape_of,
+    whole_region,
+)
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.names import unused_name
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ops.small import is_small
+from ttexplore.passes.added_buffers import taken_names
+
+
+def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel without copies that convert to a dtype of 8 bits or fewer.
+
+    T.copy(c, C[by * 32, bx * 32])  ==>  for i, j in T.Parallel(32, 32):
+                                             c_cast[i, j] = T.cast(c[i, j], "float8_e4m3fn")
+                                         T.copy(c_cast, C[by * 32, bx * 32])
+    """
+    if not any(map(_converts, walk(function.body))):
+        return function
+    return rewrite([_RULE], _Casts(function, firings))
+
+
+def _converts(statement: tirx.Stmt) -> bool:
+    if op_name(statement) != "tl.copy":
+        return False
+    before, after = (dtype_of(region.source) for region in regions(statement))
+    return is_small(after) and before != after
+
+
+class _Casts(Context):
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.names = taken_names(function)
+
+    def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not _converts(statement):
+            return None
+        source, target = regions(statement)
+        shape = _shape(source if is_on_chip(source.source) else target)
+        made: list[tirx.Stmt] = []
+        given, into = source.source, target.source
+        if not _is_whole(source, shape):
+            part = self.allocate(given, shape, dtype_of(given))
+            made += [part, tirx.Evaluate(call("tl.copy", [source, whole_region(part.buffer)]), statement.span)]
+            given = part.buffer
+        after: list[tirx.Stmt] = []
+        if not _is_whole(target, shape):
+            part = self.allocate(source.source, shape, dtype_of(into))
+            made.append(part)
+            after.append(tirx.Evaluate(call("tl.copy", [whole_region(part.buffer), target]), statement.span))
+            into = part.buffer
+        dtype = ir.PrimType(dtype_of(into))
+        cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))
+        return [*made, cast, *after]
+
+    def allocate(self, like: tirx.Buffer, shape: tuple[int, ...], dtype: str) -> tirx.AllocBuffer:
+        name = unused_name(f"{like.name}_cast", self.names)
+        self.names.add(name)
+        return allocation(name, shape, dtype, "local.fragment")
+
+
+def _shape(region: ir.TensorRegion) -> tuple[int, ...]:
+    """The shape of a block for a region, without leading axes of one element beyond those of a matrix."""
+    extents = [constant(part.extent) for part in region.region]
+    if None in extents:
+        raise Unsupported("L006", f"{region.source.name}: a region of variable size", hint="use constant block sizes")
+    sizes = [extent for extent in extents if extent is not None]
+    while len(sizes) > 2 and sizes[0] == 1:
+        sizes.pop(0)
+    return tuple(sizes)
+
+
+def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:
+    """Whether a region is all of a block of this shape on the chip."""
+    if not is_on_chip(region.source) or shape_of(region.source) != shape:
+        return False
+    return all(constant(part.min) == 0 for part in region.region) and _shape(region) == shape
+
+
+_RULE = StatementRule(
+    "cast for a copy", "A copy to a dtype of 8 bits or fewer casts each element, in a T.Parallel.", _Casts.copy
+)
