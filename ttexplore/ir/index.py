@@ -6,7 +6,7 @@ the same object the value is known exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd, prod
@@ -379,21 +379,23 @@ def operation_range(e: Expression, parts: list[Range], known: Known, live: Value
             return (_least(*(a for a, _ in given)), _most(*(b for _, b in given))) if given else None
         parts = [left, (low, high)]
     found = range_of(symbol, parts)
-    if found is None or found[0] is found[1] or symbol not in ("+", "-") or _RELATED not in known:
+    if found is None or found[0] is found[1] or symbol not in ("+", "-") or known.get(_RELATED) != _YES:
         return found
     terms = _terms(e)
     # Whether a number is negative is what matters, and nobody relates many.
     if _all(found[0] >= 0) or len(terms) > _MOST_TERMS:
         return found
     sums = [(key, limits) for key, limits in known.items() if isinstance(key, _Sum)]
-    low = _lowest(terms, sums, known)
-    high = _lowest({part: -factor for part, factor in terms.items()}, sums, known)
+    low = _lowest(terms, sums, known, terms)
+    high = _lowest({part: -factor for part, factor in terms.items()}, sums, known, terms)
     return found[0] if low is None else _most(found[0], low), found[1] if high is None else _least(found[1], -high)
 
 
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
 
+# Whether any sum is known; `_NO` says that none is asked for.
 _RELATED: tuple[Literal["related"]] = ("related",)
+_YES, _NO = (1, 1), (0, 0)
 _MOST_TERMS = 8
 _FAR = 1 << 40
 
@@ -423,6 +425,8 @@ def _learn_sum(
     parts = {part: factor for part, factor in terms.items() if factor and part != 1}
     if not parts or (all(isinstance(part, Variable) for part in parts) and len(parts) == 1):
         return
+    if known.get(_RELATED) == _NO:
+        return
     share = gcd(*parts.values())
     offset = terms.get(1, 0)
     key = _Sum(frozenset((part, factor // share) for part, factor in parts.items()), owner)
@@ -430,19 +434,23 @@ def _learn_sum(
     low = -_FAR if low == -_FAR else -((offset - low) // share)
     high = _FAR if high == _FAR else (high - offset) // share
     known[key] = (_most(before[0], low), _least(before[1], high))
-    known[_RELATED] = (1, 1)
+    known[_RELATED] = _YES
 
 
 def _lowest(
-    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Known,
+    terms: Mapping[Expression, int], sums: Sequence[tuple[_Sum, Range]], known: Known, asked: Container[Expression],
     seen: frozenset[Variable] = frozenset(), steps: int = 3,
 ) -> Values | None:  # fmt: skip
-    """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left."""
+    """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left.
+
+    Parts of the sum that is `asked` for are smaller than it. The others come from known sums, and these may hold each
+    other: their ranges are taken without what is known of sums.
+    """
     parts = {part: factor for part, factor in terms.items() if factor}
     seen = seen.union(*(variables(part) for part in parts))
     best: Values | None = 0
     for part, factor in parts.items():
-        one = value_range(part, known)
+        one = value_range(part, known if part in asked else {**known, _RELATED: _NO})
         best = None if one is None or best is None else best + factor * one[0 if factor > 0 else 1]
     operations = any(isinstance(part, Unary | Binary | Select) for part in parts)
     if not steps or (len(parts.keys() - {1}) < 2 and not operations):
@@ -456,7 +464,7 @@ def _lowest(
             if abs(limit) == _FAR:
                 continue
             rest = {part: parts.get(part, 0) - times * inner.get(part, 0) for part in parts.keys() | inner.keys()}
-            least = _lowest(rest, sums, known, seen, steps - 1)
+            least = _lowest(rest, sums, known, asked, seen, steps - 1)
             if least is not None:
                 best = least + times * limit if best is None else _most(best, least + times * limit)
     return best
