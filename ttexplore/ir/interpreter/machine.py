@@ -51,7 +51,7 @@ class Run:
 
 class Core:
     """One core. `queues` are its circular buffers where their protocol is there, `blocks` those before; `tiles` are
-    both. `unwritten` writes are those that no barrier waited for; at `meetings` groups of threads wait for
+    both. `unwritten` are the tensors with writes that no barrier waited for; at `meetings` groups of threads wait for
     each other."""
 
     def __init__(self, run: Run, work: CoreWork | None) -> None:
@@ -66,7 +66,7 @@ class Core:
         wide = self.plan.compute is None or self.plan.compute.fp32_dest_acc_en
         self.dst = Dst({}, self.where, run.managed, wide)
         self.setup = Setup(self.plan, self.where)
-        self.unwritten = False
+        self.unwritten: set[str] = set()
         self.meetings = Meetings()
 
     # Running

@@ -14,6 +14,7 @@ from ttexplore.plan import DATA_FORMATS, FACE
 
 def read_tile(core: Core, tensor: str, page: int, cb: str, slot: int) -> None:
     queue = core.queues[cb]
+    _check_arrived(core, tensor)
     queue.put(slot, core.page(tensor, page))
     queue.unread = True
 
@@ -21,7 +22,8 @@ def read_tile(core: Core, tensor: str, page: int, cb: str, slot: int) -> None:
 def write_tile(core: Core, cb: str, slot: int, tensor: str, page: int) -> None:
     queue = core.queues[cb]
     core.set_page(tensor, page, queue.get(slot))
-    queue.unsent = core.unwritten = True
+    queue.unsent = True
+    core.unwritten.add(tensor)
 
 
 def read_part(
@@ -32,6 +34,7 @@ def read_part(
     element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
     first, size = slot_offset // element, count // element
     queue.unread = True
+    _check_arrived(core, tensor)
     if queue.plan.row_tiles:
         memory = queue.elements_to_fill(slot * 1024 + first, size)
         memory[...] = rounded(_part(core, tensor, page, offset // element, size), queue.dtype)
@@ -48,6 +51,7 @@ def read_element(
     """One element; what lies around it arrives first. What is on its way arrives, too: the kernel waits for all."""
     queue = core.queues[cb]
     element = DATA_FORMATS[queue.plan.data_format].tile_bytes // 1024
+    _check_arrived(core, tensor)
     core.queues[around].to_fill(around_slot)
     faces = as_faces(queue.to_fill(slot))
     faces[slot_offset // element] = _part(core, tensor, page, offset // element, 1)[0]
@@ -71,7 +75,8 @@ def write_part(
         given = as_faces(queue.get(slot))[first : first + size]
     elements[offset // element : offset // element + size] = given
     core.set_page(tensor, page, elements if by_rows else from_faces(elements))
-    queue.unsent = core.unwritten = True
+    queue.unsent = True
+    core.unwritten.add(tensor)
 
 
 def write_element(
@@ -86,7 +91,8 @@ def write_element(
     value = queue.get(slot)[_place(slot_offset // element)]
     at = (offset // element,) if core.plan.layout(tensor).page == "row" else _place(offset // element)
     core.page(tensor, page)[at] = rounded(value, core.dtypes[tensor])
-    core.queues[aligned].unsent = queue.unsent = core.unwritten = True
+    core.queues[aligned].unsent = queue.unsent = True
+    core.unwritten.add(tensor)
 
 
 def _place(element: int) -> tuple[int, int]:
@@ -115,6 +121,14 @@ def _part(core: Core, tensor: str, page: int, first: int, size: int) -> Array:
     return as_faces(core.page(tensor, page))[first : first + size]
 
 
+def _check_arrived(core: Core, tensor: str) -> None:
+    """Raises VerifyError where a tensor is read while writes to it are on their way."""
+    if tensor in core.unwritten:
+        raise core.where.fault(
+            "V012", f"{tensor} is read before the writes to it have arrived", "put noc_write_barrier before the read"
+        )
+
+
 def write_zeros(core: Core, cb: str, slot: int) -> None:
     queue = core.queues[cb]
     queue.put(slot, np.zeros((32, 32), np.float32))
@@ -138,4 +152,4 @@ def writes_flushed(core: Core) -> None:
 
 def write_barrier(core: Core) -> None:
     writes_flushed(core)
-    core.unwritten = False
+    core.unwritten.clear()

@@ -116,6 +116,8 @@ class Ends(Walk):
         self.entered: dict[Variable, int] = {}
         self.clock = 0
         self.unwritten: Call | None = None
+        # The tensors with writes that no barrier waited for.
+        self.unarrived: frozenset[str] = frozenset()
 
     def fault(self, code: str, message: str, hint: str, at: Call | Span | None) -> VerifyError:
         return VerifyError(code, message, hint=hint, span=at.span if isinstance(at, Call) else at)
@@ -145,7 +147,7 @@ class Ends(Walk):
             case "tt.noc_write_barrier":
                 for end in self.ends.values():
                     end.unsent = False
-                self.unwritten = None
+                self.unwritten, self.unarrived = None, frozenset()
             case _:
                 if not call.phase:
                     self.access(call)
@@ -312,6 +314,17 @@ class Ends(Walk):
 
     def transfer(self, call: Call) -> None:
         for operand in call.op.operands:
+            if operand.kind == "tensor":
+                name = call.buffer(operand.name)
+                if operand.access == "write":
+                    self.unarrived |= {name}
+                elif name in self.unarrived:
+                    raise self.fault(
+                        "V012",
+                        f"{self.who} reads {name} before its writes to it have arrived",
+                        "put noc_write_barrier before the read",
+                        call,
+                    )
             if operand.kind != "cb":
                 continue
             end = self.ends[call.buffer(operand.name)]

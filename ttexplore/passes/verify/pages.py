@@ -118,6 +118,7 @@ def check_pages(
     assert plan.partition is not None
     writers: dict[str, NDArray[np.int64]] = {}
     last: dict[str, Call] = {}
+    _check_movers(kernels)
     written, pieces = _written_tensors(kernels), _pieces(kernels, plan)
     unsure: set[str] = set()
 
@@ -152,16 +153,31 @@ def check_pages(
         _same_places(tensor, pieces.get(tensor), places, given, last.get(tensor))
 
 
+def _check_movers(kernels: Mapping[str, Kernel]) -> None:
+    """One kernel of a core reads and writes a tensor, because nothing orders the transfers of two. Raises
+    VerifyError."""
+    writers = {tensor: role for role, kernel in kernels.items() for tensor, _ in _transfers(kernel, writes=True)}
+    for role, kernel in kernels.items():
+        for tensor, call in _transfers(kernel, writes=False):
+            if writers.get(tensor, role) != role:
+                raise VerifyError(
+                    "V014",
+                    f"{kernel_name(role)} reads {tensor}, which {kernel_name(writers[tensor])} writes",
+                    hint=f"let {kernel_name(writers[tensor])} read it: nothing orders the transfers of two kernels",
+                    span=call.span,
+                )
+
+
+def _transfers(kernel: Kernel, *, writes: bool) -> list[tuple[str, Call]]:
+    return [(tensor, call) for call in calls(kernel.body) for tensor, _, out in _moved(call) if out == writes]
+
+
 def _moves(names: frozenset[str]) -> bool:
     return any(name.startswith("tt.noc_") for name in names)
 
 
 def _written_tensors(kernels: Mapping[str, Kernel]) -> frozenset[str]:
-    found: set[str] = set()
-    for kernel in kernels.values():
-        for call in calls(kernel.body):
-            found |= {tensor for tensor, _, writes in _moved(call) if writes}
-    return frozenset(found)
+    return frozenset(tensor for kernel in kernels.values() for tensor, _ in _transfers(kernel, writes=True))
 
 
 def _pieces(kernels: Mapping[str, Kernel], plan: Plan) -> dict[str, _Pieces]:

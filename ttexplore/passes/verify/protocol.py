@@ -19,6 +19,8 @@ from ttexplore.record import Span
 
 _STATE = PROTOCOL | {"tt.noc_read_barrier", "tt.noc_writes_flushed", "tt.noc_write_barrier"}
 
+_READS = frozenset({"tt.noc_read_tile", "tt.noc_read_part", "tt.noc_read_element"})
+
 
 def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> None:
     """One kernel follows the protocol of its circular buffers on all paths; `known` are the ranges of the values that
@@ -27,7 +29,7 @@ def check_protocol(kernel: Kernel, plan: Plan, known: Mapping[Key, Range]) -> No
     It reserves before it pushes and waits before it pops, never more than the buffer holds; no block straddles the end
     of the buffer; it reads only tiles that it waited for, and writes only room that it reserved; every tile is written,
     and every NoC read has completed, before a push; NoC writes have left before a pop and have completed at the end of
-    the kernel. Raises VerifyError.
+    the kernel and before the kernel reads their tensor. Raises VerifyError.
     """
     _Protocol(kernel, plan, known).run()
 
@@ -92,7 +94,7 @@ class _Protocol(Ends):
         """A loop whose length depends on core or work item: zero iterations, if possible, the first, and later ones."""
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         turns = (0 if may_be_empty(loop, self.known, self.bound) else 1, None if extent is None else int(extent[1]))
-        before = self.snapshot()
+        before, unarrived = self.snapshot(), self.unarrived
         if loop.variable in loop.tested and isinstance(loop.low, int):
             self.known[loop.variable] = (loop.low, loop.low)
             self.body(loop.body)
@@ -107,6 +109,7 @@ class _Protocol(Ends):
             self.turns(loop, None)
             if turns[0] < 1:
                 self.meet(before, loop)
+        self.unarrived |= unarrived
 
     def meet(self, other: dict[str, End], loop: Loop) -> None:
         """Keep the state that holds both after some iterations of a loop and without them (`other`)."""
@@ -137,13 +140,17 @@ class _Protocol(Ends):
         return [(low, high) for low, high in cuts if low <= high]
 
     def turns(self, loop: Loop, count: int | None) -> None:
-        if not loop.names & _STATE:
-            # The loop only reads and writes tiles.
-            self.body(loop.body)
-            return
-        before = self.snapshot()
+        before, unarrived = self.snapshot(), self.unarrived
         self.body(loop.body)
         if count == 1:
+            return
+        if self.unarrived - unarrived and loop.names & _READS:
+            # The next iteration finds writes on their way.
+            self.ends = before
+            before = self.snapshot()
+            self.body(loop.body)
+        if not loop.names & _STATE:
+            # The loop only reads and writes tiles.
             return
         if self.only_waits_more(before):
             # All iterations share the tiles that the first one waited for; they stay at the front until after the loop.
@@ -232,14 +239,15 @@ class _Protocol(Ends):
         if answer is not None:
             self.body(branch.then if answer else branch.otherwise)
             return
-        before, known, outside = self.snapshot(), self.known, self.outside
+        before, known, outside, unarrived = self.snapshot(), self.known, self.outside, self.unarrived
         self.outside = known if outside is None else outside
         self.known = narrowed(branch.condition, known, holds=True)
         self.body(branch.then)
         after_then, self.ends = self.ends, before
+        unarrived, self.unarrived = self.unarrived, unarrived
         self.known = narrowed(branch.condition, known, holds=False)
         self.body(branch.otherwise)
-        self.known, self.outside = known, outside
+        self.known, self.outside, self.unarrived = known, outside, self.unarrived | unarrived
         for name, end in self.ends.items():
             other = after_then[name]
             for what, one, two in _held_by(other, end):

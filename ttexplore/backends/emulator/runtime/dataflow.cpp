@@ -333,6 +333,25 @@ static void arriving(Core* core, const NocLocation& target, const uint8_t* to, u
     running->read_buffers |= 1ull << target.address;
 }
 
+// What a kernel reads of a tensor must not be on its way there, nor come from another core.
+static void check_arrived(const Core* core, const Tensor& tensor, uint32_t page) {
+    if (!tensor.output) {
+        return;
+    }
+    if (const uint16_t owner = tensor.written[page]; owner && owner != core->index + 1) {
+        const Core& other = machine.cores[owner - 1];
+        kernel_fault("B012",
+                     format_text("page %u of tensor %s is read, which core (%u, %u) has written", page,
+                                 tensor.name.c_str(), other.x, other.y),
+                     "let one core do all work that reads or writes a page: the order of the transfers is undefined");
+    }
+    if (running->unlanded_tensors & 1ull << (&tensor - machine.tensors.data()) % 64) {
+        kernel_fault("B012",
+                     format_text("tensor %s is read while writes to it are in flight", tensor.name.c_str()),
+                     "call noc.async_write_barrier() before the read");
+    }
+}
+
 void emulator_noc_read(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line) {
     Core* core = at_line(line);
     const bool to_buffer = target->kind == NocLocation::Buffer;
@@ -343,6 +362,7 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
         case NocLocation::Tensor: {
             Tensor* tensor = nullptr;
             const uint8_t* from = tensor_memory(*source, bytes, tensor);
+            check_arrived(core, *tensor, source->page);
             check_alignment(source->offset, to, read_alignment_bytes());
             memcpy(to, from, bytes);
             object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
@@ -397,6 +417,7 @@ void emulator_noc_write(const NocLocation* source, const NocLocation* target, ui
         }
         memcpy(to, from, bytes);
         owner = static_cast<uint16_t>(core->index + 1);
+        running->unlanded_tensors |= 1ull << (tensor - machine.tensors.data()) % 64;
         object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;
     } else {
         const bool remote = target->kind == NocLocation::Remote;
@@ -494,6 +515,7 @@ static void flush_writes(Core* core) {
 void emulator_noc_write_barrier(uint32_t line) {
     flush_writes(at_line(line));
     running->unlanded_writes = 0;
+    running->unlanded_tensors = 0;
     record(Event_write_barrier, 0, 0);
 }
 

@@ -73,6 +73,8 @@ struct Kernel {
     uint32_t wait_object = 0, wait_amount = 0;
     uint32_t time = 0;  // logical steps
     uint32_t outstanding_reads = 0, unlanded_writes = 0, outstanding_atomics = 0;
+    // The tensors with writes in flight, one bit for each.
+    uint64_t unlanded_tensors = 0;
     uint64_t read_buffers = 0, written_buffers = 0;  // bit masks: circular buffers that such transfers touch
     bool started = false, finished = false;
     std::vector<uint32_t> arguments;
