@@ -207,7 +207,8 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
         ),
         Term(
             "role",
-            "Whether a kernel reads a tensor (input) or writes it (output). A tensor that is both (inout) is rejected.",
+            "Whether a kernel reads a tensor (input), writes it (output), or both (inout). The writer loads the blocks "
+            "of an inout tensor, too, because it knows when those that it stored have arrived.",
         ),
     ),
     "The program": (

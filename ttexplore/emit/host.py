@@ -41,8 +41,8 @@ def emit_host(plan: Plan) -> str:
 
 
 def _head(plan: Plan) -> str:
-    inputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _with_role(plan, "input"))
-    outputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _with_role(plan, "output"))
+    inputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _inputs(plan))
+    outputs = ", ".join(f"{layout.name} {layout.shape}" for layout in _outputs(plan))
     return f"""// Host program of {plan.kernel} for {plan.target}, written by ttexplore from tt.plan.json.
 // It uses the host API of tt-metal 0.81.1.
 //
@@ -348,7 +348,7 @@ int main(int argc, char** argv) {
 
 def _run(plan: Plan) -> list[str]:
     assert plan.partition is not None
-    inputs = _with_role(plan, "input")
+    inputs = _inputs(plan)
     chip = _CHIPS[plan.target.partition("_")[0]]
     lines = [
         "void run(const Options& options) {",
@@ -384,15 +384,19 @@ def _run(plan: Plan) -> list[str]:
         "    distributed::Finish(device->mesh_command_queue());",
         "",
     ]
-    for layout in _with_role(plan, "output"):
+    for layout in _outputs(plan):
         name = layout.name
         values = f"unpack{_packing(layout)}({name}_tiles, from_device(*device, {name}_tensor))"
         lines.append(f'    save(options, "{name}", {values});')
     return [*lines, "    device->close();", "}", ""]
 
 
-def _with_role(plan: Plan, role: str) -> list[TensorLayout]:
-    return [layout for layout in plan.layouts if layout.role == role]
+def _inputs(plan: Plan) -> list[TensorLayout]:
+    return [layout for layout in plan.layouts if layout.role != "output"]
+
+
+def _outputs(plan: Plan) -> list[TensorLayout]:
+    return [layout for layout in plan.layouts if layout.role != "input"]
 
 
 def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
@@ -400,8 +404,8 @@ def _tensor(layout: TensorLayout, plan: Plan) -> list[str]:
     # A vector is stored as the first row of one row of tiles.
     *batch, rows, columns = (1, *layout.shape)
     values = f"Words({name}_tiles.elements(), UNWRITTEN)"
-    if layout.role == "input":
-        index = [other.name for other in _with_role(plan, "input")].index(name)
+    if layout.role != "output":
+        index = [other.name for other in _inputs(plan)].index(name)
         values = _cast(layout.dtype, f"load(options, {index}, {name}_tiles)")
     integers, by_rows = (str(one).lower() for one in (layout.data_format == "Int32", layout.page == "row"))
     shape = f"{prod(batch)}, {rows}, {columns}, {plan.accessor(name).page_bytes}"

@@ -188,7 +188,7 @@ def program(plan, on_device):
 
 def launch(plan, on_device):
     """Compiles the kernels, if they are not in the SDK's cache, and starts the program."""
-    order = sorted(plan["layouts"], key=lambda one: (one["role"] == "output", one["position"]))
+    order = sorted(plan["layouts"], key=lambda one: (one["role"] != "input", one["position"]))
     operands = [on_device[layout["name"]] for layout in order]
     # The SDK wants an input and an output: a program that only writes names its output twice.
     operands = operands * 2 if len(operands) == 1 else operands

@@ -153,13 +153,6 @@ def _layout(
         )
     if len(shape) > MAX_RANK:
         raise Unsupported("L010", f"{name} has {len(shape)} dimensions", hint=f"use at most {MAX_RANK}", span=span)
-    if roles[name] == "inout":
-        raise Unsupported(
-            "L010",
-            f"the kernel both reads and writes {name}",
-            hint="write to a separate output tensor",
-            span=span,
-        )
     *leading, rows, columns = shape if len(shape) > 1 else (1, *shape)
     padded = (*leading, _padded(rows, TILE_ROWS), _padded(columns, TILE_COLUMNS))
     padding: Literal["none", "zero", "any"] = "none"

@@ -76,7 +76,7 @@ def insert_dst_management(
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
-    reader = Reader()
+    reader = Reader(one.name for one in program.plan.buffers if one.producer == "writer")
     body = reader.body(function.body)
     management, made, buffers = _within_l1(body, reader, program.plan, target, epilogue, subblock)
     kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]

@@ -25,13 +25,13 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite_body, walk
+from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.tile_graph import tile_graph_with
-from ttexplore.plan import FACE, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
+from ttexplore.plan import FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
 
 
@@ -62,25 +62,21 @@ def lower_cb_intrinsics(program: Program, target: Target) -> Program:
     barrier, so that their transfers overlap. A block is popped after its last use in the sequence of statements in
     which it arrived.
     """
-    reader, writer = program.functions["reader"], program.functions["writer"]
     firings = Firings()
-    # A block that is in place leaves bindings unused.
-    reads = _Movement(reader, firings, program.plan, target, "reader", "around")
-    writes = _Movement(writer, firings, program.plan, target, "writer", "aligned")
-    functions = {
-        "reader": with_function_body(reader, pruned([*reads.allocations, *_reader(reads)], set())),
-        "compute": _compute(program.functions["compute"], program.plan, firings),
-        "writer": with_function_body(writer, pruned([*writes.allocations, *_writer(writes)], set())),
-    }
+    functions: dict[str, tirx.PrimFunc] = {}
+    added: list[CircularBuffer] = []
+    for role in KERNEL_ROLES:
+        function = program.functions[role]
+        if role == "compute":
+            functions[role] = _compute(function, program.plan, firings)
+            continue
+        moves = _Movement(function, firings, program.plan, target, role)
+        # A block that is in place leaves bindings unused.
+        functions[role] = with_function_body(function, pruned([*moves.allocations, *_moved(moves)], set()))
+        if moves.element_buffer is not None:
+            name, reason = str(moves.element_buffer.name), _BESIDE[role][1]
+            added.append(CircularBuffer(name, 1, 1, "Float16_b", role, role, reason=reason))
     program = program.with_functions(functions, firings)
-    added = [
-        CircularBuffer(str(moves.element_buffer.name), 1, 1, "Float16_b", moves.role, moves.role, reason=reason)
-        for moves, reason in (
-            (reads, "what lies around an element that is read by itself"),
-            (writes, "an element that is written by itself, at its address modulo 16"),
-        )
-        if moves.element_buffer is not None
-    ]
     if not added:
         return program
     buffers = number_buffers((*program.plan.buffers, *added), target)
@@ -107,25 +103,29 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 
 
 class _Movement(Context):
-    """A kernel that moves blocks. `element_buffer`, called `name`, is for single elements, where there are some;
+    """A kernel that moves blocks. `element_buffer` is for single elements, where there are some;
     `allocations` is its allocation."""
 
     def __init__(
-        self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole, name: str
+        self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole
     ) -> None:  # fmt: skip
         super().__init__(function, firings)
         self.plan, self.target = plan, target
-        self.role: KernelRole = role
         self.allocations: list[tirx.Stmt] = []
         self.element_buffer: tirx.Buffer | None = None
         first = next((one for one in walk(function.body) if op_name(one) in _OF_ELEMENTS), None)
         if first is not None:
-            name = unused_name(name, {one.name for one in (*plan.buffers, *plan.layouts)})
+            name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
             made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
             self.allocations = firings.made(_AROUND, first, [made])
             self.element_buffer = made.buffer
 
 
+# The buffer for single elements of the kernels that move blocks, and what it is for.
+_BESIDE = {
+    "reader": ("around", "what lies around an element that is read by itself"),
+    "writer": ("aligned", "an element that is written by itself, at its address modulo 16"),
+}
 _OF_ELEMENTS = ("tt.read_elements", "tt.write_elements")
 
 
@@ -411,14 +411,19 @@ def _loops(rows: int, columns: int, make: Callable[[ir.Expr, ir.Expr], list[tirx
     return [loop(r, rows, inner)] if rows > 1 else inner
 
 
-# Reader
+# Reader and writer
 
 
-def _reader(context: _Movement) -> list[tirx.Stmt]:
-    return _reader_body(statements(context.function.body), context)
+def _moved(context: _Movement) -> list[tirx.Stmt]:
+    """The statements of a kernel that moves blocks. It ends only when all its writes have completed."""
+    body = statements(context.function.body)
+    stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
+    waiting = [one for one in stores if _barrier(_Block(one, context)) == ["noc_writes_flushed"]]
+    made = _moved_body(body, context)
+    return [*made, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else made
 
 
-def _reader_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
+def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
     made: list[tirx.Stmt] = []
     group: list[_Block] = []
 
@@ -439,8 +444,11 @@ def _reader_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
             made += context.made(_NUMBERS, statement, parts)
             continue
+        if op_name(statement) in _STORES:
+            made += _stored(statement, context)
+            continue
         if isinstance(statement, tirx.For):
-            statement = context.inside(statement, lambda inner: _reader_body(inner, context))
+            statement = context.inside(statement, lambda inner: _moved_body(inner, context))
         elif isinstance(statement, tirx.Bind):
             context.enter(statement)
         made.append(statement)
@@ -473,35 +481,25 @@ def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
     return [*reserves, *clears, *moves, *barrier, *pushes]
 
 
-# Writer
-
-
-def _writer(context: _Movement) -> list[tirx.Stmt]:
-    """The statements of the writer, which ends only when all its writes have completed."""
-    stores = [
-        s for s in walk(context.function.body)
-        if op_name(s) in _STORES and not _Block(s, context).in_place
-    ]  # fmt: skip
-    body = rewrite_body(statements(context.function.body), [_STORE], context)
-    return [*body, *context.made(_BARRIER, stores[-1], [op("noc_write_barrier")])] if stores else body
-
-
 _STORES = ("tt.write_block", "tt.write_strips", "tt.write_elements")
 
 
-def _stored(context: _Movement, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if op_name(statement) not in _STORES:
-        return None
+def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
     block = _Block(statement, context)
     return [
         *context.made(_WAIT, statement, [op("cb_wait_front", block.cb, block.count)]),
-        *block.transfers().loops,
-        *context.made(_BARRIER, statement, [] if block.in_place else [op("noc_writes_flushed")]),
+        *context.made(_TRANSFERS, statement, block.transfers().loops),
+        *context.made(_BARRIER, statement, [op(barrier) for barrier in _barrier(block)]),
         *context.made(_POP, statement, [op("cb_pop_front", block.cb, block.count)]),
     ]
 
 
-_STORE = StatementRule(_TRANSFERS.name, _TRANSFERS.sentence, _stored)
+def _barrier(block: _Block) -> list[str]:
+    """What the writer waits for after it has stored a block."""
+    if block.in_place:
+        return []
+    # What the writer may load again must have arrived; otherwise it need only have left.
+    return ["noc_write_barrier" if block.layout.role == "inout" else "noc_writes_flushed"]
 
 
 # Compute

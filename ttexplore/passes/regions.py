@@ -122,6 +122,9 @@ def block_region(
         not by_rows and matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
     )
     whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
+    if not write and layout.role == "inout":
+        # What the kernel has stored into the padding is not read as zeros.
+        on_tiles = on_tiles and _holds_tiles(rows, TILE_ROWS, bounds) and _holds_tiles(columns, TILE_COLUMNS, bounds)
     if on_tiles and all(whole):
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
     # Writes need agreement in 16 bytes, in any memory.
@@ -244,6 +247,11 @@ def _on_tile(axis: Axis, tile: int, bounds: Bounds) -> bool:
 
 def _reaches_end(axis: Axis, bounds: Bounds) -> bool:
     return bounds.proves(axis.low + axis.extent >= axis.length)
+
+
+def _holds_tiles(axis: Axis, tile: int, bounds: Bounds) -> bool:
+    """Whether all elements of a block's tiles are the tensor's own."""
+    return bounds.proves(axis.low + -(-axis.extent // tile) * tile <= axis.length)
 
 
 def _fills(axis: Axis, tile: int, bounds: Bounds) -> bool:

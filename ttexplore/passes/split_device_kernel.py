@@ -23,7 +23,8 @@ _SEND = Rule("send a block", "The compute kernel sends the block that it packed 
 
 
 def split_device_kernel(program: Program, target: Target) -> Program:
-    """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores.
+    """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores. Of a tensor that the
+    kernel loads and stores, the writer does both.
 
         tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
         tt.add_tiles(A_shared, ...)      ==> compute: tt.receive_block(A_shared, 4); tt.add_tiles(A_shared, ...)
@@ -45,12 +46,13 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     return program.with_functions(functions, firings)
 
 
-def role_of(statement: tirx.Stmt) -> KernelRole:
+def _role_of(statement: tirx.Stmt, plan: Plan) -> KernelRole:
     """The kernel that runs an operation."""
     name = op_name(statement)
     if name not in FORMS:
         raise Unsupported("L001", f"no kernel can run {name or type(statement).__name__}", span=span_of(statement))
-    return FORMS[name].op.role
+    role = FORMS[name].op.role
+    return plan.buffer(buffer_of(operands(statement)["cb"]).name).producer if role == "reader" else role
 
 
 def _select(body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firings) -> list[tirx.Stmt]:
@@ -64,11 +66,11 @@ def _select(body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firing
                 made.append(with_body(statement, inner))
             if role == "compute":
                 made += _sent(statement, plan, firings)
-        elif role_of(statement) == role:
+        elif _role_of(statement, plan) == role:
             made.append(statement)
             if role == "compute":
                 made += _sent(statement, plan, firings)
-        elif role == "compute" and role_of(statement) == "reader":
+        elif role == "compute" and FORMS[op_name(statement)].op.role == "reader":
             cb = buffer_of(operands(statement)["cb"])
             if plan.buffer(cb.name).consumer == "compute":
                 made += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])

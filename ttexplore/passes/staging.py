@@ -68,10 +68,12 @@ class _Draft:
 
 @dataclass(frozen=True)
 class Held:
-    """How the tiles of a tensor store its elements: the storage dtype and the tile format."""
+    """How the tiles of a tensor store its elements: the storage dtype and the tile format. `loaded_by` is the kernel
+    that loads its blocks: where a kernel also stores some, the writer, because it knows when they have arrived."""
 
     dtype: str
     data_format: str
+    loaded_by: KernelRole = "reader"
 
 
 def _layout_dtype(layout: TensorLayout) -> str:
@@ -100,7 +102,12 @@ def plan_staging(
     than two dimensions.
     """
     draft = _Draft(frozenset(layout.name for layout in layouts))
-    tensors = {layout.name: Held(_layout_dtype(layout), layout.data_format) for layout in layouts}
+    tensors = {
+        layout.name: Held(
+            _layout_dtype(layout), layout.data_format, "writer" if layout.role == "inout" else "reader"
+        )
+        for layout in layouts
+    }  # fmt: skip
     tilized = frozenset(layout.name for layout in layouts if layout.through == "tilize")
     pipelines, loops = _pipelines(function), _loops_around(function)
     found = webs(function)
@@ -274,8 +281,9 @@ class _Web:
         column = self.draft.buffers[name]
         self.draft.buffers[name] = replace(column, producer="compute", stages=1, pipeline=None)
         self.draft.writes[key] = self._add(
-            f"{name}_row", "cb", producer="reader", stages=column.stages, pipeline=column.pipeline, dtype=column.dtype,
-            data_format=column.data_format, shape=self.shape[:1],
+            f"{name}_row", "cb", producer=self._loaded(load).loaded_by, stages=column.stages,
+            pipeline=column.pipeline, dtype=column.dtype, data_format=column.data_format,
+            shape=self.shape[:1],
             reason=f"a row of tiles of {_tensor(load).name}, which the compute kernel turns into a column",
         )  # fmt: skip
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, True))
@@ -314,8 +322,9 @@ class _Web:
         stages = tiles.stages if tiles.consumer == "writer" else 1
         self.draft.buffers[name] = replace(tiles, producer="compute", stages=stages, pipeline=None)
         self.draft.writes[key] = self._add(
-            f"{name}_rows", "cb", producer="reader", stages=tiles.stages, pipeline=tiles.pipeline, dtype=tiles.dtype,
-            data_format=tiles.data_format, order=tiles.order, rows=True, reason=reason,
+            f"{name}_rows", "cb", producer=self._loaded(load).loaded_by, stages=tiles.stages,
+            pipeline=tiles.pipeline, dtype=tiles.dtype, data_format=tiles.data_format,
+            order=tiles.order, rows=True, reason=reason,
         )  # fmt: skip
         self.draft.after.setdefault(load, []).insert(0, (self.draft.writes[key], name, False))
 
@@ -420,7 +429,8 @@ class _Web:
         held = self._loaded(load)
         depth = self._input_depth(load)
         straight = not self.uses and len(self.stores) == 1 and self._used_where_written(self.stores[0])
-        if straight and self._stored(self.stores[0]) == held:
+        straight = straight and held.loaded_by == "reader"
+        if straight and replace(self._stored(self.stores[0]), loaded_by="reader") == held:
             name = self._add(
                 self.name, "cb", producer="reader", consumer="writer", dtype=held.dtype, data_format=held.data_format,
                 **depth,
@@ -430,7 +440,7 @@ class _Web:
                 bool(self.uses) and all(_is_transposed_b(read, role) for read, role in self.uses) and not self.stores
             )
             name = self._add(
-                self.name, "cb", producer="reader", consumer="compute", exact=self._exact(),
+                self.name, "cb", producer=held.loaded_by, consumer="compute", exact=self._exact(),
                 order="column_major" if transposed else "row_major", dtype=held.dtype, data_format=held.data_format,
                 **depth,
             )  # fmt: skip
@@ -464,7 +474,7 @@ class _Web:
         for load in self.loads:
             held = self._loaded(load)
             entry = self._add(
-                f"{self.name}_in", "cb", producer="reader", dtype=held.dtype, data_format=held.data_format,
+                f"{self.name}_in", "cb", producer=held.loaded_by, dtype=held.dtype, data_format=held.data_format,
                 **self._input_depth(load),
             )  # fmt: skip
             self.draft.writes[(load, self.web.buffer)] = entry

@@ -15,6 +15,7 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
     """Tensors, kernels and circular buffers, with the tiles that flow between them per work item."""
     edges: dict[tuple[str, str], int] = {}
     pages = {buffer.name: buffer.block_pages for buffer in buffers}
+    movers = {buffer.name: buffer.producer for buffer in buffers}
 
     def flow(source: str, target: str, tiles: int) -> None:
         edges[(source, target)] = edges.get((source, target), 0) + tiles
@@ -32,8 +33,8 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
             cb = values["cb"]
             match values:
                 case {"source": tensor}:
-                    flow(tensor, "reader", times * pages[cb])
-                    flow("reader", cb, times * pages[cb])
+                    flow(tensor, movers[cb], times * pages[cb])
+                    flow(movers[cb], cb, times * pages[cb])
                 case {"target": tensor}:
                     flow(cb, "writer", times * pages[cb])
                     flow("writer", tensor, times * pages[cb])
@@ -42,7 +43,7 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
 
     visit(statements(program.kernel.body), 1)
     for buffer in buffers:
-        filled = edges.get(("reader", buffer.name))
+        filled = edges.get((buffer.producer, buffer.name))
         drained = edges.get((buffer.name, "writer"))
         if buffer.producer == "compute":
             flow("compute", buffer.name, drained or buffer.block_pages)

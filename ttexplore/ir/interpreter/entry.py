@@ -78,6 +78,9 @@ def interpret(
     for name in names:
         dtype, shape = tensors[name]
         array = _stored(name, given.get(name), dtype, shape, plan)
+        if roles[name] == "inout":
+            # The kernel writes to it, and other runs are given the same.
+            array = array.copy()
         if tiled:
             # Nobody may lean on what lies in the padding of an output.
             padding = 0 if roles[name] == "input" else UNWRITTEN[held(dtype)]

@@ -36,16 +36,17 @@ class Group:
     def statements(self) -> list[tirx.For]:
         return [step.statement for step in self.steps]
 
-    def takes(self, statement: tirx.Stmt, popped_before: set[str]) -> bool:
+    def takes(self, statement: tirx.Stmt, refilled: set[str]) -> bool:
         """Add a protocol call, if it can run before or after all steps. Returns whether it was added.
 
         A buffer that was popped in this sequence is refilled only after the other buffers have been popped as well, so
-        the wait for it stays after those pops.
+        the wait for it stays after those pops. One that the writer fills may be filled only after it has stored what
+        was pushed.
         """
         name = op_name(statement)
         if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
             moved = _moved(statement)
-            if self.after and name == "tt.cb_wait_front" and moved in popped_before:
+            if self.after and name == "tt.cb_wait_front" and moved in refilled:
                 return False
             if moved not in self.packed and moved not in self.popped:
                 self.before.append(statement)
@@ -88,7 +89,7 @@ class Grouping:
         self.reader, self.grids = reader, grids
         self.made: list[SequencePart | Group] = []
         self.group: Group | None = None
-        self.popped: set[str] = set()
+        self.refilled = {*reader.from_writer}
 
     def add(self, part: SequencePart) -> None:
         step = None if isinstance(part, list) else self.reader.step(part)
@@ -98,16 +99,16 @@ class Grouping:
                 self.group = Group(grid)
                 self.made.append(self.group)
             self.group.add(step)
-        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.popped):
+        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.refilled):
             self.group = None
             self.made.append(part)
         if not isinstance(part, list) and op_name(part) == "tt.cb_pop_front":
-            self.popped.add(_moved(part))
+            self.refilled.add(_moved(part))
 
     def continued(self) -> Grouping:
         """A copy of the current state, to try out what follows."""
         other = Grouping(self.reader, self.grids)
-        other.popped = set(self.popped)
+        other.refilled = set(self.refilled)
         if self.group is not None:
             group = self.group
             other.group = Group(

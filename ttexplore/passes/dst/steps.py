@@ -118,12 +118,14 @@ def tiles_of(value: tirx.Buffer) -> int:
 
 class Reader:
     """Reads the statements of one compute kernel, each once. Set-up calls are left out, because they follow from the
-    operations.
+    operations. `from_writer` are the circular buffers that the writer fills, which may first store what was packed
+    before.
 
     Raises Unsupported for a condition around operations on DST.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, from_writer: Iterable[str] = ()) -> None:
+        self.from_writer = frozenset(from_writer)
         self._seen: dict[int, Seen] = {}
         # One object per value: TVM makes a new one for each access, and comparing them is slow.
         self._values: dict[int, tirx.Buffer] = {}
