@@ -22,12 +22,13 @@ from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
 from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, two_outputs
+from tests.corpus.sums import SUMS
 from tests.corpus.turns import TURNS
 from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *BRANCHES, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *NAMES,
+    *BRANCHES, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *SUMS, *NAMES,
     *WARPS,
 )  # fmt: skip
 

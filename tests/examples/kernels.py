@@ -191,3 +191,18 @@ def k016() -> Any:
                 T.copy(a, B)
 
     return ttx.explore(kernel)
+
+
+def k017() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), S: T.Tensor((32, 32), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            s = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            T.copy(S, s)
+            for i, j in T.Parallel(32, 32):
+                s[i, j] = s[i, j] + a[i, j]
+            T.copy(s, S)
+
+    return ttx.explore(kernel)

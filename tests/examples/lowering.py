@@ -20,7 +20,7 @@ def l001() -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(2) as bx:
-            T.atomic_add(B[0, 0], 1.0)
+            T.atomic_store(B[0, 0], 1.0)
 
     return ttx.explore(kernel)
 
@@ -94,12 +94,14 @@ def l009() -> Any:
 
 
 def l010() -> Any:
+    M = T.dynamic("M")
+
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1) as bx:
+    def kernel(A: T.Tensor((M, 64), "bfloat16")):
+        with T.Kernel(T.ceildiv(M, 64)) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
-            T.copy(A, a)
-            T.copy(a, A)
+            T.copy(A[bx * 64, 0], a)
+            T.copy(a, A[bx * 64, 0])
 
     return ttx.explore(kernel)
 

@@ -18,6 +18,7 @@ from tests.faults.kernels import (
     product,
     rows,
     stored_by_rows,
+    summed,
     uneven,
     upper,
 )
@@ -311,6 +312,25 @@ def one_more_read(program: Program) -> Program:
     )
 
 
+def without_owners(program: Program) -> Program:
+    """Work items that update the same elements become blocks of the launch grid again, each for itself."""
+
+    def rule(statement: Any) -> list[Any] | None:
+        inner = statements(statement.body) if isinstance(statement, For) else []
+        shared = inner[-1] if inner else None
+        if not isinstance(shared, For) or str(shared.loop_var.name) != "by":
+            return None
+        axis = adapter.for_of(shared.loop_var, shared.min, shared.extent, statement, shared.body)
+        return [with_body(statement, [with_body(axis, [*inner[:-1], *statements(shared.body)])])]
+
+    return dataclasses.replace(program, functions={"kernel": rewrite(program.kernel, rule)})
+
+
+def zeros(statement: Any) -> list[Any]:
+    """Zeros instead of the tile that is read."""
+    return [op("noc_write_zeros", *arguments(statement)[2:], span=statement.span)]
+
+
 def read_back(program: Program) -> Program:
     """The reader takes its first operand from the tensor that the writer writes."""
     output = program.functions["writer"].params[0]
@@ -399,8 +419,17 @@ FAULTS: tuple[Fault, ...] = (
                loop_around("writer", "noc_write_tile", variable("somewhere")))),
     Fault("pages are written that the kernel leaves out", upper, edited("writer", "noc_write_tile", lambda s: [
         s, op("noc_write_tile", *arguments(s)[:3], arguments(s)[3] + 4, span=s.span)])),
-    Fault("a core reads a page that another one writes", difference,
-          both(read_back, given("reader", "noc_read_tile", 1, lambda p: (p + 4) % 8))),
+    Fault("a core reads a page that another one writes", summed,
+          given("writer", "noc_read_tile", 1, lambda p: (p + 4) % 8)),
+    Fault("the reader reads a tensor that the writer writes", difference, read_back),
+    Fault("sums are read before the last ones have arrived", summed, edited(
+        "writer", "noc_write_barrier", lambda s: [op("noc_writes_flushed", span=s.span)])),
+    Fault("what a tensor held counts as zero", summed, edited("writer", "noc_read_tile", zeros), "interpreter"),
+    Fault("a sum is that of another block", summed, given("writer", "noc_read_tile", 1, lambda p: p // 4 * 4 + p % 2),
+          "interpreter"),
+    Fault("a sum is loaded after it is stored", summed, swapped("kernel", "read_block", "write_block", (1, 0)),
+          step="C2"),
+    Fault("a sum has two owners", summed, without_owners, step="A0"),
     Fault("two cores write the same pages", difference, given("writer", "noc_write_tile", 3, lambda p: p % 4)),
     Fault(
         "the reader reads the wrong tensor", difference,
@@ -534,6 +563,8 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("the numbers of circular buffers are swapped", difference, "compute", "cb_a = 0", "cb_a = 1"),
     TextFault("a page is outside the tensor", difference, "reader", "bx * 2 + c}", "bx * 2 + c + 1}"),
     TextFault("two cores write the same pages", difference, "writer", "{.page_id = by * 4", "{.page_id = 0 * by"),
+    TextFault("sums are read before the last ones have arrived", summed, "writer", "noc.async_write_barrier",
+              "noc.async_writes_flushed"),
     TextFault("a page size is wrong", difference, "writer", "page_bytes = 2048", "page_bytes = 1024"),
     TextFault("arguments are in the wrong order", difference, "writer", "get_arg_val<uint32_t>(0)",
               "get_arg_val<uint32_t>(1)"),

@@ -92,17 +92,6 @@ def test_read_before_write() -> None:
     assert "c is read before anything is written to it" in error.message
 
 
-def test_tensor_read_and_written() -> None:
-    @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16")):
-        with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "bfloat16")
-            T.copy(A, a)
-            T.copy(a, A)
-
-    assert "the kernel both reads and writes A" in refused(kernel, Unsupported).message
-
-
 @pytest.mark.parametrize(
     ("store", "message"),
     [

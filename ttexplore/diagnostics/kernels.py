@@ -93,4 +93,10 @@ KERNELS = (
         "Check parities and arrive_count: the first wait for a filled block has parity 0, the first wait for an empty "
         "one parity 1.",
     ),
+    diagnostic(
+        "K017", "race between blocks",
+        "Blocks of the launch grid run at the same time, in no order. What one of them writes, no other one may use, "
+        "unless all of them only add to it with T.atomic_add, or update it with T.atomic_max or T.atomic_min alike.",
+        "Let one block own each element: loop over the parts of its sum, or add them up with T.atomic_add.",
+    ),
 )  # fmt: skip

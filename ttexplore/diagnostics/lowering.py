@@ -48,7 +48,8 @@ LOWERING = (
     ),
     diagnostic(
         "L010", "unsupported shape or role of a tensor",
-        "Tensors have at most eight dimensions and are either inputs or outputs. Scalars are constants of the kernel.",
+        "Tensors have at most eight dimensions. Which blocks of a tensor a kernel both reads and writes is known "
+        "before it runs. Scalars are constants of the kernel.",
         "Reshape the tensor, write to a separate tensor, or make the scalar a constant.",
     ),
     diagnostic(

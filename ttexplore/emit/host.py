@@ -36,7 +36,7 @@ def emit_host(plan: Plan) -> str:
     """The text of main.cpp. Variables of a tensor end in _tensor or _tiles, so that its name cannot collide."""
     shards = _SHARDS if any(layout.sharding for layout in plan.layouts) else ""
     block_floats = _BLOCK_FLOATS if any(layout.data_format == BLOCK_FLOAT for layout in plan.layouts) else ""
-    small = _SMALL if any(is_small(layout.dtype) for layout in _with_role(plan, "input")) else ""
+    small = _SMALL if any(is_small(layout.dtype) for layout in _inputs(plan)) else ""
     return "\n".join([_head(plan), _SUPPORT + shards + _BYTES + block_floats + small + _TRANSFERS, *_run(plan), _MAIN])
 
 
@@ -93,7 +93,7 @@ def _mathematics(plan: Plan) -> str:
 
 
 def _small(plan: Plan) -> str:
-    names = [f"{layout.name} to {layout.dtype}" for layout in _with_role(plan, "input") if is_small(layout.dtype)]
+    names = [f"{layout.name} to {layout.dtype}" for layout in _inputs(plan) if is_small(layout.dtype)]
     return f"\n// Inputs are converted as by a cast: {', '.join(names)}." if names else ""
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
+from ttexplore.language.atomics import KINDS as _KINDS
+from ttexplore.language.atomics import atomic as _atomic
 from ttexplore.language.dtypes import ALIASES as _ALIASES
 from ttexplore.language.dtypes import DTYPES as _DTYPES
 from ttexplore.language.dtypes import dtype
@@ -135,6 +137,7 @@ bool = _DTYPES["bool"]
 globals().update(_DTYPES)
 globals().update({_alias: _DTYPES[_name] for _alias, _name in _ALIASES.items()})
 globals().update({f"reduce_{_kind}": _reduction(_kind) for _kind in _REDUCTIONS})
+globals().update({f"atomic_{_kind}": _atomic(_kind) for _kind in _KINDS})
 globals().update({_name: _hint_only(_name) for _name in _HINTS})
 globals().update({_name: _NotLowered(_name) for _name in _NOT_LOWERED})
 

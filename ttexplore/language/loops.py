@@ -7,16 +7,9 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.language.builder import Grid, Integer, Loop, current, is_integer, plain, refuse_unknown
 from ttexplore.language.hooks import span_loop
+from ttexplore.language.tile import note_hints
 
 _Kind = tirx.ForKind
-
-
-def note_hints(what: str, hints: dict[str, object]) -> None:
-    """Record options that have a meaning only on a GPU."""
-    builder = current(what)
-    for name, value in hints.items():
-        if value is not None and value is not False:
-            builder.note(f"{what} {name}= is a GPU hint without meaning here")
 
 
 def _loop(

@@ -128,7 +128,7 @@ def extents(value: ir.TensorRegion) -> list[int]:
     return found
 
 
-def _same_block(one: list[int], other: list[int]) -> bool:
+def same_block(one: list[int], other: list[int]) -> bool:
     """Whether two blocks have the same shape; between different ranks, unit dimensions are ignored."""
     if len(one) == len(other):
         return one == other
@@ -139,7 +139,7 @@ def _shown(value: ir.TensorRegion) -> str:
     return f"{value.source.name} {tuple(extents(value))}"
 
 
-def _as_region(value: object, what: str, like: list[int] | None = None) -> ir.TensorRegion:
+def as_region(value: object, what: str, like: list[int] | None = None) -> ir.TensorRegion:
     """`value` as a region. An element index takes the extents of the other side, `like`."""
     if is_buffer(value):
         return region(value, ())
@@ -168,7 +168,8 @@ def _as_region(value: object, what: str, like: list[int] | None = None) -> ir.Te
     )
 
 
-def _note_hints(what: str, hints: dict[str, object]) -> None:
+def note_hints(what: str, hints: dict[str, object]) -> None:
+    """Record options that have a meaning only on a GPU."""
     builder = current(what)
     for name, value in hints.items():
         if value is not None and value is not False:
@@ -181,19 +182,19 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
     Raises KernelError if the shapes differ. Between different ranks, unit dimensions are ignored:
     ``A[b, h, i:i + 32, :]`` is a block of two dimensions.
     """
-    _note_hints("T.copy", hints)
+    note_hints("T.copy", hints)
     if isinstance(src, ir.TensorLoad) and isinstance(dst, ir.TensorLoad):
         builder = current("T.copy")
         builder.span = caller_span(builder.files)
         builder.store(dst.source, tuple(dst.indices), src)
         return None
     if isinstance(src, ir.TensorLoad):
-        target = _as_region(dst, "T.copy")
-        source = _as_region(src, "T.copy", extents(target))
+        target = as_region(dst, "T.copy")
+        source = as_region(src, "T.copy", extents(target))
     else:
-        source = _as_region(src, "T.copy")
-        target = _as_region(dst, "T.copy", extents(source))
-    if not _same_block(extents(source), extents(target)):
+        source = as_region(src, "T.copy")
+        target = as_region(dst, "T.copy", extents(source))
+    if not same_block(extents(source), extents(target)):
         raise KernelError(
             "K002",
             f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}",
@@ -204,7 +205,7 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
 
 def fill(buffer: object, value: object) -> ir.Call:
     """Set every element of a block to a scalar."""
-    target = _as_region(buffer, "T.fill")
+    target = as_region(buffer, "T.fill")
     dtype = target.source.ty.dtype
     value = plain(value)
     if isinstance(value, int | float):
@@ -223,7 +224,7 @@ def clear(buffer: object) -> ir.Call:
 
 
 def _matrix(value: object, what: str) -> tuple[ir.TensorRegion, int, int]:
-    block = _as_region(value, what)
+    block = as_region(value, what)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
         raise KernelError("K002", f"{what}: {_shown(block)} is not a matrix", hint="index the leading dimensions")
@@ -261,7 +262,7 @@ def gemm(
         )
     if policy is not None:
         current("T.gemm").note("T.gemm policy= divides work among GPU warps; a Tensix core has none")
-    _note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
+    note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
     if is_dynamic(clear_accum):
         builder = current("T.gemm")
         zero, attrs = constant(0, str(c.source.ty.dtype.dtype)), {ASYNCHRONOUS: 1} if asynchronous else None
@@ -281,8 +282,8 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
     what = f"T.reduce_{reduce_type}"
     if reduce_type not in REDUCTIONS:
         raise unsupported(what, f"reductions are {', '.join(REDUCTIONS)}")
-    _note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
-    source, target = _as_region(src, what), _as_region(dst, what)
+    note_hints(what, {name: value for name, value in hints.items() if (name, value) != ("batch", 1)})
+    source, target = as_region(src, what), as_region(dst, what)
     shape, kept = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
         raise KernelError("K002", f"{what}: dim={shown(dim)}, but {_shown(source)} has {len(shape)} dimensions")

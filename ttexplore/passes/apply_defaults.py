@@ -11,6 +11,7 @@ from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integer_products import with_products_of_numbers
 from ttexplore.passes.integers import check_integers
+from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.plain_elements import with_plain_elements
@@ -57,8 +58,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_ordered_parallel,
     ):
         kernel = better(kernel, firings)
+    kernel, owned = with_owners(kernel, program.plan.size_values, firings)
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
-    return program.with_plan(target=target.name, notes=notes)
+    return program.with_plan(target=target.name, notes=(*notes, *owned))
 
 
 def _work(options: Options) -> str:

@@ -10,6 +10,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
+from ttexplore.ir.atomics import ATOMIC, plain, updates
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -59,11 +60,14 @@ _Access = ir.TensorLoad | tirx.BufferStore
 @dataclass(frozen=True)
 class _Block:
     """A block of a tensor: the region of it, the buffer on the chip, and the loop variables that index that; none of
-    them index the single element of a block of one."""
+    them index the single element of a block of one. `axes` are the variables along the tensor's axes, of a T.Parallel.
+    An `atomic` one is updated, or read for that."""
 
     region: ir.TensorRegion
     allocation: tirx.AllocBuffer
     variables: tuple[ir.Var, ...]
+    axes: tuple[ir.Var | None, ...] = ()
+    atomic: bool = False
 
     @property
     def buffer(self) -> tirx.Buffer:
@@ -74,10 +78,13 @@ class _Block:
         return [*self.variables] or [tirx.const(0, "int32")]
 
     def load(self) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", [self.region, whole_region(self.buffer)]))
+        return self._copy([self.region, whole_region(self.buffer)])
 
     def store(self) -> tirx.Stmt:
-        return tirx.Evaluate(call("tl.copy", [whole_region(self.buffer), self.region]))
+        return self._copy([whole_region(self.buffer), self.region])
+
+    def _copy(self, parts: list[ir.TensorRegion]) -> tirx.Stmt:
+        return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: 1} if self.atomic else None))
 
 
 class _Staging(Context):
@@ -162,9 +169,10 @@ class _Staging(Context):
                 case tirx.Bind():
                     inside.append(tirx.Bind(one.var, elements.read(one.value), one.span))
                 case tirx.BufferStore():
-                    inside.append(elements.store(one, elements.read(one.value)))
+                    inside.append(elements.store(one))
                 case _:
                     inside.append(one)
+        elements.check_order()
         before = [part for block in elements.loaded for part in (block.allocation, block.load())]
         after = [block.store() for block in elements.stored]
         return [*before, *(block.allocation for block in elements.stored), with_nest(loops, inside), *after]
@@ -181,26 +189,33 @@ class _Elements:
         self.loaded: list[_Block] = []
         self.stored: list[_Block] = []
 
-    def read(self, value: ir.Expr) -> ir.Expr:
+    def read(self, value: ir.Expr, updated: tirx.Buffer | None = None) -> ir.Expr:
+        """The value with elements of blocks instead of tensors; of the tensor `updated` it is the old value."""
+
         def load(part: ir.Expr) -> ir.Expr:
             if not isinstance(part, ir.TensorLoad) or is_on_chip(part.source):
                 return part
-            block = self.block(part, self.loaded, "reads")
+            block = self.block(part, atomic=updated is not None and part.source.same_as(updated))
             return tirx.BufferLoad(block.buffer, block.indices, part.span)
 
         return replaced(value, load)
 
-    def store(self, statement: tirx.BufferStore, value: ir.Expr) -> tirx.Stmt:
+    def store(self, statement: tirx.BufferStore) -> tirx.Stmt:
         if is_on_chip(statement.buffer):
+            value = self.read(statement.value)
             return tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
-        block = self.block(statement, self.stored, "stores to")
+        atomic = updates(statement.value)
+        value = plain(self.read(statement.value, statement.buffer if atomic else None))
+        block = self.block(statement, atomic=atomic)
         return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
 
-    def block(self, access: _Access, known: list[_Block], does: str) -> _Block:
+    def block(self, access: _Access, *, atomic: bool) -> _Block:
         """The block that an element is one of, as its loop variables run."""
         writes = isinstance(access, tirx.BufferStore)
         tensor = access.buffer if writes else access.source
+        does = "stores to" if writes else "reads"
         places = [self.place(access, index, does) for index in access.indices]
+        axes = tuple(variable for variable, _ in places)
         used = [variable for variable, _ in places if variable is not None]
         if len({*used}) < len(used):
             raise self.refusal(access, does, "one variable runs along two axes")
@@ -215,13 +230,28 @@ class _Elements:
             ir.Range.from_min_extent(low, tirx.const(1 if variable is None else self.extents[variable], "int32"))
             for variable, low in places
         ])  # fmt: skip
-        for block in known:
-            if _same_region(block.region, region) and all(map(ir.Var.same_as, block.variables, used)):
+        # What the nest has stored is read from where it was stored.
+        for block in self.stored if writes else (*self.stored, *self.loaded):
+            if _same_region(block.region, region) and _same_axes(block.axes, axes) and block.atomic == atomic:
                 return block
         shape = tuple(self.extents[one] for one in used) or (1,)
-        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used))
-        known.append(made)
+        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used), axes, atomic)
+        (self.stored if writes else self.loaded).append(made)
         return made
+
+    def check_order(self) -> None:
+        """Raise Unsupported where a tensor is stored to and read at other elements: all blocks are read before."""
+        for stored in self.stored:
+            tensor = stored.region.source
+            others = [one for one in self.stored if one.atomic or stored.atomic]
+            for one in (*self.loaded, *others):
+                same = _same_region(one.region, stored.region) and _same_axes(one.axes, stored.axes)
+                if one.region.source.same_as(tensor) and not (same and one.atomic == stored.atomic):
+                    raise Unsupported(
+                        "L003",
+                        f"one T.Parallel stores to {tensor.name} and uses it at other elements, or in another way",
+                        hint="use two T.Parallel nests, one after the other",
+                    )
 
     def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
         """The loop variable that an index counts up with, and where it starts."""
@@ -258,6 +288,10 @@ def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:
         tvm_ffi.structural_equal(a.min, b.min) and tvm_ffi.structural_equal(a.extent, b.extent)
         for a, b in zip(one.region, other.region, strict=True)
     )
+
+
+def _same_axes(one: tuple[ir.Var | None, ...], other: tuple[ir.Var | None, ...]) -> bool:
+    return all(a is b or (a is not None and b is not None and a.same_as(b)) for a, b in zip(one, other, strict=True))
 
 
 def _is_tensor(part: ir.Expr) -> TypeIs[ir.TensorRegion]:

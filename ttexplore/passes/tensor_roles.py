@@ -32,7 +32,7 @@ def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
     read: set[str] = set()
     written: set[str] = set()
     for statement in walk(function.body):
-        for buffer, kind in _touched(statement):
+        for buffer, kind in touched(statement):
             if not is_on_chip(buffer):
                 if kind != "write":
                     read.add(str(buffer.name))
@@ -41,7 +41,7 @@ def read_and_written(function: tirx.PrimFunc) -> tuple[set[str], set[str]]:
     return read, written
 
 
-def _touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
+def touched(statement: tirx.Stmt) -> list[tuple[tirx.Buffer, AccessKind]]:
     """Each buffer that a statement itself reads or writes, whole blocks or elements; nested statements do not count."""
     found: list[tuple[tirx.Buffer, AccessKind]] = []
     values: list[ir.Expr] = []

@@ -14,6 +14,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import Node, is_buffer, span_of
+from ttexplore.ir.atomics import ATOMICS, plain
 from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements, text_of
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
@@ -274,6 +275,8 @@ class _Writer(_Lines[ir.Var]):
                 return f"core.load('{e.source.name}', ({indices},))"
             case ir.Call() if (name := str(e.op.name).rpartition(".")[2]) in FUNCTIONS:
                 return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
+            case ir.Call() if str(e.op.name) in ATOMICS:
+                return self.expression(plain(e))
             case ir.Call() if str(e.op.name) == "tt.core_value":
                 return f"core.core_value('{text_of(e.args[0])}')"
             case ir.Call() if str(e.op.name) == "tt.core_item":

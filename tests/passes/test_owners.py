@@ -1,0 +1,189 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false, reportOperatorIssue=false
+"""Sums over work items and tensors that are changed in place: against NumPy, and what becomes of the launch grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.sums import in_place, split_k, sums_of_columns, sums_of_heads
+from ttexplore.errors import KernelError, TTExploreError, Unsupported
+
+
+def run(kernel: Any, **options: Any) -> tuple[list[Any], list[Any], Any]:
+    """The inputs as float64, the outputs of the emulator, and the exploration, whose steps are all right."""
+    exploration = ttx.explore(kernel, options=options)
+    assert exploration.error is None, str(exploration.error)
+    check = exploration.check()
+    assert check, str(check)
+    made = exploration.run()
+    assert made.passed, made.message
+    return [one.astype(np.float64) for one in exploration.inputs()], list(made.outputs), exploration
+
+
+@pytest.mark.parametrize(("shape", "cores"), [((64, 64, 256), None), ((96, 70, 128), (2, 1)), ((64, 64, 256), (1, 1))])
+def test_partial_products_are_added_to_what_is_there(shape: tuple[int, int, int], cores: Any) -> None:
+    m, n, k = shape
+    (a, b, old), (found,), exploration = run(split_k(m, n, k, 4 if k == 256 else 2), cores=cores)
+    assert np.abs(old).max() > 1, "what was there counts"
+    np.testing.assert_allclose(found, old + a @ b, rtol=2e-2, atol=5e-2)
+    assert exploration.plan.partition.grid == (-(-n // 32), -(-m // 32))
+    notes = "\n".join(exploration.plan.notes)
+    assert f"all {4 if k == 256 else 2} blocks along bz update the same elements of C" in notes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_each_tensor_has_its_own_owners(dtype: str) -> None:
+    """All blocks of rows add to each block of `Q`, but only the heads of a group to a block of `K`."""
+    (a, q, k), found, exploration = run(sums_of_heads(dtype=dtype))
+    factors = np.arange(1, 4).repeat(32)[None, :, None]
+    want_q = q + a.reshape(4, 3, 32, 64).sum(1)[:, None].repeat(3, 1).reshape(q.shape) * factors
+    want_k = k + a.reshape(2, 2, 96, 64).sum(1)
+    for one, want in zip(found, (want_q, want_k), strict=True):
+        if dtype == "int32":
+            np.testing.assert_array_equal(one, want)
+        else:
+            tolerance = 0.1 if dtype == "bfloat16" else 2e-2
+            np.testing.assert_allclose(one.astype(np.float64), want, rtol=tolerance, atol=tolerance * 3)
+    # bx is divided into groups of two, by is gone.
+    assert exploration.plan.partition.grid == (2,)
+    assert "groups of 2 blocks along bx update the same elements of K" in "\n".join(exploration.plan.notes)
+
+
+def test_sums_and_maxima_of_all_blocks() -> None:
+    (a, s, m), (sums, largest), exploration = run(sums_of_columns())
+    np.testing.assert_allclose(sums, s + a.sum(0), rtol=2e-2, atol=5e-2)
+    np.testing.assert_allclose(largest, np.maximum(a, m), rtol=2e-3, atol=2e-3)
+    assert exploration.plan.partition.grid == (1,)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "dtype", "block", "options"),
+    [
+        (96, 64, "bfloat16", 32, {}), (70, 50, "float32", 32, {}), (64, 64, "float32", 16, {"cores": (1, 1)}),
+        (64, 64, "bfloat16", 32, {"layouts": {"B": {"page": "row"}}}),
+    ],
+)  # fmt: skip
+def test_blocks_are_changed_in_place(rows: int, columns: int, dtype: str, block: int, options: Any) -> None:
+    (a, b), (found,), _ = run(in_place(rows, columns, dtype, block), **options)
+    half = (b * 2 + a).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float32).astype(np.float64)
+    np.testing.assert_allclose(found.astype(np.float64), half - a, rtol=2e-2, atol=5e-2)
+
+
+def test_the_writer_loads_what_it_stores() -> None:
+    """It waits until each block has arrived before it loads the next one."""
+    exploration = ttx.explore(sums_of_heads())
+    assert {one.name: one.producer for one in exploration.plan.buffers if one.name.endswith("_block")} == {
+        "Q_block": "writer", "K_block": "writer"
+    }  # fmt: skip
+    text = exploration.code["writer"].text
+    assert text.count("noc.async_write_barrier();") == text.count(".pop_front(") == 2
+    assert "async_read" not in text[text.rindex("async_write_barrier") :]
+    assert "Q" not in exploration.code["reader"].text.replace("QK", "")
+
+
+def test_rows_that_are_shared_through_a_group_of_blocks_in_the_middle() -> None:
+    """bx // 2 stands in the middle of an expression, and only its pairs share blocks."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((6, 32, 32), "float32"), S: T.Tensor((96, 32), "float32")):
+        with T.Kernel(6) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx, 0, 0], a)
+            T.atomic_add(S[(2 - bx // 2) * 32, 0], a)
+
+    (a, s), (found,), exploration = run(kernel)
+    np.testing.assert_allclose(found, s + a.reshape(3, 2, 32, 32).sum(1)[::-1].reshape(96, 32), rtol=2e-2, atol=2e-2)
+    assert exploration.plan.partition.grid == (3,)
+
+
+HEAD = """import ttexplore.language as T
+m = T.dynamic("m")
+@T.prim_func
+def kernel(A: T.Tensor((128, 32), "float32"), B: T.Tensor((32, 32), "float32"), I: T.Tensor((4,), "int32")):
+    with T.Kernel(4) as bx:
+        a = T.alloc_shared((32, 32), "float32")
+        b = T.alloc_shared((32, 32), "float32")
+        T.copy(A[bx * 32, 0], a)
+"""
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Callable[..., TTExploreError]:
+    """The error of a kernel made from a text, and its line after the head."""
+
+    def refuse(body: str, head: str = HEAD) -> TTExploreError:
+        file = tmp_path / "kernels.py"
+        file.write_text(head + "".join(f"        {line}\n" for line in body.split("\n")))
+        try:
+            error = ttx.explore(f"{file}::kernel").error
+        except TTExploreError as traced:
+            return traced
+        assert error is not None
+        return error
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("T.copy(B, b)\nT.copy(a, B)", 1),
+        ("T.atomic_add(B, a)\nT.copy(B, b)", 1),
+        ("T.atomic_add(B, a)\nT.copy(a, B)", 1),
+        ("for i, j in T.Parallel(32, 32):\n    B[i, j] = B[i, j] + a[i, j]", 0),
+        ("T.copy(B, b)\nT.copy(a, B[bx * 8, 0])", 1),
+    ],
+)
+def test_races_between_blocks(refused: Callable[..., TTExploreError], body: str, line: int) -> None:
+    error = refused(body)
+    assert isinstance(error, KernelError)
+    assert error.message.startswith("blocks of the launch grid that differ in bx use the same elements of B")
+    assert "T.atomic_add" in (error.hint or "")
+    assert error.span is not None
+    assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+def test_other_refusals(refused: Callable[..., TTExploreError]) -> None:
+    error = refused("for k in range(2):\n    T.atomic_add(B[I[bx], 0], a)")
+    assert isinstance(error, Unsupported)
+    assert "which elements it uses here is not known before it runs" in error.message
+    error = refused("T.atomic_add(A[bx * 32, 0], b)", HEAD.replace("(128, 32)", "(m, 32)"))
+    assert "the kernel reads and writes A, and its sizes are known only at run time" in error.message
+    error = refused("for i, j in T.Parallel(32, 32):\n    T.atomic_add(B[i, 0], a[i, j])")
+    assert "each turn of j stores to the same element" in error.message
+    both = "for i, j in T.Parallel(32, 32):\n    T.atomic_add(B[i, j], a[i, j])\n    b[i, j] = B[i, j]"
+    assert "one T.Parallel stores to B and uses it at other elements, or in another way" in refused(both).message
+    error = refused("T.atomic_add(B, a, return_prev=True)")
+    assert "T.atomic_add with return_prev=True is not lowered" in error.message
+    error = refused("T.atomic_add(B, A[0:64, :])")
+    assert "T.atomic_add: the shapes differ: B (32, 32) and A (64, 32)" in error.message
+    error = refused(
+        "for i, j in T.Parallel(1, 32):\n    T.atomic_add(B[bx + i, bx * 33 + j], 1)",
+        HEAD.replace('(32, 32), "float32"), I', '(8192, 4096), "float32"), I'),
+    )
+    assert "in 33,554,432 blocks: too many to find the work items that share elements" in error.message
+    long = "T.copy(A[0, 0], a)\nfor k in range(99999999):\n    T.atomic_add(B[k // 3333333, 0], a)"
+    assert "which elements it uses here is not known before it runs" in refused(long).message
+
+
+def test_two_updates_of_one_element_in_one_nest() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                T.atomic_add(B[i, j], a[i, j])
+                T.atomic_add(B[i, j], 1)
+
+    (a, b), (found,), _ = run(kernel)
+    np.testing.assert_allclose(found, b + a[:32] + a[32:] + 2, rtol=2e-2, atol=2e-2)

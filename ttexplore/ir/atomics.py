@@ -1,0 +1,40 @@
+"""Additions to tensors that several blocks of the launch grid share, and their maxima and minima: in a store to an
+element, its new value ``tl.atomic_add(old, value)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call, elements, operation_name
+from ttexplore.ir.dag import nodes_of, replaced
+
+# The attribute of a copy between a tensor and a block that is part of such an update.
+ATOMIC = "atomic"
+# How each one computes the new value of an element from the old one and what the kernel gives.
+ATOMICS: Mapping[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    "tl.atomic_add": tirx.Add, "tl.atomic_max": tirx.Max, "tl.atomic_min": tirx.Min,
+}  # fmt: skip
+
+
+def updated(kind: str, old: ir.Expr, value: ir.Expr) -> ir.Call:
+    """The new value of an element: `kind` is ``add``, ``max`` or ``min``."""
+    return call(f"tl.atomic_{kind}", [old, value], dtype=str(old.ty.dtype))
+
+
+def updates(expression: ir.Expr) -> bool:
+    """Whether a value is that of an element after an update that no other block interrupts."""
+    return any(isinstance(one, ir.Call) and operation_name(one) in ATOMICS for one in nodes_of(expression))
+
+
+def plain(expression: ir.Expr) -> ir.Expr:
+    """The value as plain arithmetic, for a block that owns the element."""
+    return replaced(expression, _plain)
+
+
+def _plain(one: ir.Expr) -> ir.Expr:
+    if not isinstance(one, ir.Call) or operation_name(one) not in ATOMICS:
+        return one
+    old, value = elements(one.args)
+    return ATOMICS[operation_name(one)](old, value)
