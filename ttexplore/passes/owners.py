@@ -75,7 +75,7 @@ def with_owners(
     found = _Uses(shared, loops)
     found.body(statements(loops[-1].body), np.array(True))
     groups, notes = [1] * len(loops), list[str]()
-    for name in sorted(shared):
+    for name in (one for one in shapes if one in shared):
         uses = [one for one in found.uses if one.tensor == name]
         for axis, group in enumerate(_groups(name, shapes[name], uses, loops)):
             if group > groups[axis]:
@@ -178,7 +178,7 @@ class _Uses:
 
     def use(self, statement: tirx.Stmt, live: NDArray[np.bool_]) -> None:
         tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors
-        for name in sorted(tensors):
+        for name in tensors:
             if op_name(statement) != "tl.copy":
                 raise _unknown(name, statement)
             source, target = regions(statement)

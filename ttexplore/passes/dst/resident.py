@@ -221,7 +221,8 @@ def _placed(
     if not seen.touches:
         return statement
     if type(statement) is tirx.For:
-        return with_body(statement, [_placed(inner, reader, slots, dst, firings) for inner in seen.inside])
+        made = with_body(statement, [_placed(inner, reader, slots, dst, firings) for inner in seen.inside])
+        return firings.made(SLOTS, statement, [made])[0]
     (operation,) = seen.operations
     values: list[Index] = list(operation.arguments)
     for operand in operation.operands:
