@@ -408,6 +408,23 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "target",
             "The chip that a program is for, as a model: grid, memories, rates and costs.",
         ),
+        Term(
+            "thread group",
+            "On a GPU, threads of a block that take the same branches (`T.ws(0)`, `if tx < 128:`) and hand blocks to "
+            "other groups. A core has a reader, a compute kernel and a writer instead: the groups become one sequence "
+            "of statements, which is proved equal to them, and the lowering splits that.",
+            aliases=("warp group", "warp specialisation", "warp specialization"),
+            see=("mbarrier", "reader", "compute kernel", "writer"),
+        ),
+        Term(
+            "mbarrier",
+            "On a GPU, a counter in shared memory at which threads arrive and for whose phases others wait. A phase is "
+            "over when enough threads have arrived; phases have the parities 0 and 1 in turns. A barrier that says "
+            "that a block is full does what push and wait do in a circular buffer, one that says that it is empty what "
+            "pop and reserve do, and a block with n slots is a circular buffer n blocks deep.",
+            aliases=("barrier phase", "parity"),
+            see=("thread group", "circular buffer", "push", "pop"),
+        ),
     ),
     "Numbers": (
         Term(

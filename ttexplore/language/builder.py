@@ -14,6 +14,7 @@ from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
 from ttexplore.ir.build import allocation
 from ttexplore.ir.dag import parts_of
+from ttexplore.ir.groups import BARRIER_SCOPE
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.shallow import refuse_deep, shallow
 from ttexplore.language.clocks import Watch
@@ -382,6 +383,7 @@ class Builder:
             and ir.is_prim_expr(value)
             and not isinstance(value, ir.Var | tirx.IntImm | tirx.FloatImm)
             and not _is_short_scalar(value)
+            and not _is_barrier(value)
         ):
             return self._bound(name, self.shallow(name, value))
         return value
@@ -414,6 +416,11 @@ def _expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
             ]
         case _:
             return []
+
+
+def _is_barrier(value: ir.Expr) -> bool:
+    """Whether a value is a barrier: its name stands for it, not for a number."""
+    return isinstance(value, ir.TensorLoad) and value.source.ty.storage_scope == BARRIER_SCOPE
 
 
 # A name for more than this many parts gets a statement of its own.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
-from ttexplore.ir.groups import ASYNCHRONOUS
 from ttexplore.ir.reductions import JOININGS
 from ttexplore.ir.sizes import extents_of
 from ttexplore.language.builder import (
@@ -239,16 +238,25 @@ def gemm(
     transpose_B: bool = False,
     policy: object = None,
     clear_accum: object = False,
-    asynchronous: bool = False,
     **hints: object,
 ) -> ir.Call:
     """Accumulate a matrix product of blocks: ``C += A @ B`` with A (M, K), B (K, N) and C (M, N). A transposed operand
-    is stored with its dimensions swapped. If `clear_accum` is true, C is cleared first. `asynchronous` says that the
-    product is over later, for the clearing to belong to it.
+    is stored with its dimensions swapped. If `clear_accum` is true, C is cleared first.
 
     Raises KernelError if the shapes do not fit together.
     """
-    (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, "T.gemm") for value in (A, B, C))
+    note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
+    return product("T.gemm", (A, B, C), (transpose_A, transpose_B), policy, clear_accum, {})
+
+
+def product(
+    what: str, operands: tuple[object, object, object], transposed: tuple[bool, bool], policy: object,
+    clear_accum: object, attrs: Mapping[str, object], barrier: Sequence[ir.Expr] = (),
+) -> ir.Call:  # fmt: skip
+    """A product with more attributes, which the clearing of its accumulator has as well, and perhaps a barrier. Raises
+    the errors of :func:`gemm`."""
+    (a, m, k), (b, k_of_b, n), (c, rows, columns) = (_matrix(value, what) for value in operands)
+    transpose_A, transpose_B = transposed
     if transpose_A:
         m, k = k, m
     if transpose_B:
@@ -257,20 +265,19 @@ def gemm(
         how = "".join(f", {name}" for name, on in (("transpose_A", transpose_A), ("transpose_B", transpose_B)) if on)
         raise KernelError(
             "K002",
-            f"T.gemm: {_shown(a)} times {_shown(b)}{how} does not fit {_shown(c)}",
+            f"{what}: {_shown(a)} times {_shown(b)}{how} does not fit {_shown(c)}",
             hint="check the block shapes, transpose_A and transpose_B",
         )
     if policy is not None:
-        current("T.gemm").note("T.gemm policy= divides work among GPU warps; a Tensix core has none")
-    note_hints("T.gemm", {name: value for name, value in hints.items() if (name, value) != ("k_pack", 1)})
+        current(what).note(f"{what} policy= divides work among GPU warps; a Tensix core has none")
     if is_dynamic(clear_accum):
-        builder = current("T.gemm")
-        zero, attrs = constant(0, str(c.source.ty.dtype.dtype)), {ASYNCHRONOUS: 1} if asynchronous else None
-        zeros = tirx.Evaluate(call("tl.fill", [c, zero], attrs), builder.tvm_span())
+        builder = current(what)
+        zeros = call("tl.fill", [c, constant(0, str(c.source.ty.dtype.dtype))], attrs)
+        zeros = tirx.Evaluate(zeros, builder.tvm_span())
         builder.emit(tirx.IfThenElse(condition(clear_accum), zeros, None, builder.tvm_span()))
         clear_accum = False
     flags = {"transpose_A": transpose_A, "transpose_B": transpose_B, "clear_accum": clear_accum}
-    return call("tl.gemm", [a, b, c], {name: 1 for name, on in flags.items() if on})
+    return call("tl.gemm", [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
 
 
 def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: bool = True, **hints: object) -> ir.Call:

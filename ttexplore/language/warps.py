@@ -20,7 +20,7 @@ from ttexplore.ir.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, TENSOR_MEMO
 from ttexplore.language.builder import Allocation, Builder, current, described, element, sequence, unsupported
 from ttexplore.language.containers import items_of
 from ttexplore.language.memory import alloc_fragment
-from ttexplore.language.tile import copy, gemm
+from ttexplore.language.tile import copy, product
 
 _ONE_DIMENSION = "branch by the first index, with T.Kernel(..., threads=n), and write blocks with T.Parallel"
 
@@ -162,14 +162,13 @@ def tma_copy(src: object, dst: object, barrier: object = None, **hints: object) 
     return call("tl.copy", [*made.args, _barrier("T.tma_copy", barrier)])
 
 
-def _asynchronous(made: ir.Call, *more: ir.Expr) -> ir.Call:
-    attrs: dict[str, object] = {} if made.attrs is None else {str(name): value for name, value in made.attrs.items()}
-    return call(str(made.op.name), [*made.args, *more], {**attrs, ASYNCHRONOUS: 1})
-
-
-def wgmma_gemm(A: object, B: object, C: object, *arguments: object, **options: object) -> ir.Call:
+def wgmma_gemm(
+    A: object, B: object, C: object, transpose_A: bool = False, transpose_B: bool = False, policy: object = None,
+    clear_accum: object = False,
+) -> ir.Call:  # fmt: skip
     """T.gemm that is over at a T.wait_wgmma."""
-    return _asynchronous(gemm(A, B, C, *arguments, asynchronous=True, **options))  # pyright: ignore
+    attrs = {ASYNCHRONOUS: 1}
+    return product("T.wgmma_gemm", (A, B, C), (transpose_A, transpose_B), policy, clear_accum, attrs)
 
 
 def wait_wgmma(num_inflight: int = 0) -> ir.Call:
@@ -178,13 +177,16 @@ def wait_wgmma(num_inflight: int = 0) -> ir.Call:
 
 
 def tcgen05_gemm(
-    A: object, B: object, C: object, *arguments: object, mbar: object = None, **options: object
-) -> ir.Call:
+    A: object, B: object, C: object, transpose_A: bool = False, transpose_B: bool = False, policy: object = None,
+    clear_accum: object = False, mbar: object = None, use_2cta: bool = False,
+) -> ir.Call:  # fmt: skip
     """T.gemm that arrives at a barrier when it is over. Raises Unsupported for products of two blocks."""
-    if options.pop("use_2cta", None):
-        raise unsupported("T.tcgen05_gemm of two blocks", "let each block compute its own products")
-    made = gemm(A, B, C, *arguments, asynchronous=True, **options)  # pyright: ignore
-    return _asynchronous(made, *([] if mbar is None else [_barrier("T.tcgen05_gemm", mbar)]))
+    what = "T.tcgen05_gemm"
+    if use_2cta:
+        raise unsupported(f"{what} of two blocks", "let each block compute its own products")
+    barrier = [] if mbar is None else [_barrier(what, mbar)]
+    transposed, attrs = (transpose_A, transpose_B), {ASYNCHRONOUS: 1}
+    return product(what, (A, B, C), transposed, policy, clear_accum, attrs, barrier)
 
 
 def tcgen05_mma_arrive(mbar: object, arrive_2cta: object = None) -> ir.Call:

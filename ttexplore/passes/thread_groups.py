@@ -272,20 +272,17 @@ def _notes(trace: Trace, slots: Mapping[int, int]) -> tuple[str, ...]:
     for number, group in enumerate(trace.found.groups):
         if work := _work(tree, number):
             notes.append(f"{group}: {work}")
-    full, empty = _handed_over(trace)
-    names = [str(one.buffer.name) for one in tree.allocations]
     barriers: dict[str, list[str]] = {}
     for barrier in trace.barriers.values():
-        ways = [(first, second) for first in barrier.groups for second in barrier.waiting if first != second]
-        filled, freed = (
-            [name for name in names if any(name in known.get(way, ()) for way in ways)] for known in (full, empty)
-        )
-        if filled:
-            what = f"full: arriving is the push of {', '.join(filled)}, waiting its cb_wait_front"
-        elif freed:
-            what = f"empty: arriving is the pop of {', '.join(freed)}, waiting its cb_reserve_back"
-        else:
-            what = "nothing is handed over: in one sequence it is not needed"
+        says = [
+            f"{state}: arriving is the {ends} of {', '.join(buffers)}, waiting its {begins}"
+            for state, buffers, ends, begins in (
+                ("full", barrier.full, "push", "cb_wait_front"),
+                ("empty", barrier.empty, "pop", "cb_reserve_back"),
+            )
+            if buffers
+        ]
+        what = "; ".join(says) or "nothing is handed over: one sequence does not need it"
         barriers.setdefault(what, []).append(barrier.name)
     notes += [f"barrier {', '.join(known)}: {what}" for what, known in barriers.items()]
     for one in tree.allocations:
@@ -319,20 +316,3 @@ def _work(tree: Tree, group: int) -> str:
         if does
     ]
     return "; ".join(parts)
-
-
-def _handed_over(trace: Trace) -> tuple[dict[tuple[int, int], set[str]], ...]:
-    """The buffers that one group fills for another, and those that one has used when another fills them."""
-    full: dict[tuple[int, int], set[str]] = {}
-    empty: dict[tuple[int, int], set[str]] = {}
-    leaves = trace.tree.leaves
-    for first, second in {(one, other) for one, _, other, _ in trace.edges}:
-        ways = [(a, b) for a in leaves[first].groups for b in leaves[second].groups]
-        for before, after in itertools.product(leaves[first].accesses, leaves[second].accesses):
-            if identity(before.buffer) != identity(after.buffer):
-                continue
-            known = full if before.kind != "read" and after.kind != "write" else empty
-            if before.kind != "read" or after.kind != "read":
-                for way in ways:
-                    known.setdefault(way, set()).add(str(before.buffer.name))
-    return full, empty

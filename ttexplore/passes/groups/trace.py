@@ -116,9 +116,10 @@ class _Barrier:
     copies: list[Access] = field(default_factory=list[Access])
     products: list[Access] = field(default_factory=list[Access])
     waits: list[_Wait] = field(default_factory=list[_Wait])
-    # The groups that have arrived and waited at any time.
-    groups: dict[int, None] = field(default_factory=dict[int, None])
-    waiting: dict[int, None] = field(default_factory=dict[int, None])
+    # The groups that have waited at any time, and the buffers that waits told to be full, or to be empty.
+    waiting: set[int] = field(default_factory=set[int])
+    full: dict[str, None] = field(default_factory=dict[str, None])
+    empty: dict[str, None] = field(default_factory=dict[str, None])
 
     @property
     def over(self) -> int:
@@ -136,6 +137,8 @@ class _Running:
     at: tuple[Leaf, Turns] | None = None
     products: list[list[Access]] = field(default_factory=list[list[Access]])
     done: list[Step] = field(default_factory=list[tuple[int, tuple[int, ...]]])
+    # The waits so far: the clock before each, and the barrier.
+    waits: list[tuple[list[int], _Barrier]] = field(default_factory=list[tuple[list[int], "_Barrier"]])
 
     def advance(self) -> None:
         if self.at is not None:
@@ -344,6 +347,7 @@ class Trace:
         phase = known if known % 2 != parity else known + 1
         if barrier.over < phase:
             return False
+        before = [*one.clock]
         one.clock[one.number] += 1
         if phase:
             one.clock = [*map(max, one.clock, barrier.clocks[phase - 1])]
@@ -351,7 +355,8 @@ class Trace:
         if barrier.over > phase:
             self._miss(barrier, wait)
         barrier.waits.append(wait)
-        barrier.waiting[one.number] = None
+        barrier.waiting.add(one.number)
+        one.waits.append((before, barrier))
         return True
 
     def _miss(self, barrier: _Barrier, wait: _Wait) -> None:
@@ -390,7 +395,6 @@ class Trace:
                 span=span_of(statement),
             )
         barrier.arrived += threads
-        barrier.groups[one.number] = None
         barrier.arrivals.append((one.number, one.leaf, [*one.clock]))
         if products:
             one.products = [accesses for accesses in one.products if not all(access.is_past for access in accesses)]
@@ -468,6 +472,7 @@ class Trace:
             if other.leaf.groups != access.leaf.groups or other.group != access.group:
                 edge = (min(other.leaf.leaves), other.turns, min(access.leaf.leaves), access.turns)
                 self.edges[edge] = None
+                _note(one, buffer, other)
             other.is_past = access.kind != "read" and _covers(access.region, other.region)
             if not other.is_past:
                 kept.append(other)
@@ -568,6 +573,18 @@ class Trace:
                         continue
                     return True
         return False
+
+
+def _note(one: _Running, buffer: tirx.Buffer, other: Access) -> None:
+    """Note what the barrier says at whose wait a group learned of another group's access."""
+    teller: _Barrier | None = None
+    for before, barrier in reversed(one.waits):
+        teller = barrier
+        if not any(before[entry] >= value for entry, value in other.ends):
+            break
+    if teller is not None:
+        known = teller.empty if other.kind == "read" else teller.full
+        known[str(buffer.name)] = None
 
 
 def _overlap(one: tuple[Axis, ...], other: tuple[Axis, ...]) -> bool:

@@ -1,0 +1,42 @@
+"""Some random groups of threads, always the same ones; ``python -m tests.fuzz.groups`` checks other ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.groups import Described, Step, behaviours, campaign
+from ttexplore.passes.groups.trace import Trace
+
+RIGHT = Described(
+    3, (1,),
+    (
+        (Step("wait", 1, parity=1), Step("load"), Step("arrive", 0)),
+        (Step("wait", 0), Step("store"), Step("arrive", 1)),
+    ),
+    asynchronous=True, own_loops=False,
+)  # fmt: skip
+
+
+def test_what_is_lowered_is_right_under_all_schedules() -> None:
+    told = campaign(0, 40)
+    assert told["lowered"] >= 5, told
+    assert told["lowered, changed"] >= 5, told
+    assert told["wrong, rejected"] >= 10, told
+    # A barrier can be needed although no schedule that was tried shows it.
+    assert told["right in all schedules, rejected"] <= 3, told
+
+
+def test_schedules() -> None:
+    """What kernels are held to, by hand."""
+    assert behaviours(RIGHT, 0) == {(1, 2, 3)}
+    first, second = RIGHT.groups
+    no_wait = Described(3, (1,), (first[1:], second), asynchronous=True, own_loops=False)
+    assert len(behaviours(no_wait, 0)) > 1
+    no_arrival = Described(3, (1,), (first[:-1], second), asynchronous=True, own_loops=False)
+    assert behaviours(no_arrival, 0) == {None}
+
+
+def test_a_race_that_is_not_seen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trace, "_check", lambda *_: None)
+    with pytest.raises(AssertionError, match="lowered, and it gives"):
+        campaign(0, 40)
