@@ -191,13 +191,17 @@ def _array(place: int, given: object, tensor: Tensor) -> Array:
 
 
 def arrays_for(inputs: Inputs, tensors: Sequence[Tensor], seed: int = 0) -> tuple[Array, ...]:
-    """A numeric array for each of `tensors`, of its shape and of any dtype.
+    """A numeric array for each of `tensors`, of its shape and of any dtype. A number is a tensor of one element.
 
     Raises UsageError for unknown kinds and for inputs that are not such arrays.
     """
     seed, arrays = checked_seed(seed), given_inputs(inputs, tensors)
     if arrays is None:
         return make_inputs("random" if inputs is None else str(inputs), tensors, seed)
+    arrays = [
+        array.reshape(1) if not array.ndim and tensor.shape == (1,) else array
+        for array, tensor in zip(arrays, tensors, strict=True)
+    ]
     for place, (array, tensor) in enumerate(zip(arrays, tensors, strict=True)):
         if array.shape != tensor.shape:
             raise UsageError(

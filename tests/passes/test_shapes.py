@@ -253,17 +253,46 @@ def test_one_number_of_many() -> None:
         np.testing.assert_allclose(exploration.run([a, s]).outputs[0], a * s[1], rtol=1e-2)
 
 
-def test_scalar_parameter() -> None:
+def test_scalar_parameters() -> None:
+    """A float is an input; a whole number is a size, of which launch grid, lengths and elements may be made."""
+
     @T.prim_func
-    def kernel(A: T.Tensor((32, 32), "float32"), scale: T.float32, B: T.Tensor((32, 32), "float32")):
-        with T.Kernel(1) as bx:
+    def kernel(A: T.Tensor((96,), "float32"), n: T.int32, scale: T.float32, B: T.Tensor((96,), "float32")):
+        with T.Kernel(T.ceildiv(n, 32)) as bx:
+            a = T.alloc_shared((32,), "float32")
+            T.copy(A[bx * 32], a)
+            for _ in range(n // 32):
+                for i in T.Parallel(32):
+                    a[i] = T.if_then_else(bx * 32 + i < n, a[i] * scale, n) + T.Cast("float32", n // 3) * 0.5
+            T.copy(a, B[bx * 32])
+
+    exploration = ttx.explore(kernel, sizes={"n": 70})
+    assert "scale is a number: the kernel takes it as a tensor of one element" in exploration.plan.notes
+    a, scale = exploration.inputs()
+    assert scale.shape == (1,)
+    at = np.arange(96)
+    for factor, inputs in ((2.5, [a, 2.5]), (scale[0], [a, scale]), (-1.0, {"A": a, "scale": np.float32(-1)})):
+        assert exploration.check(inputs)
+        wanted = a
+        for _ in range(2):
+            wanted = np.where(at < 70, wanted * factor, 70) + 11.5
+        np.testing.assert_allclose(exploration.run(inputs).outputs[0], wanted, rtol=1e-6)
+    smaller = exploration.run([a, 2.0], sizes={"n": 32}).outputs[0]
+    np.testing.assert_allclose(smaller[:32], a[:32] * 2 + 5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "uint32"])
+def test_scalar_parameters_of_other_dtypes(dtype: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), scale: getattr(T, dtype), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
             a = T.alloc_shared((32, 32), "float32")
             T.copy(A, a)
             for i, j in T.Parallel(32, 32):
                 a[i, j] = a[i, j] * scale
             T.copy(a, B)
 
-    refused(kernel, "the scalar parameter scale", "a tensor of one element")
+    refused(kernel, "the scalar parameter scale", "make it a T.int32, a T.float32 or a tensor of one element")
 
 
 def test_alignment_of_rows_on_blackhole() -> None:

@@ -15,14 +15,14 @@ from ttexplore.ir.build import constant, number_of
 
 
 def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
-    """The parameters of `function` that are sizes of its tensors, in order."""
+    """The parameters of `function` that are sizes of its tensors or whole numbers of their own, in order."""
     parameters = elements(function.params)
     numbers = [p for p in parameters if not is_buffer(p)]
     if not numbers:
         return []
     extents = [extent for p in parameters if is_buffer(p) for extent in extents_of(p)]
     used = [extent for extent in extents if not isinstance(extent, int)]
-    return [p for p in numbers if any(p.same_as(variable) for variable in used)]
+    return [p for p in numbers if str(p.ty.dtype) == "int32" or any(p.same_as(variable) for variable in used)]
 
 
 def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:

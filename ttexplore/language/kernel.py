@@ -149,6 +149,10 @@ def _trace_function(
 def _parameter(builder: Builder, name: str, value: object) -> object:
     if isinstance(value, TensorSpec):
         return value.make(builder, name)
+    if isinstance(value, _Scalar) and value.dtype.startswith(("float", "bfloat")):
+        # The host writes tensors; numbers that decide about work are sizes.
+        builder.notes.append(f"{name} is a number: the kernel takes it as a tensor of one element")
+        return builder.read(TensorSpec((1,), value.dtype).make(builder, name), (0,))
     if isinstance(value, _Scalar):
         variable = tirx.Var(name, value.dtype, builder.tvm_span())
         builder.parameters.append(variable)

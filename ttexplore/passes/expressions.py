@@ -25,7 +25,9 @@ from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.passes.tile_values import INT32_FORMS, ValueGraph
 from ttexplore.plan import SMALL_FLOATS, TILE_COLUMNS, TILE_ROWS
 
-LARGEST_INDEX = 2**23
+# The integers up to here, and no more, are all numbers of float32.
+LARGEST_INDEX = 2**24
+LARGEST_DIVIDEND = 2**21
 # The integers that bfloat16, and so 16-bit DST, holds exactly.
 LARGEST_IN_16_BITS = 2**8
 
@@ -275,7 +277,7 @@ class Reader:
         dividend = self.value(e.a)
         if not self.graph.is_wide:
             raise Unsupported("L002", "integers in 16-bit DST", hint="omit accumulate_dtype")
-        is_small = dtype in SMALL_INTEGERS or max(map(abs, self.graph.range(dividend))) < LARGEST_INDEX // 4
+        is_small = dtype in SMALL_INTEGERS or max(map(abs, self.graph.range(dividend))) < LARGEST_DIVIDEND
         if divisor is None or divisor < 1 or (divisor & (divisor - 1) and not is_small):
             raise Unsupported(
                 "L002",
@@ -529,11 +531,13 @@ class _Indices:
             raise Unsupported(
                 "L002", f"{e} divides by {e.b}, which may be 0 or negative", hint="divide by a positive number"
             )
-        if known.min_value < 0 or known.max_value >= LARGEST_INDEX // 4:
+        # The kernel itself divides what is the same for all elements, in int32.
+        by_tiles = self.reader.affine(self.reader.written_out(e)) is None
+        if known.min_value < 0 or (by_tiles and known.max_value >= LARGEST_DIVIDEND):
             raise Unsupported(
                 "L002",
                 f"{e} divides a number between {known.min_value} and {known.max_value}",
-                hint=f"divide numbers from 0 to {LARGEST_INDEX // 4}",
+                hint=f"divide numbers from 0 to {LARGEST_DIVIDEND}",
             )
 
 

@@ -136,7 +136,7 @@ def _layout(
         raise Unsupported(
             "L010",
             f"the scalar parameter {parameter.name}",
-            hint="make it a constant of the kernel, or a tensor of one element",
+            hint="make it a T.int32, a T.float32 or a tensor of one element",
             span=span,
         )
     name, dtype = str(parameter.name), dtype_of(parameter)
