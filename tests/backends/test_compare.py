@@ -481,3 +481,16 @@ def test_the_bound_of_rounding_is_two_units_beside_larger_numbers_and_else_one(f
     got = want + np.float32(factor * unit)
     assert not compare([got], [want]).passed
     assert compare([got], [want], (), lambda unit: [np.full(want.shape, unit)]).passed is passed
+
+
+def test_casts_to_8_bits_round_to_the_nearest() -> None:
+    """A few elements may lie on the other side of a middle; half of them do not."""
+    want = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32) * 100
+    nearest = want.astype(ml_dtypes.float8_e4m3fn)
+    near = (want * np.float32(1 + 2**-8)).astype(ml_dtypes.float8_e4m3fn)
+    assert 0.01 < np.mean(near.astype(np.float32) != nearest.astype(np.float32)) < 0.1
+    assert compare([near], [nearest]).passed
+    cut = (want.view(np.uint32) & np.uint32(0xFFF00000)).view(np.float32).astype(ml_dtypes.float8_e4m3fn)
+    result = compare([cut], [nearest])
+    assert not result.passed
+    assert "of the elements differ, but casts to float8_e4m3fn round to the nearest" in result.message

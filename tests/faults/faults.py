@@ -16,6 +16,8 @@ from tests.faults.kernels import (
     difference,
     listed,
     product,
+    product_of_bytes,
+    quantized,
     rows,
     stored_by_rows,
     summed,
@@ -554,7 +556,26 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a product is computed twice", product, doubled("compute", "matmul_block"), "interpreter"),
     Fault("partial sums are popped unread", product, dropped("compute", "copy_tile"), "interpreter"),
     Fault("an operation is missing", biased, dropped("compute", "mul_unary_tile"), "interpreter"),
+    Fault("a cast to 8 bits does not saturate", quantized, dropped("compute", "clamp_tile"), "interpreter"),
+    Fault("a cast to 8 bits does not round", quantized,
+          both(dropped("compute", "add_binary_tile"), dropped("compute", "sub_binary_tile")), "interpreter"),
+    Fault("a cast to 8 bits rounds to a bit less", quantized,
+          given("compute", "mul_unary_tile", 2, 1.5 * 2.0**21, 2), "interpreter"),
+    Fault("a cast to 8 bits rounds to a bit more", quantized,
+          given("compute", "mul_unary_tile", 2, 1.5 * 2.0**19, 2), "interpreter"),
+    Fault("small numbers of 8 bits are rounded as normal ones are", quantized,
+          dropped("compute", "unary_max_tile"), "interpreter"),
+    Fault("the high part of bytes counts too little", product_of_bytes,
+          given("compute", "fill_int_tile", 2, 3, 1), "interpreter"),
+    Fault("the parts of bytes do not fit together", product_of_bytes, edited(
+        "compute", "floor_tile", lambda one: [op("trunc_tile", *arguments(one), span=one.span)]), "interpreter"),
 )  # fmt: skip
+
+# A sum with a large number rounds to the nearest, cutting the bits of the fraction off towards zero.
+TO_NEAREST = """add_binary_tile(0, 1, 0);
+            sub_binary_tile_init();
+            sub_binary_tile(0, 1, 0);"""
+TOWARDS_ZERO = "bitwise_and_tile<DataFormat::Int32>(0, 0xfff00000u);"
 
 TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("a pop is dropped", difference, "compute", "a_buffer.pop_front(2);", ""),
@@ -588,5 +609,6 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("a scalar is wrong", biased, "compute", "0x3f000000u", "0x3e800000u"),
     TextFault("the half with small values is zero", uneven, "compute", "0x3a83126fu", "0x00000000u"),
     TextFault("the half with small values is negated", uneven, "compute", "0x3a83126fu", "0xba83126fu"),
+    TextFault("a cast to 8 bits rounds towards zero", quantized, "compute", TO_NEAREST, TOWARDS_ZERO),
     TextFault("all values except one large one are garbage", uneven, "compute", "0x3f000000u", "0x40a00000u"),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import ttexplore.language as T
 from tests.corpus.branches import skipped
+from tests.corpus.formats import product_of
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
 
@@ -74,6 +75,27 @@ def causal() -> Any:
 def branched() -> Any:
     """Products of which each block leaves out some."""
     return skipped(lambda bx, k: k <= bx)
+
+
+def quantized() -> Any:
+    """Numbers rounded to 8 bits: some are beyond the largest of these, some below the smallest normal one."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float8_e4m3fn")):
+        with T.Kernel(1, 2) as (bx, by):
+            a = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float8_e4m3fn")
+            T.copy(A[by * 32, bx * 64], a)
+            for i, j in T.Parallel(32, 64):
+                c[i, j] = T.if_then_else(j < 48, a[i, j] * 200.0, a[i, j] * 0.01)
+            T.copy(c, C[by * 32, bx * 64])
+
+    return kernel
+
+
+def product_of_bytes() -> Any:
+    """A product of integers, which is taken apart."""
+    return product_of("int8", "int8", "int32", "int32", 32, 32)
 
 
 def biased() -> Any:

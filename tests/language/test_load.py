@@ -322,6 +322,7 @@ import torch
 import tilelang.math
 from tilelang.carver.arch import driver
 from tilelang.math import next_power_of_2, cdiv
+from tilelang.language.fp8 import determine_fp8_type
 
 def sizes(value, n):
     @T.prim_func
@@ -354,6 +355,7 @@ def made(n=33):
         ("3 if torch.cuda.is_available() else 4", 4, 4),
         ("3 if torch.version.hip is None and torch.cuda.device_count() == 0 else 4", 3, 3),
         ("2 if torch.float16 == T.float16 == 'float16' and torch.half.itemsize == 2 else 0", 2, 2),
+        ("(determine_fp8_type() == 'float8_e4m3fn') + (determine_fp8_type('e5m2') == T.float8_e5m2)", 2, 2),
         ("isinstance(n, torch.Tensor) + isinstance(T.float16, torch.dtype)", 1, 1),
     ],
 )  # fmt: skip

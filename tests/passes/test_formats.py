@@ -14,6 +14,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.formats import casts, copies, product_of, rows_scaled
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
+from ttexplore.language.tilelang import determine_fp8_type
 from ttexplore.ops.small import FLOATS, largest_magnitude, numpy_dtype, on_host, rounded_to
 from ttexplore.plan import SMALL_FLOATS
 
@@ -210,6 +211,22 @@ def test_products_of_float8_are_those_of_their_numbers() -> None:
     np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())
     (low,) = ttx.explore(product_of(E4M3, E4M3, FP32, E4M3)).run([a, b]).outputs
     np.testing.assert_array_equal(low.astype(np.float64), nearest(found, E4M3))
+
+
+def test_one_pass_of_the_matrix_unit_takes_all_bits_of_float8() -> None:
+    a, b = (np.random.default_rng(8).standard_normal((rows, 128)) * 30 for rows in (32, 64))
+    kernel = product_of(E4M3, E5M2, FP32, FP32)
+    full, low = (ttx.explore(kernel, options={"math_fidelity": fidelity}) for fidelity in ("HiFi4", "LoFi"))
+    np.testing.assert_array_equal(full.run([a, b]).outputs[0], low.run([a, b]).outputs[0])
+    reason = "a times b: HiFi4; LoFi multiplies all bits of float8, so it would give the same in less time"
+    assert full.plan.compute is not None
+    assert reason in full.plan.compute.reasons
+
+
+def test_there_are_two_formats_of_float8_by_name() -> None:
+    with pytest.raises(KernelError, match="'e3m4' is no format of float8") as caught:
+        determine_fp8_type("e3m4")
+    assert caught.value.hint == "use e4m3 or e5m2"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,14 @@ def next_power_of_2(n: SupportsIndex) -> int:
         ) from None
 
 
+def determine_fp8_type(fp8_format: str = "e4m3") -> dtype:
+    """The float8 of a GPU with four or with five bits of exponent. Raises KernelError for other formats."""
+    known = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+    if fp8_format not in known:
+        raise KernelError("K009", f"{shown(fp8_format)} is no format of float8", hint="use e4m3 or e5m2")
+    return DTYPES[known[fp8_format]]
+
+
 def tilelang_modules() -> dict[str, types.ModuleType]:
     """The modules by name; `tilelang` is the first. Other submodules are stand-ins."""
     dtypes = StandInModule("tilelang.language.dtypes", {"dtype": dtype, **DTYPES})
@@ -62,6 +70,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
     arch = StandInModule("tilelang.carver.arch", {"driver": driver})
     carver = StandInModule("tilelang.carver", {"arch": arch})
     policy = StandInModule("tilelang.tileop.base", {"GemmWarpPolicy": language.GemmWarpPolicy})
+    fp8 = StandInModule("tilelang.language.fp8", {"determine_fp8_type": determine_fp8_type})
     # How some examples name a size that is known only when the kernel runs.
     te = StandInModule("tilelang.tvm.te", {"var": language.dynamic})
     root = _Root(
@@ -84,7 +93,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
             "Fragment": StandIn("tilelang.Fragment"),
         },
     )
-    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy]
+    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8]
     return {**{one.__name__: one for one in made}, "tilelang.language": language}
 
 

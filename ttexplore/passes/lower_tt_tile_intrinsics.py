@@ -37,7 +37,7 @@ from ttexplore.options import Engine, Fidelity
 from ttexplore.passes.elementwise import lower_parallel
 from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
-from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_WHOLES, Plan, Product
+from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES, Plan, Product
 from ttexplore.target import Target
 
 
@@ -307,6 +307,13 @@ class _Lowering(Context):
                 "L009",
                 f"T.gemm with {integers.name}, which is int32",
                 hint="cast it to bfloat16: the matrix engine does not multiply integers",
+            )
+        assert self.plan.compute is not None
+        fidelity = self.plan.compute.math_fidelity
+        if {dtype_of(in0), dtype_of(in1)} <= {*SMALL_FLOATS} and fidelity != "LoFi":
+            self.reasons.append(
+                f"{in0.name} times {in1.name}: {fidelity}; LoFi multiplies all bits of float8, so it would give the "
+                "same in less time"
             )
         made: list[tirx.Stmt] = []
         if attribute(statement, "clear_accum"):
