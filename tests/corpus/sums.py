@@ -1,6 +1,7 @@
 # pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
 # pyright: reportUnusedVariable=false, reportOperatorIssue=false
-"""Tensors that a kernel reads and writes: sums over work items, and blocks that are changed in place."""
+"""Work items that share something: tensors that a kernel reads and writes, which are sums over work items or changed
+in place, and places that blocks of the launch grid deal among themselves."""
 
 from __future__ import annotations
 
@@ -87,12 +88,39 @@ def in_place(rows: int, columns: int, dtype: str, block: int = 32) -> Any:
     return kernel
 
 
+def persistent(m: int = 160, n: int = 96, blocks: int = 4, *, more: bool = False) -> Any:
+    """A product whose blocks are dealt to some blocks of the launch grid; with `more`, each of these ends with a store
+    of its own."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((m, 64), BF16), B: T.Tensor((64, n), BF16), C: T.Tensor((m, n), FP32),
+               D: T.Tensor((blocks * 32, 32), FP32)):  # fmt: skip
+        with T.Kernel(blocks) as block:
+            a, b = T.alloc_shared((32, 32), BF16), T.alloc_shared((32, 32), BF16)
+            c, d = T.alloc_fragment((32, 32), FP32), T.alloc_fragment((32, 32), FP32)
+            for bx, by in T.Persistent([T.ceildiv(m, 32), T.ceildiv(n, 32)], blocks, block):
+                T.clear(c)
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[bx * 32, k * 32], a)
+                    T.copy(B[k * 32, by * 32], b)
+                    T.gemm(a, b, c)
+                T.copy(c, C[bx * 32, by * 32])
+            if more:
+                for i, j in T.Parallel(32, 32):
+                    d[i, j] = block + 1
+                T.copy(d, D[block * 32, 0])
+
+    return kernel
+
+
 SUMS: tuple[Case, ...] = (
     Case("split_k", split_k),
     Case("split_k_of_a_few_cores", lambda: split_k(96, 70, 128, 2), {"cores": (2, 1)}),
     Case("sums_of_heads", sums_of_heads),
     Case("sums_of_heads_int32", lambda: sums_of_heads(dtype=INT32), on_chip=False),
     Case("sums_of_columns", sums_of_columns),
+    Case("persistent", persistent),
+    Case("persistent_with_more", lambda: persistent(more=True)),
     Case("in_place", lambda: in_place(96, 64, BF16)),
     Case("in_place_with_tails", lambda: in_place(70, 50, FP32), on_chip=False),
     Case("in_place_by_rows", lambda: in_place(64, 64, BF16), {"layouts": {"B": {"page": "row"}}}, on_chip=False),

@@ -322,6 +322,14 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
             "a second T.Kernel in one function is not lowered",
             "write one kernel per launch",
         ),
+        *(
+            (f"for i, j in T.Persistent({domain}, 4, bx):\n    T.clear(C)", KernelError, 0, message, hint)
+            for domain, message, hint in (
+                ("[2.5, 2]", "T.Persistent: 2.5 is not a valid extent", "use an integer extent: // divides integers"),
+                ("[0, 2]", "T.Persistent: the extent 0 leaves nothing to do", "use extents of 1 or more"),
+                ("[]", "T.Persistent needs at least one extent", "write T.Persistent([Nt, Mt], blocks, block)"),
+            )
+        ),
         # Names.
         ("T.cpoy(A, C)", KernelError, 0, "T.cpoy does not exist", "did you mean T.copy?"),
         ("T.qqqqqqq(A, C)", KernelError, 0, "T.qqqqqqq does not exist", "see the names in dir(ttexplore.language)"),
@@ -670,7 +678,7 @@ def test_a_kernel_without_source() -> None:
     ("names", "hint"),
     [
         ("print start_profile_intrinsic", "leave it out: ex.run() gives the outputs"),
-        ("Persistent PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
+        ("PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
         ("WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
         ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync pdl_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),

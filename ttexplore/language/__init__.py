@@ -18,6 +18,7 @@ from ttexplore.language.kernel import PrimFunc, const, jit, macro, prim_func
 from ttexplore.language.loops import (
     Kernel,
     Parallel,
+    Persistent,
     Pipelined,
     get_block_binding,
     get_block_bindings,
@@ -158,6 +159,7 @@ __all__ = [
     "Not",
     "Or",
     "Parallel",
+    "Persistent",
     "Pipelined",
     "PrimFunc",
     "Select",

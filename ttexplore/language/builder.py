@@ -475,13 +475,15 @@ def constant(value: float, dtype: str) -> tirx.IntImm | tirx.FloatImm:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`."""
+    """A loop nest of the kernel language over `extents`; only one axis may have a `start` and a `step`. With `waves`,
+    the number of blocks and the index of one, it is over the places that this block takes."""
 
     extents: tuple[Integer, ...]
     kind: tirx.ForKind
     start: Integer = 0
     step: int = 1
     annotations: dict[str, object] = field(default_factory=dict[str, object])
+    waves: tuple[Integer, Integer] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         raise KernelError(

@@ -15,8 +15,9 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer, set_span, to_expr
-from ttexplore.ir.build import dtype_of
+from ttexplore.ir.build import dtype_of, statements
 from ttexplore.ir.sizes import extents_of
+from ttexplore.ir.waves import waves
 from ttexplore.language.builder import (
     Allocation,
     Builder,
@@ -284,9 +285,11 @@ class Hooks:
     def _loop(self, builder: Builder, loop: Loop, target: Target, turn: Turn, index: int) -> Iterator[object]:
         span = builder.tvm_span()
         variables = self._variables(loop.extents, target, "ijkl", "the loop")
-        runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents)
+        runs = all(isinstance(extent, int) and extent > 0 for extent in loop.extents) and loop.waves is None
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
+            if loop.waves is not None:
+                return waves(variables, loop.extents, *loop.waves, statements(nest), span)
             for axis in reversed(range(len(variables))):
                 annotations = loop.annotations if axis == 0 else {}
                 low = whole(loop.start if loop.step == 1 else 0)

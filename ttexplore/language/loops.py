@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
-from ttexplore.language.builder import Grid, Integer, Loop, current, is_integer, plain, refuse_unknown
+from ttexplore.language.builder import (
+    Grid,
+    Integer,
+    Loop,
+    current,
+    index_of,
+    is_integer,
+    plain,
+    refuse_unknown,
+    whole,
+)
+from ttexplore.language.containers import items_of
 from ttexplore.language.hooks import span_loop
 from ttexplore.language.tile import note_hints
 
@@ -65,6 +78,21 @@ def _extent(what: str, extent: object) -> Integer:
 def Parallel(*extents: object, **hints: object) -> Loop:
     """A nest of independent iterations over a block: ``for i, j in T.Parallel(M, N)``."""
     return _nest("T.Parallel", _Kind.PARALLEL, extents, hints)
+
+
+def Persistent(domain: Sequence[object], wave_size: object, index: object, group_size: int = 8) -> Loop:
+    """The places of a domain that one block takes: ``for bx, by in T.Persistent([Nt, Mt], blocks, block)``.
+
+    `wave_size` is the number of blocks, `index` the block's own: it takes each `wave_size`-th place. `group_size` is
+    the order of the places on a GPU. Where the loop is all that a kernel does, its places become the launch grid, and
+    the options policy and order say which core takes which. Raises KernelError for anything but integers.
+    """
+    what = "T.Persistent"
+    note_hints(what, {"group_size": group_size if group_size != 8 else None})
+    extents = tuple(_extent(what, extent) for extent in items_of(domain))
+    if not extents:
+        raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}([Nt, Mt], blocks, block)")
+    return Loop(extents, _Kind.SERIAL, waves=(_extent(what, wave_size), whole(index_of(what, index))))
 
 
 def grid(*extents: object, **hints: object) -> Loop:

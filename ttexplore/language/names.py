@@ -307,7 +307,6 @@ NOT_LOWERED = tuple(
         "IntImm",
         "JITFunc",
         "KernelLaunchFrame",
-        "Persistent",
         "PersistentTileScheduler",
         "PrimExpr",
         "Ref",

@@ -14,6 +14,7 @@ from ttexplore.passes.integers import check_integers
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
+from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.thread_groups import with_one_sequence
@@ -45,6 +46,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     kernel, groups = with_one_sequence(kernel, firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     for better in (
+        with_launched_places,
         with_wide_indices,
         with_plain_elements,
         with_turn_values,

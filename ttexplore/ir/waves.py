@@ -1,0 +1,60 @@
+"""Loops of T.Persistent: each block of the launch grid takes every so many-th of the places of a domain."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import to_expr
+from ttexplore.ir.build import bind, loop, statements, variable, when
+
+_MARK = "persistent"
+
+
+@dataclass(frozen=True)
+class Waves:
+    """The `places` of a domain, one index for each axis, that a block with this `index` of `size` blocks goes over;
+    `body` is done for each."""
+
+    places: tuple[ir.Var, ...]
+    extents: tuple[ir.Expr, ...]
+    size: ir.Expr
+    index: ir.Expr
+    body: list[tirx.Stmt]
+
+
+def waves(
+    places: Sequence[ir.Var], domain: Sequence[int | ir.Expr], size: int | ir.Expr, index: int | ir.Expr,
+    body: Sequence[tirx.Stmt], span: ir.Span | None,
+) -> tirx.For:  # fmt: skip
+    """The loop over the waves of a domain, the last axis fastest."""
+    total: int | ir.Expr = math.prod(domain) if all(isinstance(one, int) for one in domain) else functools.reduce(
+        lambda a, b: to_expr(a) * b, domain
+    )  # fmt: skip
+    wave, place = variable("wave", span), variable("place", span)
+    inner: list[tirx.Stmt] = []
+    rest: ir.Expr = place
+    for axis in reversed(range(len(places))):
+        value = tirx.floormod(rest, domain[axis]) if axis else rest
+        inner.insert(0, bind(places[axis], value, span))
+        rest = tirx.floordiv(rest, domain[axis])
+    inside = when(place < total, [*inner, *body], span)
+    count = tirx.floordiv(to_expr(total) + (size - 1), to_expr(size))
+    mark = {_MARK: [*map(to_expr, (size, index, *domain))]}
+    return loop(wave, count, [bind(place, wave * size + index, span), inside], annotations=mark, span=span)
+
+
+def waves_of(statement: tirx.Stmt) -> Waves | None:
+    """What :func:`waves` made a loop of; None for other statements."""
+    if not isinstance(statement, tirx.For) or _MARK not in statement.annotations:
+        return None
+    size, index, *domain = statement.annotations[_MARK]
+    inside = statements(statement.body)[-1]
+    assert isinstance(inside, tirx.IfThenElse)
+    body = statements(inside.then_case)
+    places = tuple(one.var for one in body[: len(domain)] if isinstance(one, tirx.Bind))
+    return Waves(places, tuple(domain), size, index, body[len(domain) :])
