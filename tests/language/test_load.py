@@ -499,3 +499,24 @@ def test_stand_ins_are_for_the_thread_that_loads(kernel_file: Callable[..., str]
     with pytest.raises(ModuleNotFoundError):
         import modelscope  # noqa: F401  # pyright: ignore[reportMissingImports, reportUnusedImport]
     thread.join(60)
+
+
+def test_a_statement_of_a_module_that_is_not_installed_is_not_left_out(kernel_file: Callable[..., str]) -> None:
+    """What it does to blocks is not known: without it, the kernel would be another one."""
+    file = kernel_file("""
+from tilelang.cuda.intrinsics import Emitter
+
+@T.prim_func
+def product(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), "float32")
+        emitter = Emitter(a)
+        T.copy(A, a)
+        emitter.multiply(a, a)
+        T.copy(a, B)
+""")
+    with pytest.raises(KernelError) as caught:
+        load_kernel(f"{file}::product")
+    assert caught.value.message.startswith("what a statement calls is tilelang.cuda.intrinsics.Emitter().multiply()")
+    assert caught.value.span is not None
+    assert Path(file).read_text().splitlines()[caught.value.span.line - 1].strip() == "emitter.multiply(a, a)"

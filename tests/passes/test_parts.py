@@ -185,3 +185,17 @@ def test_refusals(tmp_path: Path, body: str, line: int, kind: type[TTExploreErro
     assert hint in (error.hint or "")
     assert error.span is not None
     assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+def test_an_empty_loop_has_no_parts() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            for _ in T.serial(4):
+                pass
+            T.copy(a, B)
+
+    (a,), (b,), _ = run(kernel)
+    np.testing.assert_array_equal(a, b)

@@ -39,6 +39,7 @@ from ttexplore.language.builder import (
 from ttexplore.language.containers import is_container, is_slice, is_tuple, items_of
 from ttexplore.language.dtypes import dtype
 from ttexplore.language.math import if_then_else
+from ttexplore.language.standins import StandIn
 from ttexplore.language.state import Branches, Carried, Lost, Place, Turn, asked, changed, held, is_own, snapshot
 from ttexplore.language.symbols import decided as equal
 from ttexplore.language.symbols import has_attribute, is_symbolic, no_answer, no_text, of_compiler
@@ -129,6 +130,9 @@ class Hooks:
             builder.emit(result)
         elif isinstance(result, Allocation):
             result.make(builder, "buffer")
+        elif isinstance(result, StandIn):
+            # What it would do to blocks is not known, so it is not left out.
+            raise result.refuse("what a statement calls")
 
     def bind(self, index: int, name: str, result: object) -> object:
         return self._at(index).bind(name, result)

@@ -22,6 +22,7 @@ from ttexplore.ir.build import (
     regions,
     scope_of,
     shape_of,
+    statements,
     whole_region,
     with_nest,
 )
@@ -539,7 +540,7 @@ def _whole_writes(function: tirx.PrimFunc) -> dict[tirx.Buffer, list[tuple[int, 
     order = {identity(one): number for number, one in enumerate(walk(function.body))}
 
     def visit(body: tirx.Stmt, around: list[int]) -> None:
-        for statement in _statements(body):
+        for statement in statements(body):
             number = order[identity(statement)]
             if is_parallel(statement):
                 loops, inside = parallel_body(statement)
@@ -565,10 +566,6 @@ def _whole_writes(function: tirx.PrimFunc) -> dict[tirx.Buffer, list[tuple[int, 
 
     visit(function.body, [])
     return found
-
-
-def _statements(body: tirx.Stmt) -> list[tirx.Stmt]:
-    return [*body.seq] if isinstance(body, tirx.SeqStmt) else [body]
 
 
 def _is_whole(region: ir.TensorRegion) -> bool:
