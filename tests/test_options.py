@@ -15,6 +15,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
+from tests.passes.test_chunks import attention
 from ttexplore import Exploration
 from ttexplore.cli import main
 from ttexplore.errors import TTExploreError, UsageError
@@ -281,7 +282,10 @@ def test_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 ANNOTATIONS: dict[str, Callable[[Any], Any]] = {
     **{
         f"schedule {key}": lambda value, key=key: T.annotate_tt_schedule(added, {key: value})
-        for key in ("policy", "order", "rect", "stride", "chunk_k_tiles")
+        for key in (
+            "policy", "order", "rect", "stride", "chunk_k_tiles", "qk_chunk_tiles", "stages", "cb_depth", "cores",
+            "core_offset", "core_ranges",
+        )
     },
     **{
         f"layout {key}": lambda value, key=key: T.annotate_tt_layout(added, {"A": {key: value}})
@@ -356,6 +360,7 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
     "stages": (4, {}, depth("A_shared")),
     "cb_depth": ({"C_local_out": 3}, {}, depth("C_local_out")),
     "chunk_k_tiles": (3, {}, depth("B_shared")),
+    "qk_chunk_tiles": (4, {}, depth("k")),
     "math_fidelity": ("LoFi", {}, compute("math_fidelity")),
     "accumulate": ("l1", {}, lambda ex: "pack_reconfig_l1_acc" in ex.code["compute"].text),
     "accumulate_dtype": ("bfloat16", {}, compute("fp32_dest_acc_en")),
@@ -377,25 +382,28 @@ EFFECTS: dict[str, tuple[Any, dict[str, Any], Callable[[Exploration], Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def lowerings() -> dict[bool, Exploration]:
-    """A product of 2 x 2 blocks with an accumulator larger than DST; a sum of blocks, for what products do not have."""
+def lowerings() -> dict[str, Exploration]:
+    """A product of 2 x 2 blocks with an accumulator larger than DST; a sum of blocks, for what products do not have;
+    and attention, for what chained products have."""
     product = ttx.explore(GEMM, M=256, N=256, K=128, block_M=128, block_N=128, block_K=32)
-    return {True: product, False: ttx.explore(added)}
+    return {"product": product, "sum": ttx.explore(added), "attention": ttx.explore(attention())}
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_what_an_option_changes(name: str, lowerings: dict[bool, Exploration]) -> None:
+def test_what_an_option_changes(name: str, lowerings: dict[str, Exploration]) -> None:
     value, others, figure = EFFECTS[name]
-    of = lowerings[name not in ("eltwise", "mode", "match")]
+    of = lowerings[
+        "attention" if name == "qk_chunk_tiles" else "sum" if name in ("eltwise", "mode", "match") else "product"
+    ]
     without, with_it = of.fork(**others), of.fork(**others, **{name: value})
     assert without.error is None, str(without.error)
     assert with_it.error is None, str(with_it.error)
     assert figure(with_it) != figure(without)
 
 
-def test_match_decides_between_tensors(lowerings: dict[bool, Exploration]) -> None:
+def test_match_decides_between_tensors(lowerings: dict[str, Exploration]) -> None:
     layouts: Any = {"A": HEIGHT, "B": {"shard": "height", "grid": [1]}}
-    by_a, by_b = (lowerings[False].fork(**(SHARDED | {"layouts": layouts, "match": name})) for name in "AB")
+    by_a, by_b = (lowerings["sum"].fork(**(SHARDED | {"layouts": layouts, "match": name})) for name in "AB")
     assert items(by_a) == [(0, 0, 0), (0, 1, 1)]
     assert items(by_b) == [(0, 0, 0, 1)]
 
@@ -417,7 +425,7 @@ def test_stages_of_a_pipelined_loop() -> None:
     assert "stages=1 does not change C_local_out, which the reader does not fill: use cb_depth" in notes
     found, notes = depths(stages=3, cb_depth={"A_shared": 5}, chunk_k_tiles=4)
     assert found == {"A_shared": 5, "B_shared": 4}
-    assert "stages=3 does not change A_shared: cb_depth or chunk_k_tiles sets it to 5" in notes
+    assert "stages=3 does not change A_shared: cb_depth, chunk_k_tiles or qk_chunk_tiles sets it to 5" in notes
     assert "A_shared holds 5 blocks: cb_depth overrides the 4 of chunk_k_tiles=4" in notes
     assert "instead of" not in depths(stages=2)[1]
 

@@ -43,6 +43,7 @@ class Options:
     stages: int | None = None
     cb_depth: Mapping[str, int] | None = None
     chunk_k_tiles: int | None = None
+    qk_chunk_tiles: int | None = None
     math_fidelity: Fidelity = "HiFi4"
     accumulate: Accumulate = "reload"
     accumulate_dtype: AccumulateDtype = "auto"
@@ -257,6 +258,8 @@ OPTIONS: dict[str, Option] = {
         Option("stages", "blocks per circular buffer that the reader fills", _number, "3"),
         Option("cb_depth", "blocks per circular buffer, by name", _depths, '{"A_shared": 3}'),
         Option("chunk_k_tiles", "tiles along K in one block of an operand of a product", _number, "2"),
+        Option("qk_chunk_tiles", "tiles of the sequence in the buffers of operands of chained products, as K and V",
+               _number, "4"),
         Option("math_fidelity", "how many bits of the mantissas the FPU multiplies", _one_of(*get_args(Fidelity)), "",
                get_args(Fidelity), of_text=True),
         Option("accumulate", "how an accumulator that DST cannot hold is kept across a loop",

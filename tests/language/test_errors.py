@@ -680,7 +680,7 @@ def test_a_kernel_without_source() -> None:
         ("print start_profile_intrinsic", "leave it out: ex.run() gives the outputs"),
         ("PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
         ("WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
-        ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync pdl_sync",
+        ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),
         ("tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
         ("warp_reduce_max alloc_reducer", "add in T.Parallel to an accumulator that a loop carries"),

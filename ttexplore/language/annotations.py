@@ -21,7 +21,9 @@ from ttexplore.layout_request import layout_request
 from ttexplore.options import parse_options
 from ttexplore.record import Span
 
-_SCHEDULE_KEYS = ("policy", "order", "rect", "stride", "chunk_k_tiles", "qk_chunk_tiles")
+# Keys that are options of the same names.
+_OPTION_KEYS = ("chunk_k_tiles", "qk_chunk_tiles", "stages", "cb_depth", "cores", "core_offset", "core_ranges")
+_SCHEDULE_KEYS = ("policy", "order", "rect", "stride", *_OPTION_KEYS)
 
 
 # Schedules
@@ -56,9 +58,7 @@ def _schedule(given: Mapping[object, object], span: Span | None) -> list[Annotat
                 hint="start at 0: stride=(0, step) distributes the items over `step` cores",
             )
         options |= {"policy": options.get("policy", "strided"), "stride": step}
-    for key in ("chunk_k_tiles", "qk_chunk_tiles"):
-        if given.get(key) is not None:
-            options["chunk_k_tiles"] = given[key]
+    options |= {key: given[key] for key in _OPTION_KEYS if given.get(key) is not None}
     return [Annotation(option, value, span=span) for option, value in parse_options(options).items()]
 
 
@@ -71,8 +71,9 @@ def annotate_tt_schedule(*arguments: object, **values: object) -> Any:
 
     `policy`: contiguous, strided, rectangular (also ``rect``), block_linear, z_order, match_shard. `order`: row_major,
     column_major, z_order, block_linear(k), match_shard. `rect`: (0, 0, rows, columns), the rectangle of work items per
-    core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles` (also `qk_chunk_tiles`):
-    tiles along the summed dimension that are in flight at once. Raises UsageError for other keys and values.
+    core; `stride`: (0, number of cores over which the items are distributed); `chunk_k_tiles`: tiles along the summed
+    dimension that are in flight at once; `qk_chunk_tiles`: tiles of the sequence of K and V that are; `stages`,
+    `cb_depth`, `cores`, `core_offset` and `core_ranges`: as the options. Raises UsageError for other keys and values.
     """
     return _annotate("annotate_tt_schedule", arguments, values, _schedule)
 

@@ -425,6 +425,7 @@ def with_local_shards(program: Program) -> Program:
             hint="shard a tensor in L1 by the blocks that a core moves and use policy='match_shard'; or mode='global'",
         )
     depths = {"stages": options.stages, "cb_depth": options.cb_depth, "chunk_k_tiles": options.chunk_k_tiles}
+    depths["qk_chunk_tiles"] = options.qk_chunk_tiles
     asked = [name for name, value in depths.items() if value is not None]
     notes = [
         f"{one.name} holds {one.stages} blocks, the shard of {one.shard_of}; {', '.join(asked)} has no effect on it"

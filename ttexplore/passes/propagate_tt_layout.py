@@ -10,13 +10,14 @@ from tvm import ir, tirx
 from ttexplore.errors import TTExploreError, UsageError, unknown
 from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
-from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
+from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.ir.storage import Staging, StagingBuffer
 from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.accessors import accessor_of
+from ttexplore.passes.chunks import sequence_depths, summed_depths
 from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
@@ -26,7 +27,6 @@ from ttexplore.passes.staging import check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (
     FORMAT_OF_DTYPE,
-    TILE_COLUMNS,
     CircularBuffer,
     ComputeConfig,
 )
@@ -40,6 +40,7 @@ def propagate_tt_layout(
     stages: int | None,
     cb_depth: Mapping[str, int] | None,
     chunk_k_tiles: int | None,
+    qk_chunk_tiles: int | None,
     math_fidelity: Fidelity,
     accumulate: Accumulate,
     accumulate_dtype: AccumulateDtype,
@@ -59,7 +60,9 @@ def propagate_tt_layout(
 
     `stages` is the depth, in blocks, of the circular buffers that the reader fills; the default is num_stages inside
     T.Pipelined, and 2 elsewhere. `cb_depth` sets the depth of single circular buffers by name: ``{"A_shared": 3}``.
-    `chunk_k_tiles` sets the depth of matrix operands in tiles along the summed dimension, as a multiple of the block.
+    `chunk_k_tiles` sets the depth of matrix operands in tiles along the summed dimension, as a multiple of the block;
+    `qk_chunk_tiles` that of the operands that a loop loads for chained products, as K and V of attention, in tiles of
+    the loop's sequence.
     The plan's notes say where one of these options overrides another.
 
     `math_fidelity` selects the passes of the FPU over the mantissas: more passes are slower and more precise.
@@ -82,15 +85,20 @@ def propagate_tt_layout(
         reasons.append(f"full-sync DST of {tiles} tiles, as requested: packing does not overlap with computing")
     compute = ComputeConfig(math_fidelity, wide, dst_full_sync, False, tiles, accumulate, tuple(reasons))
     buffers = tuple(circular_buffer(one, compute) for one in staging.buffers.values() if one.kind == "cb")
-    chunks = _chunk_depths(staging, chunk_k_tiles) if chunk_k_tiles is not None else {}
+    summed = {} if chunk_k_tiles is None else summed_depths(staging, chunk_k_tiles)
+    along = {} if qk_chunk_tiles is None else sequence_depths(kernel, staging, qk_chunk_tiles)
+    chunks = summed | along
     single = dict(cb_depth or {})
     buffers = _with_depths(buffers, chunks | single)
     depths = [*_depth_notes(stages, staging, chunks | single)] if stages is not None else []
-    depths += [
-        f"{name} holds {single[name]} blocks: cb_depth overrides the {depth} of chunk_k_tiles={chunk_k_tiles}"
-        for name, depth in chunks.items()
-        if single.get(name, depth) != depth
-    ]
+    for name, depth in chunks.items():
+        by = f"qk_chunk_tiles={qk_chunk_tiles}" if name in along else f"chunk_k_tiles={chunk_k_tiles}"
+        if single.get(name, depth) != depth:
+            depths.append(f"{name} holds {single[name]} blocks: cb_depth overrides the {depth} of {by}")
+        else:
+            depths.append(f"{name} holds {depth} blocks: {by}")
+        if name in along and summed.get(name, depth) != depth:
+            depths.append(f"{name}: qk_chunk_tiles overrides the {summed[name]} of chunk_k_tiles={chunk_k_tiles}")
     check_l1(buffers, target, tensors_in_l1(program))
     return program.with_plan(
         buffers=buffers,
@@ -122,6 +130,9 @@ def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
             )
 
 
+_SINGLE = "cb_depth, chunk_k_tiles or qk_chunk_tiles"
+
+
 def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[str]:
     """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
     buffers = [one for one in staging.buffers.values() if one.kind == "cb"]
@@ -135,34 +146,9 @@ def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> It
                 instead = f", instead of num_stages={pipeline.stages} of T.Pipelined at {pipeline.span}"
             yield f"stages={stages} is the depth of {', '.join(names)}{instead}"
     for name, depth in own.items():
-        yield f"stages={stages} does not change {name}: cb_depth or chunk_k_tiles sets it to {depth}"
+        yield f"stages={stages} does not change {name}: {_SINGLE} sets it to {depth}"
     if others := [one.name for one in buffers if one.producer != "reader"]:
         yield f"stages={stages} does not change {', '.join(others)}, which the reader does not fill: use cb_depth"
-
-
-def _chunk_depths(staging: Staging, tiles: int) -> dict[str, int]:
-    """The depths at which the loaded operands of products hold `tiles` tiles along the summed dimension."""
-    depths: dict[str, int] = {}
-    for read, buffer, role in staging.reads:
-        if op_name(read) != "tl.gemm" or role not in ("A", "B"):
-            continue
-        rows, columns = shape_of(buffer)[-2:]
-        summed = columns if (role == "A") != bool(attribute(read, f"transpose_{role}")) else rows
-        block = -(-summed // TILE_COLUMNS)
-        for (_, written), name in staging.writes.items():
-            if written.same_as(buffer) and staging.buffers[name].producer == "reader":
-                if tiles < block or tiles % block:
-                    raise UsageError(
-                        "U010",
-                        f"chunk_k_tiles is {tiles}; a block of {name} is {block} tiles along the summed dimension",
-                        hint=f"use a multiple of {block}",
-                    )
-                depths[name] = tiles // block
-    if not depths:
-        raise UsageError(
-            "U010", "chunk_k_tiles is given, but no product loads an operand from DRAM", hint="omit chunk_k_tiles"
-        )
-    return depths
 
 
 def circular_buffer(staging: StagingBuffer, compute: ComputeConfig) -> CircularBuffer:

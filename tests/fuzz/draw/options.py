@@ -73,9 +73,10 @@ OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
     # `shards` draws these two together with layouts.
     "mode": lambda _: st.just("global"),
     "match": lambda _: st.none(),
-    # These two name circular buffers and products; the corpus has them with other values.
+    # These name circular buffers and products; the corpus has them with other values.
     "cb_depth": lambda _: st.just({}),
     "chunk_k_tiles": lambda _: st.none(),
+    "qk_chunk_tiles": lambda _: st.none(),
     "layouts": _layouts,
     "rectangle": lambda _: st.just((3, 3)),
     "stride": lambda _: st.integers(1, 2),
