@@ -34,6 +34,7 @@ CASES = (
     "sharded_height_and_width",
     "local_shards",
     "bfp8",
+    "small_casts",
 )
 
 
