@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -211,6 +212,24 @@ def test_products_of_float8_are_those_of_their_numbers() -> None:
     np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())
     (low,) = ttx.explore(product_of(E4M3, E4M3, FP32, E4M3)).run([a, b]).outputs
     np.testing.assert_array_equal(low.astype(np.float64), nearest(found, E4M3))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "note"),
+    [
+        (
+            product_of("int8", "int8", INT32, INT32),
+            r"a times b in line \d+: two products, of the high and the low 4 bits",
+        ),
+        (product_of("int4", "int8", INT32, INT32), r"a times b in line \d+: one product, because the matrix unit adds"),
+        (copies(), r"the copy of A to low in line \d+ casts to float8_e4m3fn on the SFPU, because the packer rounds"),
+    ],
+)
+def test_the_plan_says_how_numbers_are_converted(kernel: Any, note: str) -> None:
+    plan = ttx.explore(kernel).plan
+    assert any(re.match(note, one) for one in plan.notes)
+    small = [one for one in plan.layouts if one.dtype not in (FP32, INT32)]
+    assert all(one.reason.endswith(f"holds every number of {one.dtype}; the host converts") for one in small)
 
 
 def test_one_pass_of_the_matrix_unit_takes_all_bits_of_float8() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
 from ttexplore.passes.branch_loops import with_branches_as_loops
-from ttexplore.passes.converting_copies import with_casts_for_copies
+from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
-from ttexplore.passes.integer_products import with_products_of_numbers
+from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_parallel
@@ -62,7 +64,16 @@ def apply_defaults(program: Program, target: Target) -> Program:
         kernel = better(kernel, firings)
     kernel, owned = with_owners(kernel, program.plan.size_values, firings)
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
-    return program.with_plan(target=target.name, notes=(*notes, *owned))
+    return program.with_plan(target=target.name, notes=(*notes, *owned, *_on_conversions(firings)))
+
+
+def _on_conversions(firings: Firings) -> Iterator[str]:
+    """How copies cast and integers are multiplied, and why."""
+    for firing in firings.all:
+        if firing.rule is CAST and firing.source is not None:
+            yield note_on_cast(firing.source)
+        if firing.rule is PRODUCT and firing.source is not None:
+            yield note_on_product(firing.source)
 
 
 def _work(options: Options) -> str:

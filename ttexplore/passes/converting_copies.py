@@ -8,7 +8,7 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call
+from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
     allocation,
     constant,
@@ -35,7 +35,7 @@ def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.Pri
     """
     if not any(map(_converts, walk(function.body))):
         return function
-    return rewrite([_RULE], _Casts(function, firings))
+    return rewrite([CAST], _Casts(function, firings))
 
 
 def _converts(statement: tirx.Stmt) -> bool:
@@ -95,6 +95,16 @@ def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:
     return all(constant(part.min) == 0 for part in region.region) and _shape(region) == shape
 
 
-_RULE = StatementRule(
+CAST = StatementRule(
     "cast for a copy", "A copy to a dtype of 8 bits or fewer casts each element, in a T.Parallel.", _Casts.copy
 )
+
+
+def note_on_cast(statement: tirx.Stmt) -> str:
+    """What the plan says about a copy that casts."""
+    (before, after), span = (region.source for region in regions(statement)), span_of(statement)
+    line = f" in line {span.line}" if span else ""
+    return (
+        f"the copy of {before.name} to {after.name}{line} casts to {dtype_of(after)} on the SFPU, because the "
+        "packer rounds to bfloat16 only"
+    )

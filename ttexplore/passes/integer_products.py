@@ -55,7 +55,7 @@ def with_products_of_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.
     """
     if not any(map(_is_of_integers, walk(function.body))):
         return function
-    return rewrite([_RULE], _Products(function, firings))
+    return rewrite([PRODUCT], _Products(function, firings))
 
 
 def _is_of_integers(statement: tirx.Stmt) -> bool:
@@ -72,10 +72,6 @@ class _Factor:
     place: int
     region: ir.TensorRegion
     largest: int
-
-    @property
-    def exponent(self) -> int:
-        return self.largest.bit_length() - 1
 
     @property
     def elements(self) -> int:
@@ -107,7 +103,7 @@ class _Products(Context):
         parts: list[tuple[int, dict[int, ir.TensorRegion]]] = [(1, {})]
         made: list[tirx.Stmt] = []
         largest = factors[0].largest * factors[1].largest
-        if sum(one.exponent for one in factors) > LARGEST_EXPONENT:
+        if _exponents(a.source, b.source) > LARGEST_EXPONENT:
             split = min(reversed(factors), key=lambda one: one.elements)
             made, high, low = self.taken_apart(split)
             parts = [(_HIGH, {split.place: high}), (1, {split.place: low})]
@@ -176,7 +172,24 @@ def _added(target: tirx.Buffer, sums: list[tuple[int, tirx.Buffer]], *, clear: b
     return parallel_nest(target, total)
 
 
-_RULE = StatementRule(
+PRODUCT = StatementRule(
     "product of integers", "A product of integers becomes products of numbers that the matrix unit sums up exactly.",
     _Products.product,
 )  # fmt: skip
+
+
+def note_on_product(statement: tirx.Stmt) -> str:
+    """What the plan says about a product of integers."""
+    (a, b, _), span = (region.source for region in regions(statement)), span_of(statement)
+    what = f"{a.name} times {b.name}" + (f" in line {span.line}" if span else "")
+    if _exponents(a, b) <= LARGEST_EXPONENT:
+        return f"{what}: one product, because the matrix unit adds such small integers exactly"
+    return (
+        f"{what}: two products, of the high and the low 4 bits of one side, because beside large products the matrix "
+        "unit loses the last bits of small ones"
+    )
+
+
+def _exponents(a: tirx.Buffer, b: tirx.Buffer) -> int:
+    """The largest sum of the exponents of two elements."""
+    return sum(largest_magnitude(dtype_of(one)).bit_length() - 1 for one in (a, b))
