@@ -19,6 +19,7 @@ from tests.faults.kernels import (
     product_of_bytes,
     quantized,
     rows,
+    scattered,
     stored_by_rows,
     summed,
     uneven,
@@ -102,6 +103,20 @@ def loop_around(role: str, operation: str, turns: Any) -> Edit:
             if any(op_name(one) == f"tt.{operation}" for one in inner):
                 return [loop(statement.loop_var, turns, inner, span=statement.span)]
             return None
+
+        functions = {**program.functions, role: rewrite(program.functions[role], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def unguarded(role: str, operation: str) -> Edit:
+    """The branches around an operation taken in any case."""
+
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            inner = statements(statement.then_case) if isinstance(statement, IfThenElse) else []
+            return inner if any(op_name(one) == f"tt.{operation}" for one in inner) else None
 
         functions = {**program.functions, role: rewrite(program.functions[role], rule)}
         return dataclasses.replace(program, functions=functions)
@@ -538,6 +553,21 @@ FAULTS: tuple[Fault, ...] = (
     Fault("rows are made while DST is acquired", rows, dropped("compute", "tile_regs_release")),
     Fault("more tiles are untilized at once than half of DST holds", stored_by_rows,
           planned(compute=lambda c: dataclasses.replace(c, fp32_dest_acc_en=True, dst_tiles=4))),
+    # elements
+    Fault("an element is stored in the place of its neighbour", scattered,
+          given("writer", "noc_write_element", 7, lambda offset: offset + 4)),
+    Fault("an element is stored in the row above", scattered,
+          given("writer", "noc_write_element", 7, lambda offset: offset - 64)),
+    Fault("all elements are stored in one place", scattered, given("writer", "noc_write_element", 7, 4)),
+    Fault("the last element of each block is not stored", scattered, may_make_no_turn("writer", "c")),
+    Fault("an element is sent from the wrong place", scattered, given("writer", "noc_write_element", 2, 0),
+          "interpreter"),
+    Fault("elements outside of the tensor are stored", scattered, unguarded("writer", "noc_write_element")),
+    Fault("elements outside of the tensor are read", scattered, unguarded("reader", "noc_read_element")),
+    Fault("an element is read from the place of its neighbour", scattered,
+          given("reader", "noc_read_element", 2, lambda offset: offset + 4), "interpreter"),
+    Fault("an element is not waited for", scattered, dropped("writer", "noc_writes_flushed")),
+    Fault("two cores have the same elements", scattered, planned(partition=work(1, work_start=0))),
     # the plan
     Fault("a page size is wrong", difference, planned(accessors=one_of("A", page_bytes=1024)), step="A3"),
     Fault("the number of pages is wrong", difference, planned(accessors=one_of("A", pages=9)), step="A3"),
@@ -606,6 +636,9 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("fewer tiles are untilized than the init was for", rows, "compute", "pack_untilize_block<8>",
               "pack_untilize_block<4>"),
     TextFault("the distance between rows is wrong", rows, "reader", "r * 512", "r * 256"),
+    TextFault("an element is written from where its address does not fit", scattered, "writer", "aligned + offset % 16",
+              "aligned"),
+    TextFault("an element is stored in the place of its neighbour", scattered, "writer", "* 64 + 4", "* 64 + 8"),
     TextFault("a scalar is wrong", biased, "compute", "0x3f000000u", "0x3e800000u"),
     TextFault("the half with small values is zero", uneven, "compute", "0x3a83126fu", "0x00000000u"),
     TextFault("the half with small values is negated", uneven, "compute", "0x3a83126fu", "0xba83126fu"),

@@ -199,3 +199,20 @@ def uneven() -> Any:
             T.copy(b, C[32, 0])
 
     return kernel
+
+
+def scattered() -> Any:
+    """Columns that are read and stored element by element: two cores store to each page, and the first elements of the
+    first block, and the last ones of the last, lie outside."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 40), "float32"), C: T.Tensor((38, 3), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((20,), "float32")
+            c = T.alloc_fragment((20,), "float32")
+            T.copy(A[1, bx * 20 - 1 : bx * 20 + 19], a)
+            for i in T.Parallel(20):
+                c[i] = a[i] + 2.0
+            T.copy(c, C[bx * 20 - 1 : bx * 20 + 19, 1])
+
+    return kernel
