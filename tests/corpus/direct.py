@@ -98,12 +98,12 @@ def scattered_stores() -> Any:
             s = T.alloc_fragment((40,), FP32)
             t = T.alloc_fragment((1,), FP32)
             T.copy(A[bx, :, :], a)
-            T.reduce_sum(a, s, dim=1)
+            T.reduce_max(a, s, dim=1)
             for i in T.Parallel(40):
                 G[1, bx * 40 + i + 3, 2] = s[i]
                 V[bx + 1, i * 1 + 5] = i
-            T.reduce_max(s, t, dim=0)
-            T.copy(t, S[bx + 4 : bx + 5])
+            T.copy(A[bx, 39, 3], t)
+            T.copy(t, S[bx + 4])
             T.copy(s, B[2, bx * 80 - 30 : bx * 80 + 10])
 
     return kernel

@@ -31,7 +31,7 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("DST is too small", ResourceError, r"DST holds \d+ tiles"),
     ("L1 is too small", ResourceError, r"B of L1; a core of"),
     ("more shards than cores", ResourceError, r"shards? for \d+ cores"),
-    ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): "),
+    ("a block is neither tiles nor strips", Unsupported, r"cannot be (loaded|stored): |: axis \d+ would become the "),
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("numbers of indices must be exact", Unsupported, r"of index values in 16-bit DST$"),
     ("float8 needs a wide DST", Unsupported, r"a cast to float8_\w+ in 16-bit DST$"),

@@ -85,11 +85,16 @@ def _of_places(kernel: Kernel) -> Iterator[str]:
         yield "unused tensor"
     if any(not re.fullmatch(r"[a-zA-Z]\d+", tensor.name) for tensor in kernel.tensors) or kernel.name != "kernel":
         yield "hostile names"
+    first = dict.fromkeys((one.variable for one in _loops(kernel)), 0)
     for one in statements(kernel.body):
         if isinstance(one, Copy):
             for region, what in ((one.source, "read"), (one.target, "store")):
                 if region.name in shapes and _is_behind(region, shapes[region.name], kernel):
                     yield f"{what} wholly behind the end"
+                if region.name in shapes and region.extents[-1] == 1 and max(region.extents) > 1:
+                    yield f"{what} of columns"
+                if region.name in shapes and any(_before(text, kernel, **first) for text in region.starts):
+                    yield f"{what} before the start"
     if any(extent % 32 for shape in shapes.values() for extent in shape[-2:]):
         yield "tensor of no whole tiles"
     if any(len(shape) > 2 for shape in shapes.values()):
@@ -149,9 +154,9 @@ def _is_behind(region: Region, shape: tuple[int, ...], kernel: Kernel) -> bool:
     )
 
 
-def _before(text: str, kernel: Kernel) -> bool:
-    """Whether a bound is negative in the first block."""
-    return any(number < 0 for number in _of_blocks(text, kernel, 0))
+def _before(text: str, kernel: Kernel, **names: int) -> bool:
+    """Whether a bound, or a start, is negative in the first block."""
+    return any(number < 0 for number in _of_blocks(text, kernel, 0, **names))
 
 
 def _of_blocks(text: str, kernel: Kernel, at: int, **names: int) -> Iterator[int]:

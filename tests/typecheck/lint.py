@@ -92,8 +92,10 @@ def _barriers(code: str, arch: str, dst_tiles: int) -> Iterator[tuple[int, str]]
         "async_write": ("async_writes_flushed", "pop_front"),
     }
     pending: dict[str, bool] = dict.fromkeys(transfers, False)
-    for match in re.finditer(r"\b(async_read|async_write)\b|\b(async_\w+)|\b(push_back|pop_front)\b", code):
-        name = match[0]
+    # What a function of ours transfers, it does where it is called; an element that is read has arrived by then.
+    called = re.compile(r"\b(async_read|async_write|write_element)\b|\b(async_\w+)|\b(push_back|pop_front)\b")
+    for match in called.finditer(code, max(code.find("void kernel_main"), 0)):
+        name = "async_write" if match[0] == "write_element" else match[0]
         if name in transfers:
             pending[name] = True
         for transfer, (barrier, hand_on) in transfers.items():

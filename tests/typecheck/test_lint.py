@@ -71,3 +71,11 @@ def test_limits_of_the_target() -> None:
     assert lint(text.replace("pack_tile(0, 24)", "pack_tile(5, 24)"), arch="blackhole", dst_tiles=4) == [
         "line 39: DST tile 5; this configuration has 4"
     ]
+
+
+def test_elements_that_are_written_by_a_function_are_waited_for() -> None:
+    text = "void write_element() {\n async_write();\n}\nvoid kernel_main() {\n write_element(noc);\n a.pop_front(1);\n"
+    end = " noc.async_write_barrier();\n}\n"
+    assert lint(text + end) == ["line 6: pop_front before async_writes_flushed"]
+    assert lint(text.replace(" a.", " noc.async_writes_flushed();\n a.") + end) == []
+    assert lint(text.replace(" write_element(noc);\n", "") + end) == []

@@ -140,12 +140,40 @@ class Draft(Grid):
         if not output:
             leading = [axis for axis in leading if not self.chance(3)]
             axes = [self.elsewhere(axis) if self.chance(4) else axis for axis in axes]
-        starts = [*(axis.text for axis in leading), *(_scaled(axis.text, axis.extent) for axis in axes)]
-        return tuple(axis.length for axis in (*leading, *axes)), tuple(starts)
+        before = [axis.text for axis in leading]
+        places = [_scaled(axis.text, axis.extent) for axis in axes]
+        lengths = [axis.length for axis in axes]
+        if self.style in ("odd", "tails") and self.chance(6):
+            self.shift(lengths, places, output=output)
+        if leading and not self.sizes and self.chance(6):
+            # The block is one of columns, or of single elements.
+            return (*lengths, *(axis.length for axis in leading)), (*places, *before)
+        return (*(axis.length for axis in leading), *lengths), (*before, *places)
+
+    def shift(self, lengths: list[int | str], places: list[str], *, output: bool) -> None:
+        """Let the blocks along an axis begin earlier, so that the first one is partly before the tensor, or, of inputs,
+        later."""
+        number = self.number(0, len(places) - 1)
+        length, place = lengths[number], places[number]
+        if not isinstance(length, int):
+            return
+        by = self.number(1, 40)
+        if output:
+            # All that is left of the tensor is stored.
+            by = min(by, length - 1)
+            lengths[number] = length - by
+        elif self.chance(2):
+            by = -by
+        if by:
+            places[number] = f"{place} {'-' if by > 0 else '+'} {abs(by)}"
 
     def region(self, tensor: str, block: tuple[int, ...], starts: tuple[str, ...]) -> Region:
         shape = next(one.shape for one in self.tensors if one.name == tensor)
         extents = (1,) * (len(starts) - len(block)) + block
+        names = {axis.text for axis in (*self.leading, *self.loops)}
+        if len(starts) > len(block) and starts[-1] in names and starts[0] not in names:
+            extents = block + (1,) * (len(starts) - len(block))
+            return Region(tensor, starts, extents, "slice")
         if shape == block and self.chance(2):
             return Region(tensor, starts, extents, "whole")
         # A slice between two numbers has to lie in its tensor.
