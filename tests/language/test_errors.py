@@ -349,6 +349,15 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
             "same time; write the loop with T.Pipelined",
         ),
         (
+            "T.copy(A[0, 0], C, disable_tmb=True)",
+            KernelError,
+            0,
+            "T.copy has no argument disable_tmb",
+            "did you mean disable_tma?",
+        ),
+        ("T.gemm(C, C, C, alpha=2.0)", KernelError, 0, "T.gemm has no argument alpha", "leave it out"),
+        ("T.fill(C, 0.0, where=C)", KernelError, 0, "T.fill has no argument where", "leave it out"),
+        (
             "tx = T.get_thread_binding(1)",
             Unsupported,
             0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 from collections.abc import Callable, Mapping, Sequence
 
@@ -167,10 +168,25 @@ def as_region(value: object, what: str, like: list[int] | None = None) -> ir.Ten
     )
 
 
+# Arguments with which TileLang steers how fast a GPU is, by any function: none changes a result.
+_GPU_HINTS = frozenset({
+    "annotations", "coalesced_width", "disable_tma", "eviction_policy", "loop_layout", "prefer_async", "k_pack",
+    "prefer_instruction", "wg_wait", "order", "stage", "sync", "group", "group_size", "explicit", "unroll_factor",
+    "cluster_dims", "prelude", "is_cpu", "batch", "memory_order", "use_tma",
+})  # fmt: skip
+
+
 def note_hints(what: str, hints: dict[str, object]) -> None:
-    """Record options that have a meaning only on a GPU."""
+    """Record options that have a meaning only on a GPU. Raises KernelError for others: they would be dropped."""
     builder = current(what)
     for name, value in hints.items():
+        if value is not None and name not in _GPU_HINTS:
+            close = difflib.get_close_matches(name, _GPU_HINTS, 1)
+            raise KernelError(
+                "K008",
+                f"{what} has no argument {name}",
+                hint=f"did you mean {close[0]}?" if close else "leave it out",
+            )
         if value is not None and value is not False:
             builder.note(f"{what} {name}= is a GPU hint without meaning here")
 
@@ -202,8 +218,9 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
     return call("tl.copy", [source, target])
 
 
-def fill(buffer: object, value: object) -> ir.Call:
+def fill(buffer: object, value: object, **hints: object) -> ir.Call:
     """Set every element of a block to a scalar."""
+    note_hints("T.fill", hints)
     target = as_region(buffer, "T.fill")
     dtype = target.source.ty.dtype
     value = plain(value)
