@@ -13,6 +13,7 @@ from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.formats import FORMATS
 from tests.corpus.gemms import GEMMS
+from tests.corpus.index_tensors import INDEX_TENSORS
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
 from tests.corpus.reductions import REDUCTIONS
@@ -28,7 +29,7 @@ from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *BRANCHES, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *SUMS, *NAMES,
+    *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *SUMS, *NAMES,
     *WARPS,
 )  # fmt: skip
 

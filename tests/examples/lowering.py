@@ -117,7 +117,9 @@ def l013() -> Any:
     def kernel(A: T.Tensor((128, 32), "bfloat16"), S: T.Tensor((4,), "int32"), B: T.Tensor((128, 32), "bfloat16")):
         with T.Kernel(4) as bx:
             a = T.alloc_shared((32, 32), "bfloat16")
-            T.copy(A[S[bx] * 32, 0], a)
+            s = T.alloc_shared((4,), "int32")
+            T.copy(S, s)
+            T.copy(A[s[bx] * 32, 0], a)
             T.copy(a, B[bx * 32, 0])
 
     return ttx.explore(kernel)

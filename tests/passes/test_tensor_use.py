@@ -31,8 +31,11 @@ def explored(tmp_path: Path, body: str, head: str = HEAD, tail: str = TAIL) -> A
     return ttx.explore(f"{file}::kernel")
 
 
-PLACE = "the position of a read or write depends on an element of S: index tensors are not supported yet"
-PLACE_HINT = "compute positions from block and loop indices, and gather the rows on the host before the kernel runs"
+PLACE = "the position of a read or write depends on an element of S that not all kernels know"
+PLACE_HINT = (
+    "use elements of tensors right where they decide, such as A[S[bx] * 32, 0], or a name for one; not in a variable "
+    "or a block, and not one for each turn of a T.Parallel"
+)
 VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
 
 
@@ -40,25 +43,13 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
     ("body", "line", "message", "hint"),
     [
         # As an index, written out, under a name, in a scalar variable, through on-chip memory, in a bound of a region.
-        ("T.copy(A[S[bx] * 32, 0], a)", 0, PLACE, PLACE_HINT),
-        ("row = S[bx]\nT.copy(A[row * 32, 0], a)", 1, PLACE, PLACE_HINT),
-        ("row = S[bx]\nlater = row * 2 + 1\nT.copy(A[later, 0], a)", 2, PLACE, PLACE_HINT),
         ("row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[row * 32, 0], a)", 2, PLACE, PLACE_HINT),
         ("T.copy(S, s)\nT.copy(A[s[bx] * 32, 0], a)", 1, PLACE.replace("of S", "of s"), PLACE_HINT),
-        ("T.copy(A[S[bx]:S[bx] + 32, 0:32], a)", 0, PLACE, PLACE_HINT),
-        ("T.copy(a, B[S[0], 0])", 0, PLACE, PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]", 1, PLACE, PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
-        # As the length of a loop and as a condition.
-        *((f"for k in {loop}:\n    T.copy(A[k * 32, 0], a)", 0,
-           "the length of a loop depends on an element of S, which is known only at run time",
-           "use a constant length, and mask extra elements with T.if_then_else")
-          for loop in ("range(S[bx])", "T.serial(1, S[0])", "T.serial(S[0], 4)", "T.Pipelined(T.ceildiv(S[bx], 32))")),
-        *((f"{test}:\n    T.copy(A[0, 0], a)", 0,
-           "a condition depends on an element of S, which is known only at run time",
-           f"{VALUE_HINT}: T.if_then_else selects elements")
-          for test in ("if S[bx] > 0", "if bx > 0 and S[0] == 1", "while S[bx] > 0")),
-        ("if bx > 0:\n    T.clear(a)\nelse:\n    T.copy(A[S[0], 0], a)", 3, PLACE, PLACE_HINT),
+        ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", 0,
+         "a condition depends on an element of S, which is known only at run time",
+         f"{VALUE_HINT}: T.if_then_else selects elements"),
         # As a value that leads to a length.
         ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 1,
          "an element of S is used as a scalar", VALUE_HINT),
@@ -73,6 +64,39 @@ def test_an_element_as_a_number(tmp_path: Path, body: str, line: int, message: s
     assert (error.message, error.hint) == (message, hint)
     assert error.span is not None
     assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("T.copy(A[S[bx] * 32, 0], a)", lambda s, bx: s[bx] * 32),
+        ("row = S[bx]\nT.copy(A[row * 32, 0], a)", lambda s, bx: s[bx] * 32),
+        ("row = S[bx]\nlater = row * 32 + 16\nT.copy(A[later, 0], a)", lambda s, bx: s[bx] * 32 + 16),
+        ("T.copy(A[S[bx]:S[bx] + 32, 0:32], a)", lambda s, bx: s[bx]),
+        ("for k in range(S[bx]):\n    T.copy(A[k * 32, 0], a)", lambda s, bx: (s[bx] - 1 if s[bx] else bx) * 32),
+        ("for k in T.serial(1, S[0]):\n    T.copy(A[k * 32, 0], a)", lambda s, bx: (s[0] - 1 if s[0] > 1 else bx) * 32),
+        ("for k in T.serial(S[0], 4):\n    T.copy(A[k * 32, 0], a)", lambda s, bx: 96),
+        ("for k in T.Pipelined(T.ceildiv(S[bx], 32)):\n    T.copy(A[k * 32 + 32, 0], a)",
+         lambda s, bx: 32 if s[bx] else bx * 32),
+        ("if S[bx] > 1:\n    T.copy(A[0, 0], a)", lambda s, bx: 0 if s[bx] > 1 else bx * 32),
+        ("if bx > 0 and S[0] == 1:\n    T.copy(A[0, 0], a)", lambda s, bx: 0 if bx > 0 and s[0] == 1 else bx * 32),
+        ("if bx > 2:\n    T.copy(A[32, 0], a)\nelse:\n    T.copy(A[S[bx + 1] * 8, 0], a)",
+         lambda s, bx: 32 if bx > 2 else s[bx + 1] * 8),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[bx] * 32 + i, j]", lambda s, bx: s[bx] * 32),
+    ],
+)  # fmt: skip
+def test_an_element_that_decides(tmp_path: Path, body: str, rows: Any) -> None:
+    exploration = explored(tmp_path, body)
+    assert exploration.error is None, str(exploration.error)
+    a = exploration.inputs()[0]
+    for s in ([1, 2, 0, 3], [0, 0, 1, 1], [3, 1, 3, 2]):
+        inputs = [a, np.array(s, np.int32)]
+        padded = np.concatenate([a, np.zeros((64, 32), np.float32)])
+        first = [rows(s, bx) for bx in range(4)]
+        check = exploration.check(inputs)
+        assert check, str(check)
+        wanted = np.concatenate([padded[row : row + 32] for row in first])
+        np.testing.assert_array_equal(exploration.run(inputs).outputs[0], wanted)
 
 
 def test_a_launch_grid_of_an_element(tmp_path: Path) -> None:
@@ -174,8 +198,7 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
     "body",
     [
         "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]",
-        "T.copy(A[(S[bx] % 2) * 32, 0], a)",
-        "if S[bx] > 0:\n    T.clear(a)",
+        "row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[(row % 2) * 32, 0], a)",
     ],
 )
 def test_the_reference_of_a_refused_kernel(tmp_path: Path, body: str) -> None:

@@ -59,9 +59,9 @@ LOWERING = (
     ),
     diagnostic(
         "L013", "single element of a tensor as a number",
-        "Cores move tensors in blocks and cannot use an element of a tensor as a number: it cannot determine the "
-        "position of a block, the length of a loop or a condition.",
-        "Copy the tensor to an on-chip buffer and use its elements inside T.Parallel.",
+        "An element that decides a branch, the length of a loop or a place must be known to all kernels of a core: the "
+        "reader reads whole numbers of input tensors. Elements of blocks are known to the compute kernel alone.",
+        "Read the element of the tensor where it decides; or use elements of blocks inside T.Parallel.",
     ),
     diagnostic(
         "L014", "unsupported layout",

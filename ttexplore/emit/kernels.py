@@ -263,8 +263,10 @@ class _Emitter:
                 self.text("}", depth, origins)
             case Bind():
                 self._bind(statement, depth, origins)
-            case Call():
+            case Call(result=None):
                 self.code(f"{self._call(statement)};", depth, origins)
+            case Call():
+                self._result(statement, depth, origins)
             case Store():
                 raise Unsupported(
                     "L012", f"a store to {statement.tensor} has no C++ text", hint=_NO_TEXT, span=place.span
@@ -291,6 +293,13 @@ class _Emitter:
             self.text("}", depth, origins)
         else:
             self._body(loop.body, depth, origins)
+
+    def _result(self, call: Call, depth: int, origins: tuple[Origin, ...]) -> None:
+        kind = self.words.result(call)
+        assert call.result is not None
+        assert kind is not None
+        name, type = self.names.of(call.result), CPP_TYPES[kind]
+        self.code(f"const {type} {name} = static_cast<{type}>({self._call(call)});", depth, origins)
 
     def _bind(self, bind: Bind, depth: int, origins: tuple[Origin, ...]) -> None:
         name = self.names.of(bind.variable)
@@ -340,6 +349,8 @@ class _Emitter:
                 case "slot":
                     page_bytes = self.buffers[call.buffer(operand.of)].page_bytes
                     texts[name] = self._offset(call.values[name], page_bytes, call.place)
+                case "condition":
+                    texts[name] = self._text(self.words.condition(call.values[name], call.place), call.place)
                 case "tile" | "page" | "int" | "flag":
                     around = SUM if f"+ {{{name}}}" in call.form.cpp else 0
                     texts[name] = self._expression(call.values[name], call.place, around)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 
 import tvm
 from tvm import ir, tirx
 
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import constant, statements, text_of
-from ttexplore.ir.index import Binary, Expression, Key, Range, Unary, Variable, always, convert, learn_loop, placed
+from ttexplore.ir.build import arguments, bound_form, constant, statements, text_of
+from ttexplore.ir.index import (
+    INT32_LEAST,
+    INT32_MOST,
+    RANGES,
+    Binary,
+    Expression,
+    Key,
+    Range,
+    Unary,
+    Variable,
+    always,
+    convert,
+    learn_loop,
+    narrowed,
+    placed,
+)
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
+from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
 from ttexplore.plan import SIZE_PREFIX
 
 BLOCK_RANGES = "tt.block_ranges"
@@ -44,20 +59,19 @@ class Bounds:
         self.proofs = tvm.sym.Analyzer()
         self.blocks = block_ranges(function)
         self.known = _Values()
-        # The conditions of the branches around the statement, in the proofs.
-        self.conditions: list[contextlib.ExitStack] = []
+        # How many conditions held before each loop around the statement, and the limits of elements of tensors.
+        self.before: list[int] = []
+        self.limits: dict[ir.Var, tuple[int, int]] = {}
         for size in size_variables(function):
             self._size(size)
 
     def enter(self, statement: tirx.Stmt) -> None:
         """Record a loop or binding that encloses the following statements."""
         if isinstance(statement, tirx.For):
+            self.before.append(len(self.known.given))
             condition = branch_condition(statement)
             if condition is not None:
-                scope = contextlib.ExitStack()
-                scope.enter_context(self.proofs.constraint_scope(self.proofs.simplify(condition)))
-                self.conditions.append(scope)
-                self.known.given.append(condition)
+                self.holds(condition)
             # Proofs compare expressions in their simplest form.
             extent = statement.extent
             if not isinstance(extent, tirx.IntImm):
@@ -74,14 +88,39 @@ class Bounds:
             elif isinstance(statement.value, ir.Call) and str(statement.value.op.name) == "tt.core_value":
                 if text_of(statement.value.args[0]).startswith(SIZE_PREFIX):
                     self._size(statement.var)
+            elif (form := bound_form(statement)) is not None and form.op in (CHECK_READ, CHECK_WRITE):
+                self.holds(arguments(statement)[0])
+            elif form is not None or isinstance(statement.value, ir.TensorLoad):
+                self._limit(statement.var, *RANGES.get(str(statement.var.ty.dtype), (INT32_LEAST, INT32_MOST)))
             elif str(statement.value.ty.dtype).startswith(("int", "uint", "bool")):
                 self._name(statement.var, statement.value)
 
     def leave(self, statement: tirx.For) -> None:
-        """Forget the condition of a branch that has been entered; the ranges of loops' variables hold everywhere."""
-        if branch_condition(statement) is not None:
-            self.conditions.pop().close()
-            self.known.given.pop()
+        """Forget the conditions that hold in a loop; the ranges of loops' variables are known everywhere."""
+        del self.known.given[self.before.pop() :]
+
+    def holds(self, condition: ir.Expr) -> None:
+        """A condition holds up to the end of the loop around."""
+        self.known.given.append(condition)
+        match condition:
+            case tirx.GE(a=ir.Var() as variable) | tirx.LE(a=ir.Var() as variable) if variable in self.limits:
+                least, most = self.limits[variable]
+                limit = constant(condition.b)
+                if limit is not None and isinstance(condition, tirx.GE):
+                    least = max(least, limit)
+                elif limit is not None:
+                    most = min(most, limit)
+                self._limit(variable, least, most)
+            case _:
+                pass
+
+    def _limit(self, variable: ir.Var, least: int, most: int) -> None:
+        """A name stands for an element of a tensor, which is between two numbers."""
+        self.limits[variable] = least, most
+        self.known.is_within(variable, least, most)
+        if most - least < MAX_INDEX:
+            low, count = tirx.const(least, "int32"), tirx.const(most - least + 1, "int32")
+            self.proofs.bind(variable, ir.Range.from_min_extent(low, count), True)
 
     def _name(self, variable: ir.Var, value: ir.Expr) -> None:
         """A name stands for a whole number. Proofs write it out: of a large one only the range is known."""
@@ -149,6 +188,9 @@ class _Values:
         """A variable counts up from a start."""
         self.told.append((variable, start, count))
 
+    def is_within(self, variable: ir.Var, least: int, most: int) -> None:
+        self.ranges[self.number(variable)] = (least, most)
+
     def stands_for(self, variable: ir.Var, value: ir.Expr) -> None:
         self.told.append((variable, value, None))
 
@@ -164,10 +206,19 @@ class _Values:
         for one in self.told:
             self._learn(*one)
         self.told.clear()
-        wanted = convert(condition, self.number)
-        for one in self.given:
-            wanted = Binary("or", Unary("not", convert(one, self.number)), wanted)
-        return always(placed(wanted, self.bound), self.ranges)
+        wanted = placed(convert(condition, self.number), self.bound)
+        if not self.given:
+            return always(wanted, self.ranges)
+        given = [placed(convert(one, self.number), self.bound) for one in self.given]
+        there = self.ranges
+        for one in given:
+            there = narrowed(one, there, holds=True)
+        if always(wanted, there):
+            return True
+        # What conditions say of several variables together shows where each of their values is tried.
+        for one in given:
+            wanted = Binary("or", Unary("not", one), wanted)
+        return always(wanted, self.ranges)
 
 
 # C1 asks again about the function whose webs it has found.

@@ -18,7 +18,7 @@ from ttexplore.ir.adapter import (
     set_span,
     to_expr,
 )
-from ttexplore.ops import FORMS
+from ttexplore.ops import FORMS, Form
 
 
 def statements(body: tirx.Stmt) -> list[tirx.Stmt]:
@@ -149,9 +149,15 @@ def op_name(statement: tirx.Stmt) -> str:
     return ""
 
 
+def bound_form(statement: tirx.Bind) -> Form | None:
+    """The operation whose result a statement binds to a name; None where it binds something else."""
+    value = statement.value
+    return FORMS.get(operation_name(value)) if type(value) is ir.Call else None
+
+
 def operation(statement: tirx.Stmt) -> ir.Call:
     """The call of the operation that a statement runs. Raises TypeError where it runs none."""
-    value = statement.value if type(statement) is tirx.Evaluate else None
+    value = statement.value if type(statement) is tirx.Evaluate or type(statement) is tirx.Bind else None
     if type(value) is not ir.Call:
         raise TypeError(f"{statement} runs no operation")
     return value
@@ -169,7 +175,7 @@ def regions(statement: tirx.Stmt) -> list[ir.TensorRegion]:
 
 def operands(statement: tirx.Stmt) -> dict[str, ir.Expr]:
     """The arguments of an operation of the table by operand name; a dst operand gives its index."""
-    return FORMS[op_name(statement)].named(arguments(statement))
+    return FORMS[operation_name(operation(statement))].named(arguments(statement))
 
 
 def attribute(statement: tirx.Stmt, name: str) -> int:

@@ -155,6 +155,13 @@ DIVISIONS = frozenset({"//", "%", "truncdiv", "truncmod"})
 SHIFTS = frozenset({"<<", ">>"})
 _PARTIAL = DIVISIONS | SHIFTS
 WORD_BITS = 32
+INT32_LEAST, INT32_MOST = -(1 << 31), (1 << 31) - 1
+# What whole numbers of each dtype can be, as far as int32 holds them: indices are no more.
+RANGES: dict[str, tuple[int, int]] = {
+    "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
+    "int32": (INT32_LEAST, INT32_MOST), "int64": (INT32_LEAST, INT32_MOST),
+    "uint32": (0, INT32_MOST), "uint64": (0, INT32_MOST),
+}  # fmt: skip
 # The dtypes of indices: of each only the numbers that int32 holds, too, so that casts between them change none.
 WHOLE = frozenset({"int32", "int64", "uint32", "uint64"})
 

@@ -17,8 +17,9 @@ from ttexplore.errors import Unsupported, VerifyError
 from ttexplore.ir.adapter import elements, identity, is_buffer, span_of
 from ttexplore.ir.bounds import block_ranges
 from ttexplore.ir.branches import branch_condition
-from ttexplore.ir.build import arguments, dtype_of, op_name, regions, scope_of, shape_of, statements
+from ttexplore.ir.build import arguments, bound_form, dtype_of, op_name, regions, scope_of, shape_of, statements
 from ttexplore.ir.index import (
+    RANGES,
     CoreItem,
     CoreValue,
     Expression,
@@ -73,7 +74,8 @@ class Call:
     """An operation of the table: a call, an init or an uninit.
 
     `values` are its numbers by operand, of a dst operand the slot; `buffers` its tensors, circular buffers and, of dst
-    operands, arrays.
+    operands, arrays. `result` is the name of the number that it gives, where it gives one, and `least` and `most` what
+    that can be.
     """
 
     place: Place
@@ -81,6 +83,9 @@ class Call:
     form: Form
     values: Mapping[str, Expression]
     buffers: Mapping[str, Buffer]
+    result: Variable | None = None
+    least: int = 0
+    most: int = 0
 
     @property
     def op(self) -> Op:
@@ -282,6 +287,13 @@ class Reader:
                 tested = tested.union(variables(placed(condition, self.bound)), *(found for _, _, found in arms))
             elif type(statement) is tirx.BufferStore and scope_of(statement.buffer) == "global":
                 made.append(Store(self.place(statement), str(statement.buffer.name), None))
+            elif type(statement) is tirx.Bind and (form := bound_form(statement)) is not None:
+                one = self.call(statement, form)
+                names.add(one.name)
+                for buffer in one.buffers.values():
+                    if buffer.scope == "tt.cb":
+                        self.buffers[buffer.name] = buffer
+                made.append(one)
             elif type(statement) is tirx.Bind:
                 bind = Bind(self.place(statement), self.variable(statement.var), self.expression(statement.value))
                 self.bound[bind.variable] = bind.value
@@ -345,7 +357,7 @@ class Reader:
         region = tuple((self.expression(part.min), self.expression(part.extent)) for part in target.region)
         return Store(self.place(statement), str(target.source.name), region)
 
-    def call(self, statement: tirx.Evaluate, form: Form) -> Call:
+    def call(self, statement: tirx.Evaluate | tirx.Bind, form: Form) -> Call:
         given, place = arguments(statement), self.place(statement)
         values: dict[str, Expression] = {}
         buffers: dict[str, Buffer] = {}
@@ -378,7 +390,10 @@ class Reader:
             buffers[operand.name] = buffer
             if slot is not None:
                 values[operand.name] = self.expression(slot)
-        return Call(place, form.name, form, values, buffers)
+        if not isinstance(statement, tirx.Bind):
+            return Call(place, form.name, form, values, buffers)
+        least, most = RANGES[str(statement.var.ty.dtype)]
+        return Call(place, form.name, form, values, buffers, self.variable(statement.var), least, most)
 
 
 _SCOPES = {"cb": "tt.cb", "dst": "tt.dst", "tensor": "global"}

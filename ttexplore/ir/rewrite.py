@@ -11,7 +11,6 @@ from tvm import ir, tirx
 from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import set_span, span_of
 from ttexplore.ir.bounds import Bounds
-from ttexplore.ir.branches import BRANCH
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
 
 ContextT = TypeVar("ContextT", bound="Context")
@@ -94,12 +93,15 @@ class Context:
     def leave(self) -> None:
         """Leave the innermost loop or branch."""
         left = self.around.pop()
-        if isinstance(left, tirx.For) and BRANCH in left.annotations:
-            # Its condition holds no longer.
-            waiting = [one for one in self._passed if not one.same_as(left)]
-            if len(waiting) == len(self._passed) and self._bounds is not None:
-                self._bounds.leave(left)
-            self._passed = waiting
+        if not isinstance(left, tirx.For):
+            return
+        # What has been checked in it holds no longer.
+        for place, one in enumerate(self._passed):
+            if one.same_as(left):
+                del self._passed[place:]
+                return
+        if self._bounds is not None:
+            self.bounds.leave(left)
 
     @overload
     def inside(self, statement: tirx.For, rewritten: _Rewritten) -> tirx.For: ...

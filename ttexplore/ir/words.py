@@ -18,6 +18,8 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.index import (
     COMPARISONS,
+    INT32_LEAST,
+    INT32_MOST,
     SHIFTS,
     Binary,
     CoreItem,
@@ -40,14 +42,13 @@ from ttexplore.ir.index import (
     truncated_rest,
     variables,
 )
-from ttexplore.ir.kernel import Bind, Body, Loop, Place, walk
+from ttexplore.ir.kernel import Bind, Body, Call, Loop, Place, walk
 from ttexplore.plan import SIZE_PREFIX
 from ttexplore.record import Span
 
 # What holds a word. A constant takes the type of what it meets.
 Type = Literal["uint32", "int32", "bool", "constant"]
 
-INT32_LEAST, INT32_MOST = -(1 << 31), (1 << 31) - 1
 _MASK = (1 << 32) - 1
 # The least and the greatest number.
 _Numbers = tuple[int, int]
@@ -128,6 +129,12 @@ class Words:
                 self.loop(statement)
             elif isinstance(statement, Bind):
                 self.bind(statement)
+            elif isinstance(statement, Call):
+                self.result(statement)
+
+    def result(self, call: Call) -> Type | None:
+        """The type of the number that an operation gives; None of one that gives none."""
+        return None if call.result is None else self._declare(call.result, (call.least, call.most))
 
     def loop(self, loop: Loop) -> tuple[Word, Word, Type]:
         """Where a loop starts and ends, and the type of its variable. One that may end before 0 counts in int32."""

@@ -10,13 +10,24 @@ from ttexplore.ops.move import MOVE_OPS
 from ttexplore.ops.op import Form, Op, Operand
 from ttexplore.ops.protocol import PROTOCOL_OPS
 from ttexplore.ops.reduce import REDUCE_OPS
+from ttexplore.ops.scalars import SCALAR_OPS
 from ttexplore.ops.sfpu import SFPU_OPS
 
 __all__ = ["FORMS", "OPS", "Form", "Op", "Operand"]
 
 OPS: dict[str, Op] = {
     op.ir_name: op
-    for family in (MATMUL_OPS, MOVE_OPS, ELTWISE_OPS, SFPU_OPS, INTEGER_OPS, REDUCE_OPS, PROTOCOL_OPS, BLOCK_OPS)
+    for family in (
+        MATMUL_OPS,
+        MOVE_OPS,
+        ELTWISE_OPS,
+        SFPU_OPS,
+        INTEGER_OPS,
+        REDUCE_OPS,
+        PROTOCOL_OPS,
+        BLOCK_OPS,
+        SCALAR_OPS,
+    )
     for op in family
 }
 # Every operation of the IR by name: the table's operations, their inits and uninits.

@@ -68,6 +68,30 @@ static void write_element(
         CoreLocalMem<uint32_t>(place), tensor, bytes, {.offset_bytes = 0}, {.page_id = page, .offset_bytes = offset});
 }"""
 
+WHOLE_NUMBER = """\
+// The whole number that a bfloat16 is.
+static int32_t whole_number(uint32_t bits) {
+    const int32_t exponent = static_cast<int32_t>(bits >> 7 & 255) - 127;
+    const int32_t fraction = static_cast<int32_t>(bits & 127) + 128;
+    if (exponent < 0) return 0;
+    const int32_t size = exponent < 7 ? fraction >> (7 - exponent) : fraction << (exponent - 7);
+    return (bits >> 15) != 0 ? -size : size;
+}"""
+
+READ_NUMBER = """\
+// Reads the whole number that one element of a page is: an int32, or a bfloat16. What lies around it arrives first.
+template <typename Tensor, typename Buffer>
+static int32_t read_number(
+    const Noc& noc, const Tensor& tensor, uint32_t page, uint32_t offset, const Buffer& around, uint32_t place,
+    uint32_t around_bytes, uint32_t bytes) {
+    const uint32_t first = offset / around_bytes * around_bytes;
+    noc.async_read(tensor, around, around_bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
+    noc.async_read_barrier();
+    const uint32_t source = around.get_write_ptr() + place + (offset - first);
+    if (bytes == 2) return whole_number(*reinterpret_cast<volatile tt_l1_ptr uint16_t*>(source));
+    return *reinterpret_cast<volatile tt_l1_ptr int32_t*>(source);
+}"""
+
 FLOOR_DIV = """\
 // a / b, rounded down.
 static constexpr int32_t floor_div(int32_t a, int32_t b) {
@@ -90,6 +114,7 @@ static constexpr int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
 FUNCTIONS: dict[str, str] = {
     "float_bits": FLOAT_BITS, "write_index_tile": WRITE_INDEX_TILE, "floor_div": FLOOR_DIV, "floor_mod": FLOOR_MOD,
-    "copy_element": COPY_ELEMENT, "read_element": READ_ELEMENT, "write_element": WRITE_ELEMENT, "lesser": LESSER,
+    "copy_element": COPY_ELEMENT, "read_element": READ_ELEMENT, "write_element": WRITE_ELEMENT,
+    "whole_number": WHOLE_NUMBER, "read_number": READ_NUMBER, "lesser": LESSER,
     "greater": GREATER,
 }  # fmt: skip

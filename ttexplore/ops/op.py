@@ -20,7 +20,7 @@ TileKind = Literal["float32", "int32"]
 # What a place holds that nothing was written to: integers have no NaN.
 UNWRITTEN: dict[TileKind, float] = {"float32": np.nan, "int32": -0x21524111}
 
-OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "float", "tensor", "page"]
+OperandKind = Literal["cb", "tile", "slot", "dst", "int", "flag", "condition", "float", "tensor", "page"]
 Engine = Literal["fpu", "sfpu", "pack", "block", "sync", "noc", "riscv", "config", "whole block"]
 Phase = Literal["", "init", "uninit"]
 
@@ -32,8 +32,9 @@ class Operand:
     `cb`: a circular buffer (an IR buffer of scope tt.cb); `tile`: a tile index in the CB operand `of`, relative to the
     first waited-for tile (for packing, to the first reserved tile); `slot`: the same index, as a byte offset in C++;
     `dst`: a DST tile (in the IR two arguments, the tt.dst buffer and the index in it; in C++ one index); `int`: a
-    count; `flag`: a bool; `float`: a scalar; `tensor`: a kernel parameter; `page`: a page index of the tensor operand.
-    `access` says how a cb or dst operand is used. `optional` operands come last, and can be omitted.
+    count; `flag`: a bool; `condition`: a bool of the kernel's own numbers; `float`: a scalar; `tensor`: a kernel
+    parameter; `page`: a page index of the tensor operand. `access` says how a cb or dst operand is used. `optional`
+    operands come last, and can be omitted.
     """
 
     name: str
@@ -120,10 +121,11 @@ class Op:
     defined, where that is not the whole tile: the chip leaves partial results in the other elements. Nothing may depend
     on them, so `meaning` and the emulator make them `UNWRITTEN`. `note` is shown to the user. `defines` are the macros
     that a kernel with the operation must define before it includes `header`. `role` is the kernel to which the split
-    into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or space. An
-    operation of the engine `whole block` has no C++: D3 replaces it. `function` is the name in TIR of the kernel
-    language's function that the operation computes, and `of_elements` computes it in the dtype of its operand:
-    language, lowering and interpreter identify the function by these.
+    into three kernels assigns the operation; `waits` says that it waits until a circular buffer has tiles, or space;
+    `has_result` that it gives a whole number, which the IR binds to a name. An operation of the engine `whole block`
+    has no C++: D3 replaces it. `function` is the name in TIR of the kernel language's function that the operation
+    computes, and `of_elements` computes it in the dtype of its operand: language, lowering and interpreter identify
+    the function by these.
 
     `reach` computes, from the values of the operands, how many tiles the operation touches, starting at the tile or DST
     index; default 1. `wrong_in` lists the settings in which the chip silently computes a wrong result: the data format
@@ -164,6 +166,7 @@ class Op:
     defines: tuple[str, ...] = ()
     role: KernelRole = "compute"
     waits: bool = False
+    has_result: bool = False
     function: str = ""
     of_elements: Callable[..., Any] | None = None
 
@@ -214,6 +217,10 @@ def dst(name: str, access: Literal["read", "write", "update"] = "write") -> Oper
 
 def integer(name: str) -> Operand:
     return Operand(name, "int")
+
+
+def condition(name: str) -> Operand:
+    return Operand(name, "condition")
 
 
 def flag(name: str) -> Operand:

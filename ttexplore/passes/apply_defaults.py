@@ -13,6 +13,7 @@ from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
 from ttexplore.passes.integers import check_integers
+from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_places, with_loaded_scalars
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
@@ -37,8 +38,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
     of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and products of integers
     become products of numbers; a fill that only the first iteration of a loop executes moves before the loop; other
-    branches around operations on blocks become loops of one turn or none; the loops of a T.Parallel nest follow the
-    axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
+    branches around operations on blocks become loops of one turn or none; elements of tensors that decide branches,
+    lengths and places have names, and places are checked when the kernel runs; the loops of a T.Parallel nest follow
+    the axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, and the errors of groups of
     threads: KernelError for races and for waits that never end, Unsupported for groups that are no sequence.
@@ -53,6 +55,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_plain_elements,
         with_turn_values,
         with_scalar_blocks,
+        with_loaded_scalars,
         with_staged_tensors,
         with_whole_blocks,
         with_casts_for_copies,
@@ -60,11 +63,13 @@ def apply_defaults(program: Program, target: Target) -> Program:
         without_guarded_fills,
         with_branches_as_loops,
         with_ordered_parallel,
+        with_checked_places,
     ):
         kernel = better(kernel, firings)
     kernel, owned = with_owners(kernel, program.plan.size_values, firings)
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
-    return program.with_plan(target=target.name, notes=(*notes, *owned, *_on_conversions(firings)))
+    notes = (*notes, *owned, *notes_on_decisions(kernel), *_on_conversions(firings))
+    return program.with_plan(target=target.name, notes=notes)
 
 
 def _on_conversions(firings: Firings) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.build import dtype_of, op_name, statements
 from ttexplore.ir.dataflow import accesses, is_parallel
 from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import bound_shape, size_variables
 from ttexplore.ops.storage import instead_of
 from ttexplore.passes.place_tensors import place_tensors
@@ -63,6 +64,7 @@ def infer_tt_layout(program: Program, target: Target, *, layouts: Mapping[str, o
     _check_blocks(program.kernel.body)
     read, written = read_and_written(program.kernel)
     roles = roles_of(program.kernel, read, written)
+    _check_numbers(program.kernel, roles)
     _check_outputs(program.kernel, roles)
     sizes = size_variables(program.kernel)
     parameters = [p for p in program.kernel.params if not any(p.same_as(size) for size in sizes)]
@@ -106,6 +108,21 @@ def _check_blocks(body: tirx.Stmt) -> None:
             _check_blocks(statement.then_case)
             if statement.else_case is not None:
                 _check_blocks(statement.else_case)
+
+
+def _check_numbers(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:
+    """Raise Unsupported for an element that decides something, of a tensor that the kernel writes: the reader may be
+    ahead of the writer."""
+    for one in walk(function.body):
+        if isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad):
+            name = str(one.value.source.name)
+            if roles.get(name, "input") != "input":
+                raise Unsupported(
+                    "L013",
+                    f"an element of {name}, which the kernel writes, decides a branch, a length or a place",
+                    hint="read it from another tensor, which an earlier kernel has written",
+                    span=span_of(one),
+                )
 
 
 def _check_outputs(function: tirx.PrimFunc, roles: Mapping[str, Role]) -> None:

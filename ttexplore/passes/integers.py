@@ -19,6 +19,7 @@ from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.index import (
     DIVISIONS,
+    RANGES,
     SHIFTS,
     SYMBOLS,
     Binary,
@@ -35,7 +36,7 @@ from ttexplore.ir.index import (
     taken_where,
 )
 from ttexplore.ir.sizes import size_variables
-from ttexplore.ir.words import INT32_LEAST, INT32_MOST, no_divisor, no_shift, not_held
+from ttexplore.ir.words import no_divisor, no_shift, not_held
 
 
 def check_integers(function: tirx.PrimFunc, sizes: Mapping[str, int]) -> None:
@@ -180,7 +181,7 @@ class _Values:
         if dtype in _NARROW and not _is_held(found, dtype):
             if not self.wraps:
                 _in_dtype(e, dtype, found, self.statement)
-            found = near = _HELD[dtype]
+            found = near = RANGES[dtype]
         return _Found(found, near)
 
     def range(
@@ -198,7 +199,7 @@ class _Values:
             held = str(e.ty.dtype)
             if held in _UNSIGNED:
                 return None if self.wraps else ranges[0]
-            return ranges[0] if held in _HELD and _is_held(ranges[0], held) else _HELD.get(held)
+            return ranges[0] if held in RANGES and _is_held(ranges[0], held) else RANGES.get(held)
         if not symbol:
             return None
         return range_of(symbol, ranges) if text is None else operation_range(text, ranges, known)
@@ -213,19 +214,13 @@ def _symbol(e: ir.Expr) -> str:
 
 
 _UNARY: dict[type[ir.Expr], str] = {tirx.Not: "not", tirx.BitwiseNot: "~"}
-# The ranges after casts to these dtypes; casts to int32 and int64 keep the value.
-_HELD: dict[str, Range] = {
-    "bool": (0, 1), "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767),
-    "int32": (INT32_LEAST, INT32_MOST), "int64": (INT32_LEAST, INT32_MOST),
-    "uint32": (0, INT32_MOST), "uint64": (0, INT32_MOST),
-}  # fmt: skip
 _NARROW = frozenset({"uint8", "int8", "uint16", "int16"})
 # Indices of these dtypes are limited to values that int32 also holds.
 _UNSIGNED = frozenset({"uint32", "uint64"})
 
 
 def _is_held(known: Range | None, dtype: str) -> bool:
-    least, most = _HELD[dtype]
+    least, most = RANGES[dtype]
     return known is None or bool(known[0] >= least and known[1] <= most)
 
 

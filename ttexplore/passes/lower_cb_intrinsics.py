@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
 
+from ttexplore.ir.adapter import call
 from ttexplore.ir.build import (
     allocation,
     arguments,
+    bound_form,
     buffer_of,
     loop,
     number_of,
@@ -28,8 +30,10 @@ from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
 from ttexplore.ir.sizes import extents_of
 from ttexplore.ops import FORMS
+from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
 from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
+from ttexplore.passes.regions import byte_in_tile
 from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
@@ -96,6 +100,7 @@ _AROUND = Rule(
     "buffer for elements",
     "An element that moves by itself needs a place where its address is one that memory is read or written at.",
 )
+_NUMBER = Rule("number of a tensor", "The reader reads an element that decides something, and hands it on.")
 _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to rows, one row of tiles at a time.")
 
 
@@ -113,7 +118,7 @@ class _Movement(Context):
         self.plan, self.target = plan, target
         self.allocations: list[tirx.Stmt] = []
         self.element_buffer: tirx.Buffer | None = None
-        first = next((one for one in walk(function.body) if op_name(one) in _OF_ELEMENTS), None)
+        first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
             name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
             made = allocation(name, (1, 32, 32), "bfloat16", "tt.cb")
@@ -127,6 +132,15 @@ _BESIDE = {
     "writer": ("aligned", "an element that is written by itself, at its address modulo 16"),
 }
 _OF_ELEMENTS = ("tt.read_elements", "tt.write_elements")
+
+
+def _moves_elements(statement: tirx.Stmt) -> bool:
+    return _reads_number(statement) or op_name(statement) in _OF_ELEMENTS
+
+
+def _reads_number(statement: tirx.Stmt) -> bool:
+    form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
+    return form is not None and form.op is READ_NUMBER
 
 
 @dataclass(frozen=True)
@@ -227,7 +241,7 @@ class _Block:
             else:
                 row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
                 page = page + row_tile * self.row_stride + column_tile
-                offset = _byte_in_tile(row, column, element)
+                offset = byte_in_tile(row, column, element)
             column = known.simplify(column)
             # The numbers are unsigned: never subtract the larger one.
             whole = column + FACE <= length if ends else None
@@ -235,7 +249,7 @@ class _Block:
             row, column = r * unit, c * FACE
             row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
             slot = row_tile * self.row_slots + column_tile * self.column_slots
-            within = _byte_in_tile(row, column, element)
+            within = byte_in_tile(row, column, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
 
             def part(elements: ir.Expr | int) -> tirx.Stmt:
@@ -274,9 +288,9 @@ class _Block:
             offset = column * element
             if not by_rows:
                 page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
-                offset = _byte_in_tile(row, column, element)
+                offset = byte_in_tile(row, column, element)
             slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(c, TILE_COLUMNS) * self.column_slots
-            within = _byte_in_tile(r, c, element)
+            within = byte_in_tile(r, c, element)
             page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
             if self.reads:
                 made = op("noc_read_element", self.tensor, page, offset, self.cb, slot, within, beside, 0,
@@ -395,13 +409,6 @@ def _int(value: int) -> tirx.IntImm:
     return tirx.const(value, "int32")
 
 
-def _byte_in_tile(row: ir.Expr, column: ir.Expr, element_bytes: int) -> ir.Expr:
-    """The byte offset of an element in a tile of four faces."""
-    row, column = tirx.floormod(row, TILE_ROWS), tirx.floormod(column, TILE_COLUMNS)
-    face = tirx.floordiv(row, FACE) * 2 + tirx.floordiv(column, FACE)
-    return ((face * FACE + tirx.floormod(row, FACE)) * FACE + tirx.floormod(column, FACE)) * element_bytes
-
-
 def _loops(rows: int, columns: int, make: Callable[[ir.Expr, ir.Expr], list[tirx.Stmt]]) -> list[tirx.Stmt]:
     """Loops over the rows and columns of a block; a loop of one iteration is left out."""
     r, c = variable("r"), variable("c")
@@ -447,13 +454,55 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
         if op_name(statement) in _STORES:
             made += _stored(statement, context)
             continue
+        if op_name(statement) == "tt.send_number":
+            cb, number = operands(statement).values()
+            parts = [op("cb_reserve_back", cb, 1), op("write_number", cb, 0, number), op("cb_push_back", cb, 1)]
+            made += context.made(_NUMBER, statement, parts)
+            continue
+        taken = _received(context.firings, statement, "l1_number")
+        if taken is not None:
+            made += taken
+            continue
         if isinstance(statement, tirx.For):
             statement = context.inside(statement, lambda inner: _moved_body(inner, context))
         elif isinstance(statement, tirx.Bind):
             context.enter(statement)
+            if _reads_number(statement):
+                made += _number(context, statement)
+                continue
         made.append(statement)
     flush()
     return made
+
+
+def _number(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:
+    """Read the element that a name stands for."""
+    given, around = operands(statement), context.element_buffer
+    assert around is not None
+    tensor = buffer_of(given["source"])
+    read = call(
+        "tt.noc_read_number",
+        [tensor, given["page"], given["page_offset_bytes"], around, 0, context.target.dram_alignment_bytes,
+         context.plan.layout(tensor.name).element_bytes],
+        dtype=str(statement.var.ty.dtype),
+    )  # fmt: skip
+    given_back = [op(name, around, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
+    parts = [
+        op("cb_reserve_back", around, 1), tirx.Bind(statement.var, read, statement.span), op("noc_read_barrier"),
+        *given_back,
+    ]  # fmt: skip
+    return context.made(_NUMBER, statement, parts)
+
+
+def _received(firings: Firings, statement: tirx.Stmt, name: str) -> list[tirx.Stmt] | None:
+    """The statements that take a number from the reader, in another kernel."""
+    form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
+    if form is None or form.op is not RECEIVE_NUMBER or not isinstance(statement, tirx.Bind):
+        return None
+    cb = buffer_of(operands(statement)["cb"])
+    value = call(f"tt.{name}", [cb, 0], dtype=str(statement.var.ty.dtype))
+    parts = [op("cb_wait_front", cb, 1), tirx.Bind(statement.var, value, statement.span), op("cb_pop_front", cb, 1)]
+    return firings.made(_NUMBER, statement, parts)
 
 
 def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
@@ -542,6 +591,10 @@ class _Compute:
             [with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body
         ]
         for position, statement in enumerate(body):
+            taken = _received(self.firings, statement, "tile_number")
+            if taken is not None:
+                children[position] = taken
+                continue
             arrived = self._arrives(statement)
             if arrived is not None:
                 self._consume(arrived, position, body, before, after)

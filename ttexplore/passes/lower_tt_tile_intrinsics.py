@@ -10,7 +10,7 @@ from typing import get_args
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported, UsageError
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
@@ -35,7 +35,7 @@ from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine, Fidelity
 from ttexplore.passes.elementwise import lower_parallel
-from ttexplore.passes.regions import BlockRegion, block_region, read_operation, write_operation
+from ttexplore.passes.regions import BlockRegion, block_region, place_of, read_operation, write_operation
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES, Plan, Product
 from ttexplore.target import Target
@@ -197,6 +197,16 @@ class _Lowering(Context):
             return None
         cb = self.tiles[source.source]
         return [write_operation(target.source, cb, self.region(target, source.source, write=True))]
+
+    def number(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """An element of a tensor that decides something."""
+        if not isinstance(statement, tirx.Bind) or not isinstance(statement.value, ir.TensorLoad):
+            return None
+        load = statement.value
+        name = str(load.source.name)
+        page, offset = place_of(load, self.plan.layout(name), self.plan.accessor(name), self.bounds)
+        read = call("tt.read_number", [load.source, page, offset], dtype=str(statement.var.ty.dtype))
+        return [tirx.Bind(statement.var, read, statement.span)]
 
     def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":
@@ -396,6 +406,7 @@ def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:
 _RULES = (
     StatementRule(BLOCK.name, BLOCK.sentence, _Lowering.allocation),
     StatementRule("load", "The reader moves a block of a tensor as tiles, or as parts of them.", _Lowering.load),
+    StatementRule("number", "An element that decides something is read as a number.", _Lowering.number),
     StatementRule("store", "The writer moves a block to a tensor as tiles, or as parts of them.", _Lowering.store),
     StatementRule(
         "copy", "An on-chip copy goes through DST, tile by tile; one operation converts rows to tiles.", _Lowering.copy

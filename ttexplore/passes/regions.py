@@ -192,6 +192,39 @@ def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tupl
     return row_major_strides((*leading, *matrix))[0]
 
 
+def place_of(load: ir.TensorLoad, layout: TensorLayout, accessor: Accessor, bounds: Bounds) -> tuple[ir.Expr, ir.Expr]:
+    """The page of an element of a tensor, and its offset in that, in bytes. Raises Unsupported for a layout in which
+    no element has bytes of its own."""
+    tensor = load.source
+    if layout.data_format == BLOCK_FLOAT:
+        raise Unsupported(
+            "L013",
+            f"an element of {tensor.name} is read by itself, but {BLOCK_FLOAT} stores exponents apart",
+            hint="omit the tensor's dtype in its layout",
+        )
+    indices = list(load.indices)
+    zero = tirx.const(0, "int32")
+    *outer, row, column = [zero, *indices] if len(indices) == 1 else indices
+    strides = page_strides(tensor, accessor, layout.page == "row")
+    page: ir.Expr = zero
+    for index, stride in zip(outer, strides, strict=False):
+        page = page + index * stride
+    if layout.page == "row":
+        page, offset = page + row * (strides[-2] if len(strides) > 1 else 1), column * layout.element_bytes
+    else:
+        row_tile, column_tile = tirx.floordiv(row, TILE_ROWS), tirx.floordiv(column, TILE_COLUMNS)
+        page = page + row_tile * (strides[-2] if len(strides) > 1 else 1) + column_tile
+        offset = byte_in_tile(row, column, layout.element_bytes)
+    return bounds.ranges.simplify(page), bounds.ranges.simplify(offset)
+
+
+def byte_in_tile(row: ir.Expr, column: ir.Expr, element_bytes: int) -> ir.Expr:
+    """The byte offset of an element in a tile of four faces."""
+    row, column = tirx.floormod(row, TILE_ROWS), tirx.floormod(column, TILE_COLUMNS)
+    face = tirx.floordiv(row, FACE) * 2 + tirx.floordiv(column, FACE)
+    return ((face * FACE + tirx.floormod(row, FACE)) * FACE + tirx.floormod(column, FACE)) * element_bytes
+
+
 def _tiles_along(length: ir.Expr | int, tile: int) -> ir.Expr | int:
     return -(-length // tile) if isinstance(length, int) else tirx.floordiv(length + (tile - 1), tile)
 

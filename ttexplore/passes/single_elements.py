@@ -1,7 +1,8 @@
-"""Reject single elements of tensors as scalars: cores move blocks and cannot read a single element as a number.
+"""Reject single elements of tensors and blocks that decide something, and that not all kernels of a core know.
 
-An element that determines the position of a block, the length of a loop, a condition or a factor is rejected at its
-use, also through names and scalar variables.
+A0 has given a name to each element of a tensor that decides a branch, a length or a place: the reader hands such
+numbers on. What goes through scalar variables or blocks, or differs in each turn of a T.Parallel, is rejected at its
+use.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
+from ttexplore.ir.index import RANGES
 from ttexplore.record import Span
 
 _AS_A_BLOCK = "copy {} into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
@@ -61,6 +63,8 @@ class _Finder:
                     self._body(statement.then_case, in_parallel=in_parallel)
                     if statement.else_case is not None:
                         self._body(statement.else_case, in_parallel=in_parallel)
+                case tirx.Bind() if not in_parallel and _is_read(statement):
+                    self._number(statement)
                 case tirx.Bind():
                     self._places(loads_of(statement.value), span)
                     self._hold(statement.var, self._element(statement.value, direct=not in_parallel), span)
@@ -73,6 +77,20 @@ class _Finder:
                 case _:
                     # Other statements have no operands from the kernel.
                     pass
+
+    def _number(self, statement: tirx.Bind) -> None:
+        """An element that decides something: A0 has given it a name."""
+        dtype = str(statement.var.ty.dtype)
+        load = statement.value
+        assert isinstance(load, ir.TensorLoad)
+        if dtype not in RANGES:
+            raise Unsupported(
+                "L013",
+                f"an element of {load.source.name}, which is {dtype}, decides a branch, a length or a place",
+                hint="use integers or bool: the processors that move data have no floating-point unit",
+                span=span_of(statement),
+            )
+        self._places([load], span_of(statement))
 
     def _store(self, statement: tirx.BufferStore, span: Span | None) -> None:
         name = self._element(statement.value)
@@ -133,6 +151,10 @@ class _Finder:
         return ""
 
 
+def _is_read(statement: tirx.Bind) -> bool:
+    return isinstance(statement.value, ir.TensorLoad) and not is_on_chip(statement.value.source)
+
+
 def _on_chip_element(value: ir.Expr) -> str:
     return next((str(one.source.name) for one in loads_of(value) if scope_of(one.source) != "local.var"), "")
 
@@ -140,8 +162,9 @@ def _on_chip_element(value: ir.Expr) -> str:
 def _place(name: str, span: Span | None) -> Unsupported:
     return Unsupported(
         "L013",
-        f"the position of a read or write depends on an element of {name}: index tensors are not supported yet",
-        hint="compute positions from block and loop indices, and gather the rows on the host before the kernel runs",
+        f"the position of a read or write depends on an element of {name} that not all kernels know",
+        hint="use elements of tensors right where they decide, such as A[S[bx] * 32, 0], or a name for one; not in a "
+        "variable or a block, and not one for each turn of a T.Parallel",
         span=span,
     )
 

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeGuard
 
-from tvm import tirx
+from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported, VerifyError
-from ttexplore.ir.adapter import elements, identity, span_of
-from ttexplore.ir.build import buffer_of, op, op_name, operands, statements, with_body, with_function_body
+from ttexplore.ir.adapter import call, elements, identity, span_of
+from ttexplore.ir.build import (
+    allocation,
+    bound_form,
+    buffer_of,
+    op,
+    op_name,
+    operands,
+    sequence,
+    statements,
+    with_body,
+    with_function_body,
+)
+from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ops import FORMS
+from ttexplore.ops.scalars import READ_NUMBER, RECEIVE_NUMBER
+from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
-from ttexplore.plan import KERNEL_ROLES, KernelRole, Plan
+from ttexplore.passes.tile_graph import tile_graph_with
+from ttexplore.plan import KERNEL_ROLES, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
 
-_MARKERS = ("tt.receive_block", "tt.send_block")
+_MARKERS = ("tt.receive_block", "tt.send_block", "tt.send_number", "tt.check_read", "tt.check_write")
 
+_NUMBERS = Rule("buffer of numbers", "Numbers that kernels share go from the reader through a circular buffer.")
+_HAND_ON = Rule("hand on a number", "The reader hands a number of a tensor on to the kernels that need it.")
 _RECEIVE = Rule("receive a block", "The compute kernel receives the block that the reader moves here.")
 _SEND = Rule("send a block", "The compute kernel sends the block that it packed to the writer.")
 
@@ -37,13 +55,85 @@ def split_device_kernel(program: Program, target: Target) -> Program:
     body = statements(program.kernel.body)
     functions: dict[str, tirx.PrimFunc] = {}
     firings = Firings()
-    for role in KERNEL_ROLES:
+    numbers = _Numbers(program, firings)
+    # The reader hands on the numbers that the other kernels turn out to need.
+    for role in KERNEL_ROLES[::-1] if numbers.read else KERNEL_ROLES:
         used = set[int]()
-        kept = pruned(_select(body, role, program.plan, firings), used)
+        kept = pruned(_select(body, role, program.plan, firings, numbers), used)
+        numbers.needed(role, kept)
         parameters = [parameter for parameter in elements(program.kernel.params) if identity(parameter) in used]
         functions[role] = with_function_body(program.kernel, kept, parameters)
+    functions = {role: functions[role] for role in KERNEL_ROLES}
     _check_complete(program.kernel, functions)
-    return program.with_functions(functions, firings)
+    made = program.with_functions(functions, firings)
+    return numbers.planned(made, target)
+
+
+class _Numbers:
+    """The elements of tensors that decide something: the reader reads them, and other kernels receive them through a
+    circular buffer each. `read` are the names of the numbers, `given` those that each kernel receives."""
+
+    def __init__(self, program: Program, firings: Firings) -> None:
+        self.firings = firings
+        self.read = [one.var for one in walk(program.kernel.body) if _reads(one)]
+        taken = {one.name for one in (*program.plan.buffers, *program.plan.layouts)}
+        self.buffers: dict[KernelRole, tirx.AllocBuffer] = {
+            role: allocation(unused_name(f"numbers_for_{role}", taken), (1, 32, 32), "int32", "tt.cb")
+            for role in _RECEIVERS
+        }
+        self.given: dict[KernelRole, set[ir.Var]] = {role: set[ir.Var]() for role in _RECEIVERS}
+
+    def received(self, statement: tirx.Bind, role: KernelRole) -> tirx.Stmt:
+        value = call("tt.receive_number", [self.buffers[role].buffer], dtype=str(statement.var.ty.dtype))
+        return tirx.Bind(statement.var, value, statement.span)
+
+    def sent(self, statement: tirx.Bind) -> list[tirx.Stmt]:
+        return [
+            op("send_number", self.buffers[role].buffer, statement.var)
+            for role in _RECEIVERS if statement.var in self.given[role]
+        ]  # fmt: skip
+
+    def needed(self, role: KernelRole, body: list[tirx.Stmt]) -> None:
+        """Note the numbers that a kernel receives."""
+        if role != "reader":
+            self.given[role] |= {
+                one.var for one in walk(sequence(body)) if isinstance(one, tirx.Bind) and _receives(one)
+            }
+
+    def allocations(self, role: KernelRole) -> list[tirx.Stmt]:
+        return [] if not self.read else [
+            self.firings.made(_NUMBERS, None, [made])[0] for to, made in self.buffers.items() if role in ("reader", to)
+        ]  # fmt: skip
+
+    def planned(self, program: Program, target: Target) -> Program:
+        """The program whose plan has the circular buffers of the numbers."""
+        new = tuple(
+            CircularBuffer(
+                str(made.buffer.name), 1, _NUMBER_STAGES, "Int32", "reader", role,
+                reason="numbers of tensors, which decide branches, lengths and places in all kernels alike",
+            )
+            for role, made in self.buffers.items() if self.given[role]
+        )  # fmt: skip
+        if not new:
+            return program
+        buffers = number_buffers((*program.plan.buffers, *new), target)
+        check_l1(buffers, target, program.plan.layouts)
+        return program.with_plan(buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers))
+
+
+_RECEIVERS: tuple[KernelRole, ...] = ("compute", "writer")
+# So that the reader can be a decision ahead.
+_NUMBER_STAGES = 2
+
+
+def _reads(statement: tirx.Stmt) -> TypeGuard[tirx.Bind]:
+    form = bound_form(statement) if isinstance(statement, tirx.Bind) else None
+    return form is not None and form.op is READ_NUMBER
+
+
+def _receives(statement: tirx.Bind) -> bool:
+    form = bound_form(statement)
+    return form is not None and form.op is RECEIVE_NUMBER
 
 
 def _role_of(statement: tirx.Stmt, plan: Plan) -> KernelRole:
@@ -55,13 +145,23 @@ def _role_of(statement: tirx.Stmt, plan: Plan) -> KernelRole:
     return plan.buffer(buffer_of(operands(statement)["cb"]).name).producer if role == "reader" else role
 
 
-def _select(body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firings) -> list[tirx.Stmt]:
-    made: list[tirx.Stmt] = []
+def _select(
+    body: list[tirx.Stmt], role: KernelRole, plan: Plan, firings: Firings, numbers: _Numbers, *, outermost: bool = True
+) -> list[tirx.Stmt]:  # fmt: skip
+    made = numbers.allocations(role) if outermost else []
     for statement in body:
-        if isinstance(statement, tirx.AllocBuffer | tirx.Bind):
+        if _reads(statement):
+            if role == "reader":
+                made += [statement, *firings.made(_HAND_ON, statement, numbers.sent(statement))]
+            else:
+                made += firings.made(_HAND_ON, statement, [numbers.received(statement, role)])
+        elif isinstance(statement, tirx.Bind) and (form := bound_form(statement)) is not None:
+            if form.op.role == role:
+                made.append(tirx.Evaluate(statement.value, statement.span))
+        elif isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             made.append(statement)
         elif isinstance(statement, tirx.For):
-            inner = _select(statements(statement.body), role, plan, firings)
+            inner = _select(statements(statement.body), role, plan, firings, numbers, outermost=False)
             if any(not isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in inner):
                 made.append(with_body(statement, inner))
             if role == "compute":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ttexplore.ir.interpreter import blocks, compute, transfers
+from ttexplore.ir.interpreter import blocks, compute, scalars, transfers
 from ttexplore.ir.interpreter.machine import Core
 from ttexplore.ir.interpreter.waits import Wait
 from ttexplore.ops.blocks import (
@@ -57,8 +57,20 @@ from ttexplore.ops.protocol import (
     TILE_REGS_WAIT,
     WRITE_INDEX_TILE,
 )  # fmt: skip
+from ttexplore.ops.scalars import (
+    CHECK_READ,
+    CHECK_WRITE,
+    L1_NUMBER,
+    NOC_READ_NUMBER,
+    READ_NUMBER,
+    RECEIVE_NUMBER,
+    SEND_NUMBER,
+    TILE_NUMBER,
+    WRITE_NUMBER,
+)
 
-Operation = Callable[..., Wait | None]
+# What an operation with a result gives is that, once it need not wait.
+Operation = Callable[..., Wait | int | None]
 
 
 def operation(form: Form) -> Operation:
@@ -128,6 +140,15 @@ _OPERATIONS: dict[Op, Operation] = {
     SEND_BLOCK: blocks.send_block,
     TILIZE: blocks.tilize,
     UNTILIZE: blocks.untilize,
+    READ_NUMBER: scalars.read_number,
+    SEND_NUMBER: scalars.send_number,
+    RECEIVE_NUMBER: scalars.receive_number,
+    NOC_READ_NUMBER: scalars.noc_read_number,
+    WRITE_NUMBER: scalars.write_number,
+    TILE_NUMBER: scalars.first_word,
+    L1_NUMBER: scalars.first_word,
+    CHECK_READ: scalars.check,
+    CHECK_WRITE: scalars.check,
 }
 # All other operations compute tiles from tiles: their engine says how they are given these.
 _ENGINES: dict[str, Callable[[Form], Operation]] = {

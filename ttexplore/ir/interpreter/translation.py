@@ -15,7 +15,17 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import Node, is_buffer, span_of
 from ttexplore.ir.atomics import ATOMICS, plain
-from ttexplore.ir.build import arguments, attribute, dtype_of, op_name, scope_of, shape_of, statements, text_of
+from ttexplore.ir.build import (
+    arguments,
+    attribute,
+    bound_form,
+    dtype_of,
+    op_name,
+    scope_of,
+    shape_of,
+    statements,
+    text_of,
+)
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ir.groups import COUNTS
@@ -109,10 +119,15 @@ class _Lines(Generic[Named]):
     def reach(self, place: Place, depth: int) -> None:
         self.emit(depth, f"reach({self.constant(place)})")
 
-    def operation(self, form: Form, shown: Sequence[str], place: Place, depth: int) -> None:
-        """An operation of the table, whose arguments have these texts."""
+    def operation(self, form: Form, shown: Sequence[str], place: Place, depth: int, result: str = "") -> None:
+        """An operation of the table, whose arguments have these texts; `result` is the name of what it gives."""
         call = f"{self.constant(operation(form))}({', '.join(['core', *shown])})"
         self.reach(place, depth)
+        if form.op.has_result:
+            self.emit(depth, f"while not isinstance({result} := {call}, int):")
+            self.emit(depth + 1, f"yield {result}")
+            self.reach(place, depth + 1)
+            return
         if not form.op.waits:
             self.emit(depth, call)
             return
@@ -153,7 +168,11 @@ class _KernelWriter(_Lines[Variable]):
                 self.reach(place, depth + 1)
                 self.body(statement.body, depth + 1)
             case Call():
-                self.operation(statement.form, self.arguments(statement), place, depth)
+                result = ""
+                if statement.result is not None:
+                    self.words.result(statement)
+                    result = self.name(statement.result)
+                self.operation(statement.form, self.arguments(statement), place, depth, result)
             case Store():
                 raise _unknown(f"a store to {statement.tensor}", place)
             case _:
@@ -184,6 +203,8 @@ class _KernelWriter(_Lines[Variable]):
                     continue
                 case float(value):
                     shown.append(f"np.float32({value!r})" if math.isfinite(value) else f"np.float32('{value}')")
+                case value if operand.kind == "condition":
+                    shown.append(self.word(self.words.condition(value, call.place)))
                 case value if operand.kind == "float":
                     shown.append(self.word(self.words.signed(value, call.place)))
                 case int(value):
@@ -311,6 +332,13 @@ class _Writer(_Lines[ir.Var]):
             case tirx.AllocBuffer():
                 b = s.buffer
                 self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
+            case tirx.Bind() if (form := bound_form(s)) is not None:
+                self.operation(form, self.given(s), Place(s), depth, self.name(s.var))
+            case tirx.Bind() if isinstance(s.value, ir.TensorLoad) and not self.in_parallel:
+                # It decides places and branches: what no element says decides nothing.
+                self.reach(Place(s), depth)
+                indices = ", ".join(self.expression(index) for index in s.value.indices)
+                self.emit(depth, f"{self.name(s.var)} = core.number('{s.value.source.name}', ({indices},))")
             case tirx.Bind():
                 self.reach(Place(s), depth)
                 self.share(s.value, depth)
@@ -386,6 +414,10 @@ class _Writer(_Lines[ir.Var]):
         parts = ", ".join(f"({self.expression(part.min)}, {self.expression(part.extent)})" for part in region.region)
         return f"('{region.source.name}', ({parts},))"
 
+    def given(self, s: tirx.Stmt) -> list[str]:
+        """The arguments of an operation of the table."""
+        return [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in arguments(s)]
+
     def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
         name, values = op_name(s), arguments(s)
         if name in GROUP_STATEMENTS:
@@ -397,8 +429,7 @@ class _Writer(_Lines[ir.Var]):
             self.emit(depth, f"yield from {self.constant(GROUP_STATEMENTS[name])}({', '.join(['core', *shown])})")
             return
         if name in FORMS:
-            shown = [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in values]
-            self.operation(FORMS[name], shown, Place(s), depth)
+            self.operation(FORMS[name], self.given(s), Place(s), depth)
             return
         if name not in STATEMENTS:
             raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)

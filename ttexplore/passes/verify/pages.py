@@ -321,6 +321,8 @@ class _Walk:
         # The number of passes over the rows, with a part of them each time.
         self.times = 1
         self.core: Rows = np.arange(len(partition.cores))
+        # Names that depend on elements of tensors. The places that they decide are checked when the kernel runs.
+        self.decided = set[Variable]()
         self.known: dict[Key, Range] = {}
         given = [core.values for core in partition.cores]
         for name in dict.fromkeys(itertools.chain(*given)):
@@ -339,7 +341,10 @@ class _Walk:
             match statement:
                 case Call():
                     for tensor, page, writes in _moved(statement):
-                        self.moved(statement, tensor, page, writes)
+                        if not self.depends(page, *statement.values.values()):
+                            self.moved(statement, tensor, page, writes)
+                    if statement.result is not None:
+                        self.decided.add(statement.result)
                 case Bind():
                     self.bind(statement)
                 case Loop():
@@ -351,6 +356,9 @@ class _Walk:
                     pass
                 case _:
                     assert_never(statement)
+
+    def depends(self, *expressions: Expression) -> bool:
+        return any(variables(one) & self.decided for one in expressions)
 
     def moved(self, call: Call, tensor: str, page: Expression, writes: bool) -> None:
         found = value_range(page, self.known)
@@ -386,12 +394,18 @@ class _Walk:
                 values = table[self.core, at[0]]
                 self.known[bind.variable] = (values, values)
             case value:
+                if self.depends(value):
+                    self.decided.add(bind.variable)
                 found = value_range(value, self.known)
                 if found is not None:
                     self.known[bind.variable] = found
 
     def loop(self, loop: Loop) -> None:
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
+        if (low is None or extent is None) and self.depends(loop.low, loop.extent):
+            self.decided.add(loop.variable)
+            self.body(loop.body)
+            return
         if low is None or extent is None:
             raise VerifyError(
                 "V016",
@@ -539,6 +553,7 @@ class _Stores:
 
     def loop(self, loop: Loop) -> None:
         if loop.turns is None or not isinstance(loop.low, int):
+            self.unknown |= {one.tensor for one in walk([loop]) if isinstance(one, Store)}
             return
         # Each loop has its own axis, so that the values of any two combine by broadcasting.
         values = np.arange(loop.low, loop.low + loop.turns).reshape(-1, *[1] * len(self.axes))

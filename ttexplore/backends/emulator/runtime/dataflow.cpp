@@ -187,7 +187,36 @@ uint32_t emulator_read_pointer(uint32_t id, uint32_t line) {
     Core* core = at_line(line);
     const Buffer& buffer = checked_buffer(id);
     const BufferConfig& config = machine.buffers[id];
+    if (!buffer.waited) {
+        kernel_fault("B010",
+                     format_text("the front of %s is read, but 0 tiles were waited for", buffer_name(id).c_str()),
+                     "wait_front() first: what is there may not have arrived");
+    }
     return core->memory->l1_address + config.l1_offset + buffer.read * config.page_bytes;
+}
+
+// On the chip the unpacker's processor reads the word, and the two others of the compute kernel get it from there.
+uint32_t emulator_tile_word(uint32_t id, uint32_t tile, uint32_t place, uint32_t line) {
+    Core* core = at_line(line);
+    const Buffer& buffer = checked_buffer(id);
+    const BufferConfig& config = machine.buffers[id];
+    if (running->role != COMPUTE) {
+        kernel_fault("B014", "read_tile_value in a data movement kernel", "read the memory at get_read_ptr()");
+    }
+    if (tile >= buffer.waited || (place + 1) * 4 > config.page_bytes) {
+        kernel_fault("B010",
+                     format_text("word %u of tile %u of %s is read, but %u tiles were waited for", place, tile,
+                                 buffer_name(id).c_str(), buffer.waited),
+                     "wait_front() first: what is there may not have arrived");
+    }
+    const uint8_t* page = page_memory(core, id, (buffer.read + tile) % config.pages);
+    return reinterpret_cast<const uint32_t*>(page)[place];
+}
+
+void emulator_assertion(const char* condition, uint32_t line) {
+    at_line(line);
+    kernel_fault("B012", format_text("a place that elements of tensors decide is outside: not %s", condition),
+                 "check the elements of the tensors that decide it, or test them in the kernel");
 }
 
 uint32_t emulator_page_bytes(uint32_t id, uint32_t line) {

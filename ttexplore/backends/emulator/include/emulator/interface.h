@@ -83,6 +83,8 @@ void emulator_pop_front(uint32_t buffer, uint32_t pages, uint32_t line);
 uint32_t emulator_write_pointer(uint32_t buffer, uint32_t line);
 uint32_t emulator_read_pointer(uint32_t buffer, uint32_t line);
 uint32_t emulator_page_bytes(uint32_t buffer, uint32_t line);
+uint32_t emulator_tile_word(uint32_t buffer, uint32_t tile, uint32_t place, uint32_t line);
+[[noreturn]] void emulator_assertion(const char* condition, uint32_t line);
 uint32_t emulator_buffer_pages(uint32_t buffer, uint32_t line);
 
 void emulator_noc_read(const NocLocation* source, const NocLocation* target, uint32_t bytes, uint32_t line);

@@ -1,2 +1,3 @@
 #pragma once
-#define ASSERT(condition) ((condition) ? (void)0 : __builtin_trap())
+#include "emulator/interface.h"
+#define ASSERT(condition) ((condition) ? (void)0 : emulator_assertion(#condition, __LINE__))

@@ -1,0 +1,126 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false
+"""Branches, lengths and places that elements of tensors decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ttexplore.language as T
+from tests.corpus.case import Case
+
+
+def masked_blocks(dtype: str = "int32", size: int = 64, steps: int = 4) -> Any:
+    """A product that leaves out the blocks whose entry in a mask is 0."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((2 * size, 32 * steps), "bfloat16"), B: T.Tensor((32 * steps, 2 * size), "bfloat16"),
+        Mask: T.Tensor((2, 2, steps), dtype), C: T.Tensor((2 * size, 2 * size), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((size, 32), "bfloat16")
+            b = T.alloc_shared((32, size), "bfloat16")
+            c = T.alloc_fragment((size, size), "float32")
+            T.clear(c)
+            for k in T.Pipelined(steps, num_stages=2):
+                if Mask[by, bx, k]:
+                    T.copy(A[by * size, k * 32], a)
+                    T.copy(B[k * 32, bx * size], b)
+                    T.gemm(a, b, c)
+            T.copy(c, C[by * size, bx * size])
+
+    return kernel
+
+
+def counted(most: int = 4) -> Any:
+    """The sum of as many blocks as a tensor says for each row of blocks."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((96, 64 * most), "float32"), Counts: T.Tensor((3,), "int32"), C: T.Tensor((96, 64), "float32")
+    ):
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            count = Counts[bx]
+            for k in range(count):
+                T.copy(A[bx * 32, k * 64], a)
+                for i, j in T.Parallel(32, 64):
+                    c[i, j] += a[i, j]
+            T.copy(c, C[bx * 32, 0])
+
+    return kernel
+
+
+def table(pages: int = 5, dtype: str = "bfloat16") -> Any:
+    """Blocks of rows in the order of a table, those with a negative entry left out, stored in another order."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((pages, 32, 64), dtype), Pages: T.Tensor((4, 3), "int32"), To: T.Tensor((4,), "int32"),
+        C: T.Tensor((128, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 64), dtype)
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            for k in range(3):
+                page = Pages[bx, k]
+                if page >= 0:
+                    T.copy(A[page, 0, 0], a)
+                    for i, j in T.Parallel(32, 64):
+                        c[i, j] += a[i, j] * (k + 1)
+            T.copy(c, C[To[bx] * 32, 0])
+
+    return kernel
+
+
+def ragged(rows: int = 160) -> Any:
+    """Sums over sequences of any lengths, which lie one after the other, in blocks that may reach into the next one."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((rows, 64), "float32"), Starts: T.Tensor((4,), "int32"), C: T.Tensor((96, 64), "float32")):
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.clear(c)
+            start = Starts[bx]
+            length = Starts[bx + 1] - start
+            for k in range(T.ceildiv(length, 32)):
+                T.copy(A[start + k * 32, 0], a)
+                for i, j in T.Parallel(32, 64):
+                    c[i, j] += T.if_then_else(k * 32 + i < length, a[i, j], 0.0)
+            T.copy(c, C[bx * 32, 0])
+
+    return kernel
+
+
+def chained(dtype: str = "int32") -> Any:
+    """An element that says which element says which block; what a condition lets nobody ask for is not there."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((96, 64), "bfloat16"), First: T.Tensor((3,), "int32"), Second: T.Tensor((3,), dtype),
+        C: T.Tensor((128, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 64), "bfloat16")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.fill(c, -1.0)
+            if bx < 3 and First[bx] > 0:
+                T.copy(A[Second[First[bx]] * 32, 0], a)
+                for i, j in T.Parallel(32, 64):
+                    c[i, j] = a[i, j] + 1.0
+            T.copy(c, C[bx * 32, 0])
+
+    return kernel
+
+
+# Of the others, most numbers name nothing that there is.
+INDEX_TENSORS = [
+    Case("index_masked_blocks", masked_blocks),
+    Case("index_masked_by_bytes", lambda: masked_blocks("uint8", 128), on_chip=False),
+    Case("index_counted", lambda: counted(3)),
+]

@@ -1,0 +1,171 @@
+"""Elements of tensors that decide branches, lengths of loops and places of blocks, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.index_tensors import chained, counted, masked_blocks, ragged, table
+from ttexplore.errors import BackendError, Unsupported
+from ttexplore.plan import KERNEL_ROLES
+
+Numbers = np.ndarray[Any, Any]
+
+
+def held(
+    kernel: Any, numbers: dict[int, Any], expected: Callable[..., Numbers], tolerance: float = 1e-6
+) -> ttx.Exploration:
+    """Each step and the emulator against what NumPy computes; `numbers` are the index tensors, by position."""
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    inputs = [*exploration.inputs()]
+    for position, values in numbers.items():
+        inputs[position] = np.asarray(values, inputs[position].dtype)
+    want = expected(*(one.astype(np.float64) if n not in numbers else one for n, one in enumerate(inputs)))
+    check = exploration.check(inputs)
+    assert check, str(check)
+    run = exploration.run(inputs)
+    assert run.passed, run.message
+    np.testing.assert_allclose(run.outputs[0], want, rtol=tolerance, atol=tolerance * np.abs(want).max())
+    return exploration
+
+
+MASKS = {
+    "none": np.zeros((2, 2, 4)),
+    "all": np.ones((2, 2, 4)),
+    "first": np.arange(16).reshape(2, 2, 4) % 4 == 0,
+    "last": np.arange(16).reshape(2, 2, 4) % 4 == 3,
+    "some": np.arange(16).reshape(2, 2, 4) * 7 % 5 < 2,
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize(("dtype", "size"), [("int32", 64), ("uint8", 128)])
+def test_blocks_that_a_mask_leaves_out(name: str, dtype: str, size: int) -> None:
+    mask = MASKS[name].astype(dtype) * 5
+
+    def expected(a: Numbers, b: Numbers, mask: Numbers) -> Numbers:
+        c = np.zeros((2 * size, 2 * size))
+        for by, bx, k in zip(*np.nonzero(mask), strict=True):
+            rows, columns, part = (slice(n * width, (n + 1) * width) for n, width in ((by, size), (bx, size), (k, 32)))
+            c[rows, columns] += a[rows, part] @ b[part, columns]
+        return c
+
+    held(masked_blocks(dtype, size), {2: mask}, expected, 2e-3)
+
+
+@pytest.mark.parametrize("counts", [[4, 0, 2], [0, 0, 0], [-3, 1, 4], [9, 4, 1]])
+def test_turns_that_a_tensor_counts(counts: Sequence[int]) -> None:
+    """Fewer than none are none; what lies past the end of the tensor is zero."""
+
+    def expected(a: Numbers, counts: Numbers) -> Numbers:
+        blocks = [a[32 * n : 32 * n + 32].reshape(32, 4, 64) for n in range(3)]
+        return np.concatenate([one[:, : max(count, 0)].sum(1) for one, count in zip(blocks, counts, strict=True)])
+
+    held(counted(), {1: counts}, expected, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_blocks_by_a_table(dtype: str) -> None:
+    def expected(a: Numbers, pages: Numbers, to: Numbers) -> Numbers:
+        c = np.zeros((4, 32, 64))
+        for n in range(4):
+            for k, page in enumerate(pages[n]):
+                if page >= 0:
+                    c[to[n]] += a[page] * (k + 1)
+        return c.reshape(128, 64)
+
+    pages = [[0, 4, -1], [-1, -1, -1], [2, 2, 3], [1, 0, 4]]
+    exploration = held(table(dtype=dtype), {1: pages, 2: [3, 1, 0, 2]}, expected, 1e-2)
+    notes = exploration.plan.notes
+    assert (
+        "elements of Pages decide: which branches and turns are taken, by the reader for all kernels of a core" in notes
+    )
+    assert "elements of Pages decide: where A is loaded, which is checked when the kernel runs" in notes
+    assert (
+        "elements of To decide: where C is stored, which is checked when the kernel runs; that no two blocks store to "
+        "one place is up to the kernel"
+    ) in notes
+
+
+@pytest.mark.parametrize("starts", [[0, 40, 97, 160], [0, 0, 160, 160], [3, 64, 65, 66]])
+def test_sequences_of_any_length(starts: Sequence[int]) -> None:
+    def expected(a: Numbers, starts: Numbers) -> Numbers:
+        c = np.zeros((3, 32, 64))
+        for n in range(3):
+            for row in range(starts[n], starts[n + 1]):
+                c[n, (row - starts[n]) % 32] += a[row]
+        return c.reshape(96, 64)
+
+    held(ragged(), {1: starts}, expected, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_an_element_that_says_which_element_counts(dtype: str) -> None:
+    def expected(a: Numbers, first: Numbers, second: Numbers) -> Numbers:
+        c = np.full((4, 32, 64), -1.0)
+        for n in range(3):
+            if first[n] > 0:
+                c[n] = a.reshape(3, 32, 64)[second[first[n]]] + 1
+        return c.reshape(128, 64)
+
+    held(chained(dtype), {1: [2, 0, 1], 2: [1, 0, 2]}, expected, 1e-2)
+
+
+@pytest.mark.parametrize("pages", [[[0, 5, 1]] * 4, [[0, 1, 2]] * 3 + [[0, 1, 9]]])
+def test_a_place_outside_of_the_tensor(pages: Any) -> None:
+    """The interpreter and the emulator stop: nothing else would show it."""
+    exploration = ttx.explore(table())
+    inputs = [*exploration.inputs()]
+    inputs[1], inputs[2] = np.array(pages, np.int32), np.arange(4, dtype=np.int32)
+    check = exploration.check(inputs)
+    assert not check
+    assert "a place that elements of tensors decide is outside of its tensor" in str(check)
+    with pytest.raises(BackendError) as caught:
+        exploration.run(inputs)
+    assert "a place that elements of tensors decide is outside: not page < 5" in caught.value.message
+    assert "check the elements" in caught.value.hint
+
+
+def test_an_element_outside_of_its_tensor() -> None:
+    exploration = ttx.explore(chained())
+    inputs = [*exploration.inputs()]
+    inputs[1], inputs[2] = np.array([3, 0, 0], np.int32), np.zeros(3, np.int32)
+    assert "a place that elements of tensors decide is outside of its tensor" in str(exploration.check(inputs))
+    with pytest.raises(BackendError, match="a place that elements of tensors decide is outside"):
+        exploration.run(inputs)
+
+
+def test_who_is_told() -> None:
+    """The reader reads a number once; only kernels that need it get it."""
+    exploration = ttx.explore(table())
+    code = {role: exploration.code[role].text for role in KERNEL_ROLES}
+    assert code["reader"].count("read_number(noc, Pages") == 1
+    assert "numbers_for_compute_buffer.read_tile_value(0, 0)" in code["compute"]
+    assert "numbers_for_writer_buffer.get_read_ptr()" in code["writer"]
+    buffers = {one.name: (one.producer, one.consumer) for one in exploration.plan.buffers}
+    assert buffers["numbers_for_compute"] == ("reader", "compute")
+    assert buffers["numbers_for_writer"] == ("reader", "writer")
+    exploration = ttx.explore(masked_blocks())
+    assert "numbers_for_writer" not in {one.name for one in exploration.plan.buffers}
+
+
+def test_elements_of_floats_decide_nothing() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), S: T.Tensor((2,), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            T.clear(a)
+            if S[bx] > 0.5:
+                T.copy(A[bx * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    error = ttx.explore(kernel).error
+    assert isinstance(error, Unsupported)
+    assert error.message == "an element of S, which is float32, decides a branch, a length or a place"
+    assert error.hint == "use integers or bool: the processors that move data have no floating-point unit"

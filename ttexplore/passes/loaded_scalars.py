@@ -1,0 +1,322 @@
+"""Elements of tensors that decide branches, lengths of loops and places of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import ir, tirx
+
+from ttexplore.ir.adapter import call, elements
+from ttexplore.ir.build import arguments, constant, op_name, operation, with_nest
+from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.ir.sizes import extents_of
+
+
+def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with a name for each element of a tensor that decides something, read right before the statement.
+
+        for k in range(Counts[bx]):       Counts_value = Counts[bx]
+            if Mask[bx, k]:               for k in range(Counts_value):
+                T.copy(A[k * 64, 0], a)       Mask_value = Mask[bx, k]
+                                      ==>     if Mask_value:
+                                                  T.copy(A[k * 64, 0], a)
+
+    What a condition lets nobody ask for is read at the first element instead: `k < n and Mask[k]` reads Mask[0] where
+    k is not less than n.
+    """
+    if not any(_deciding(one) for one in walk(function.body)):
+        return function
+    return rewrite(_LOADED, Context(function, firings))
+
+
+def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+    """The kernel with a check before each place that elements of tensors decide, where it may be outside.
+
+        page = Table[bx, k]                            page = Table[bx, k]
+        T.copy(K[page * 64, 0], k_shared)    ==>       checked = tt.check_read(page * 64 >= 0)
+                                                       T.copy(K[page * 64, 0], k_shared)
+
+    The part of a block past the end of a tensor is read as zeros and never stored, as everywhere. An index of one
+    element, and an element that is read, are checked at both ends.
+    """
+    if not any(isinstance(one, tirx.Bind) and isinstance(one.value, ir.TensorLoad) for one in walk(function.body)):
+        return function
+    return rewrite(_CHECKED, _Places(function, firings))
+
+
+def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
+    """What the plan says of the decisions that are left to elements of tensors."""
+    known: dict[ir.Expr, list[str]] = {}
+    found: dict[str, list[str]] = {}
+
+    def sources(*values: ir.Expr) -> list[str]:
+        return [name for value in values for one in nodes_of(value) for name in known.get(one, [])]
+
+    def note(text: str, names: list[str]) -> None:
+        found[text] = list(dict.fromkeys([*found.get(text, []), *names]))
+
+    for one in walk(function.body):
+        match one:
+            case tirx.Bind(value=ir.TensorLoad() as load):
+                known[one.var] = [str(load.source.name), *sources(*load.indices)]
+            case tirx.Bind():
+                known[one.var] = sources(one.value)
+            case tirx.For():
+                names = known[one.loop_var] = sources(one.min, one.extent)
+                note("which branches and turns are taken, by the reader for all kernels of a core", names)
+            case tirx.Evaluate() if op_name(one) == "tl.copy":
+                for number, region in enumerate(arguments(one)):
+                    assert isinstance(region, ir.TensorRegion)
+                    names = sources(*(part.min for part in region.region))
+                    if number and names:
+                        text = f"where {region.source.name} is stored, which is checked when the kernel runs; that no"
+                        note(f"{text} two blocks store to one place is up to the kernel", names)
+                    elif names:
+                        note(f"where {region.source.name} is loaded, which is checked when the kernel runs", names)
+            case _:
+                pass
+    return tuple(f"elements of {' and '.join(names)} decide: {text}" for text, names in found.items() if names)
+
+
+def _deciding(statement: tirx.Stmt) -> list[ir.TensorLoad]:
+    """The elements of tensors that a statement needs to know what to do."""
+    return [load for value in _decisions(statement) for load in loads_of(value) if not is_on_chip(load.source)]
+
+
+def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
+    match statement:
+        case tirx.For() if is_parallel(statement):
+            # The place of a block that a T.Parallel reads or stores; which element of it depends on no element.
+            loops, body = parallel_body(statement)
+            inside = {one.loop_var for one in loops} | {one.var for one in body if isinstance(one, tirx.Bind)}
+            places = [
+                index for one in body if isinstance(one, tirx.Bind | tirx.BufferStore) for load in loads_of(one.value)
+                for index in load.indices
+            ]  # fmt: skip
+            places += [index for one in body if isinstance(one, tirx.BufferStore) for index in one.indices]
+            found = [load for index in places for load in loads_of(index)]
+            return [one for one in found if not any(part in inside for part in nodes_of(one))]
+        case tirx.For() if statement.kind != tirx.ForKind.THREAD_BINDING:
+            return [statement.min, statement.extent]
+        case tirx.IfThenElse():
+            return [statement.condition]
+        case tirx.Bind(value=ir.TensorLoad() as load):
+            return [*load.indices]
+        case tirx.Bind():
+            return [statement.value]
+        case tirx.Evaluate() if op_name(statement).startswith("tl."):
+            regions = [one for one in arguments(statement) if isinstance(one, ir.TensorRegion)]
+            return [bound for one in regions for part in elements(one.region) for bound in (part.min, part.extent)]
+        case _:
+            return []
+
+
+class _Names:
+    """The names for the elements in one statement, and the statements that read them."""
+
+    def __init__(self) -> None:
+        self.made: list[tirx.Stmt] = []
+        self.known: list[tuple[ir.TensorLoad, ir.Var]] = []
+
+    def of(self, e: ir.Expr, only: Callable[[ir.TensorLoad], bool], asked: ir.Expr | None = None) -> ir.Expr:
+        """An expression with names in place of elements; `asked` is the condition under which anybody wants it."""
+        if isinstance(e, ir.TensorLoad):
+            if not only(e):
+                return e
+            indices = [self.of(one, only, asked) for one in e.indices]
+            if asked is not None:
+                zero = tirx.const(0, "int32")
+                indices = [one if constant(one) is not None else tirx.Select(asked, one, zero) for one in indices]
+            name = tirx.Var(f"{e.source.name}_value", e.ty)
+            self.made.append(tirx.Bind(name, tirx.BufferLoad(e.source, indices, e.span)))
+            return name
+        if not loads_of(e):
+            return e
+        parts = parts_of(e)
+        match e:
+            case tirx.And() | tirx.Or():
+                left = self.of(e.a, only, asked)
+                holds = left if isinstance(e, tirx.And) else tirx.Not(left)
+                return with_parts(e, [left, self.of(e.b, only, _both(asked, holds))])
+            case tirx.Select():
+                test = self.of(parts[0], only, asked)
+                others = (test, tirx.Not(test))
+            case ir.Call() if str(e.op.name).endswith(".if_then_else"):
+                test = self.of(parts[0], only, asked)
+                others = (test, tirx.Not(test))
+            case _:
+                return with_parts(e, [self.of(one, only, asked) for one in parts])
+        sides = [self.of(one, only, _both(asked, holds)) for one, holds in zip(parts[1:], others, strict=True)]
+        return with_parts(e, [test, *sides])
+
+
+def _both(asked: ir.Expr | None, holds: ir.Expr) -> ir.Expr:
+    return holds if asked is None else tirx.And(asked, holds)
+
+
+def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+    if (context.around and is_parallel(context.around[-1])) or not _deciding(statement):
+        return None
+    names = _Names()
+
+    def named(e: ir.Expr) -> ir.Expr:
+        return names.of(e, lambda load: not is_on_chip(load.source))
+
+    def inside(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
+        return rewrite_body(body, _LOADED, context)
+
+    match statement:
+        case tirx.For() if is_parallel(statement):
+            decisions = _decisions(statement)
+            values: dict[ir.Expr, ir.Expr] = {one: named(one) for one in decisions}
+            made: tirx.Stmt = _with_values(statement, values)
+        case tirx.For():
+            low, extent = named(statement.min), named(statement.extent)
+            inner = context.inside(statement, inside)
+            made = tirx.For(
+                inner.loop_var, low, extent, inner.kind, inner.body, inner.thread_binding, inner.annotations,
+                inner.step, inner.span,
+            )  # fmt: skip
+        case tirx.IfThenElse():
+            condition = named(statement.condition)
+            inner = context.inside(statement, inside)
+            made = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
+        case tirx.Bind(value=ir.TensorLoad() as load):
+            indices = [named(one) for one in load.indices]
+            made = tirx.Bind(statement.var, tirx.BufferLoad(load.source, indices, load.span), statement.span)
+        case tirx.Bind():
+            made = tirx.Bind(statement.var, named(statement.value), statement.span)
+        case _:
+            parts: list[ir.Expr] = []
+            for part in arguments(statement):
+                if isinstance(part, ir.TensorRegion):
+                    ranges = [ir.Range.from_min_extent(named(one.min), named(one.extent)) for one in part.region]
+                    part = tirx.BufferRegion(part.source, ranges)
+                parts.append(part)
+            made = tirx.Evaluate(with_parts(operation(statement), parts), statement.span)
+    return [*names.made, made]
+
+
+def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
+    """A T.Parallel nest with names in place of elements that decide places."""
+
+    def known(e: ir.Expr) -> ir.Expr:
+        return replaced(e, lambda part: values.get(part, part))
+
+    loops, body = parallel_body(nest)
+    made: list[tirx.Stmt] = []
+    for one in body:
+        match one:
+            case tirx.Bind():
+                made.append(tirx.Bind(one.var, known(one.value), one.span))
+            case tirx.BufferStore():
+                made.append(tirx.BufferStore(one.buffer, known(one.value), [known(i) for i in one.indices], one.span))
+            case _:
+                made.append(one)
+    return with_nest(loops, made)
+
+
+_LOADED = (
+    StatementRule(
+        "number of a tensor",
+        "An element of a tensor that decides something is read before it, and gets a name.",
+        _loaded,
+    ),
+)
+
+
+# Elements that are computed with in T.Parallel, where float32 holds all that becomes of them.
+MAX_VALUE = 1 << 20
+
+
+def _used_as_values(function: tirx.PrimFunc) -> set[ir.Expr]:
+    """The names that what T.Parallel computes depends on, and those that these depend on."""
+    needed: dict[ir.Expr, list[ir.Expr]] = {}
+    waiting: list[ir.Expr] = []
+    for one in walk(function.body):
+        match one:
+            case tirx.For() if is_parallel(one):
+                for inner in parallel_body(one)[1]:
+                    if isinstance(inner, tirx.Bind | tirx.BufferStore):
+                        waiting += nodes_of(inner.value)
+            case tirx.For():
+                needed[one.loop_var] = [*nodes_of(one.min), *nodes_of(one.extent)]
+            case tirx.Bind():
+                needed[one.var] = nodes_of(one.value)
+            case _:
+                pass
+    found = set[ir.Expr]()
+    while waiting:
+        one = waiting.pop()
+        if one not in found and isinstance(one, ir.Var):
+            found.add(one)
+            waiting += needed.get(one, [])
+    return found
+
+
+class _Places(Context):
+    """`decided` are the names that depend on elements of tensors."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.decided = set[ir.Expr]()
+        self.values = _used_as_values(function)
+
+    def depends(self, e: ir.Expr) -> bool:
+        return any(one in self.decided for one in nodes_of(e))
+
+    def name(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        """A name, which may depend on elements, and be one."""
+        if isinstance(statement, tirx.For) and (self.depends(statement.min) or self.depends(statement.extent)):
+            self.decided.add(statement.loop_var)
+        if not isinstance(statement, tirx.Bind):
+            return None
+        value = statement.value
+        if not isinstance(value, ir.TensorLoad):
+            if self.depends(value):
+                self.decided.add(statement.var)
+            return None
+        if is_on_chip(value.source):
+            return None
+        self.decided.add(statement.var)
+        tests: list[ir.Expr] = []
+        for index, length in zip(value.indices, extents_of(value.source), strict=True):
+            tests += [index >= 0, index < length]
+        before = self.checked("check_read", tests, statement)
+        self.enter(statement)
+        limits = [statement.var >= -MAX_VALUE, statement.var <= MAX_VALUE] if statement.var in self.values else []
+        return [*before, statement, *self.checked("check_read", limits, statement)]
+
+    def place(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if op_name(statement) != "tl.copy":
+            return None
+        made: list[tirx.Stmt] = []
+        for region, name in zip(arguments(statement), ("check_read", "check_write"), strict=True):
+            assert isinstance(region, ir.TensorRegion)
+            tests: list[ir.Expr] = []
+            for part, length in zip(region.region, extents_of(region.source), strict=True):
+                if not is_on_chip(region.source) and self.depends(part.min):
+                    tests += [part.min >= 0, *([part.min < length] if constant(part.extent) == 1 else [])]
+            made += self.checked(name, tests, statement)
+        return [*made, statement] if made else None
+
+    def checked(self, name: str, tests: list[ir.Expr], statement: tirx.Stmt) -> list[tirx.Stmt]:
+        made: list[tirx.Stmt] = []
+        for test in tests:
+            if not self.bounds.proves(test):
+                one = tirx.Bind(tirx.Var("checked", "int32"), call(f"tt.{name}", [test], dtype="int32"))
+                self.enter(one)
+                made.append(one)
+        return made
+
+
+_CHECKED = (
+    StatementRule(
+        "check of an index", "An element that decides something is checked to be one of its tensor.", _Places.name
+    ),
+    StatementRule(
+        "check of a place", "A place that elements of tensors decide is checked to lie in its tensor.", _Places.place
+    ),
+)
