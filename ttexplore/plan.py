@@ -65,8 +65,7 @@ BLOCK_FLOAT_NAMES = ("bfp8_b", "bfloat8_b")
 # Dtypes of 8 bits and fewer. bfloat16 represents each of their numbers exactly, and every operation on numbers takes
 # them as they are, so tiles store them as bfloat16 and the host converts.
 SMALL_FLOATS = (
-    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3", "float8_e3m4",
-    "float8_e4m3b11fnuz",
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e3m4", "float8_e4m3b11fnuz",
 )  # fmt: skip
 SMALL_WHOLES = ("uint8", "int8", "bool", "int4", "uint4")
 

@@ -322,3 +322,11 @@ def test_reductions_with_a_tail(dtype: str, kind: str) -> None:
     wanted = joined(wide.astype(numpy_dtype(dtype)).astype(np.float64), axis=1)
     np.testing.assert_allclose(found, wanted, atol=0 if kind != "sum" or out == INT32 else 2e-2 * np.abs(wanted).max())
     assert exploration.check([wide])
+
+
+def test_a_gpu_has_one_float8_with_four_bits_of_exponent() -> None:
+    a = np.full((256, 256), 400.0)
+    for name in ("float8_e4m3", T.float8_e4m3):
+        (found,) = ttx.explore(cast_to(name, FP32)).run([a]).outputs
+        assert found.dtype == np.dtype(ml_dtypes.float8_e4m3fn)
+        np.testing.assert_array_equal(found.astype(np.float32), 384.0)

@@ -25,7 +25,6 @@ SMALL_FLOATS = {
     "float8_e5m2": (2, -14, 57344.0),
     "float8_e4m3fnuz": (3, -7, 240.0),
     "float8_e5m2fnuz": (2, -15, 57344.0),
-    "float8_e4m3": (3, -6, 240.0),
     "float8_e3m4": (4, -2, 15.5),
     "float8_e4m3b11fnuz": (3, -10, 30.0),
 }

@@ -38,7 +38,6 @@ _NAMES = [
     "float32",
     "float64",
     "float8_e3m4",
-    "float8_e4m3",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
     "float8_e4m3fnuz",
@@ -50,10 +49,11 @@ _NAMES = [
     "float4_e2m1fn",
 ]
 # TensorFloat-32 is float32 with a shorter significand, in which a GPU multiplies; here float32 is multiplied as it is.
+# A GPU has one float8 with four bits of exponent, which goes by both names.
 ALIASES = {
     "half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32",
     "double": "float64", "short": "int16", "int": "int32", "uint": "uint32", "long": "int64",
-    "tfloat32": "float32", "tf32": "float32",
+    "tfloat32": "float32", "tf32": "float32", "float8_e4m3": "float8_e4m3fn",
 }  # fmt: skip
 
 

@@ -44,7 +44,6 @@ FLOATS: dict[str, SmallFloat] = {
     "float8_e5m2": SmallFloat(2, -14, 57344.0),
     "float8_e4m3fnuz": SmallFloat(3, -7, 240.0),
     "float8_e5m2fnuz": SmallFloat(2, -15, 57344.0),
-    "float8_e4m3": SmallFloat(3, -6, 240.0),
     "float8_e3m4": SmallFloat(4, -2, 15.5),
     "float8_e4m3b11fnuz": SmallFloat(3, -10, 30.0),
 }
