@@ -520,3 +520,50 @@ def product(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
     assert caught.value.message.startswith("what a statement calls is tilelang.cuda.intrinsics.Emitter().multiply()")
     assert caught.value.span is not None
     assert Path(file).read_text().splitlines()[caught.value.span.line - 1].strip() == "emitter.multiply(a, a)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("with ranges.only(1): T.copy(A, a)", "the context of a with statement"),
+        ("ranges.flag[0] = 1", "what a statement"),
+    ],
+)
+def test_a_context_of_a_module_that_is_not_installed_is_not_left_out(
+    kernel_file: Callable[..., str], statement: str, what: str
+) -> None:
+    file = kernel_file(f"""
+from tilelang.cuda import ranges
+
+@T.prim_func
+def product(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 32), "float32")
+        T.copy(A, a)
+        {statement}
+        T.copy(a, B)
+""")
+    with pytest.raises(KernelError, match=what):
+        load_kernel(f"{file}::product")
+
+
+def test_marks_for_a_profiler_change_nothing(kernel_file: Callable[..., str]) -> None:
+    text = """
+from tilelang.tools.cuda import iket
+
+@T.prim_func
+def scaled(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+    with T.Kernel(1) as bx, iket.range("all"):
+        a = T.alloc_shared((32, 32), "float32")
+        T.copy(A, a)
+        iket.mark("stored")
+        T.copy(a, B)
+"""
+    unmarked = text.replace(', iket.range("all")', "").replace('        iket.mark("stored")\n', "")
+    marked, plain = (
+        ttexplore.explore(f"{kernel_file(one, name)}::scaled")
+        for one, name in ((text, "marked.py"), (unmarked, "plain.py"))
+    )
+    assert marked.code["reader"] == plain.code["reader"]
+    assert marked.code["writer"] == plain.code["writer"]
+    assert marked.check().ok

@@ -71,6 +71,10 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
     carver = StandInModule("tilelang.carver", {"arch": arch})
     policy = StandInModule("tilelang.tileop.base", {"GemmWarpPolicy": language.GemmWarpPolicy})
     fp8 = StandInModule("tilelang.language.fp8", {"determine_fp8_type": determine_fp8_type})
+    # Marks for a profiler of GPUs: they change no result.
+    iket = StandInModule("tilelang.tools.cuda.iket", {"mark": _marked, "range": _marked_range})
+    cuda = StandInModule("tilelang.tools.cuda", {"iket": iket})
+    tools = StandInModule("tilelang.tools", {"cuda": cuda})
     # How some examples name a size that is known only when the kernel runs.
     te = StandInModule("tilelang.tvm.te", {"var": language.dynamic})
     root = _Root(
@@ -88,12 +92,13 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
             "math": mathematics,
             **functions,
             "carver": carver,
+            "tools": tools,
             "tvm": StandInModule("tilelang.tvm", {"te": te}),
             "Layout": StandIn("tilelang.Layout"),
             "Fragment": StandIn("tilelang.Fragment"),
         },
     )
-    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8]
+    made = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8, tools, cuda, iket]
     return {**{one.__name__: one for one in made}, "tilelang.language": language}
 
 
@@ -113,6 +118,14 @@ def put_in_place(module: types.ModuleType) -> None:
 
 
 def _keep_inputs(*_args: object, **_options: object) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+def _marked(*_names: object, **_options: object) -> None:
+    pass
+
+
+def _marked_range(*_names: object, **_options: object) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
