@@ -187,3 +187,18 @@ def test_two_updates_of_one_element_in_one_nest() -> None:
 
     (a, b), (found,), _ = run(kernel)
     np.testing.assert_allclose(found, b + a[:32] + a[32:] + 2, rtol=2e-2, atol=2e-2)
+
+
+def test_an_update_under_a_condition_leaves_other_elements() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                if i + bx >= j:
+                    T.atomic_add(B[i, j], a[i, j])
+
+    (a, b), (found,), _ = run(kernel)
+    first, second = (np.tril(part, k) for k, part in enumerate((a[:32], a[32:])))
+    np.testing.assert_allclose(found, b + first + second, rtol=2e-2, atol=2e-2)

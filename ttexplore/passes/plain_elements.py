@@ -9,6 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import constant, statements, with_nest
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
@@ -84,7 +85,7 @@ class _Flat:
         value = self.value(statement.value)
         if not is_on_chip(statement.buffer):
             conditions = [one for one in conditions if not _is_inside(one, statement.buffer, indices)]
-            if conditions:
+            if conditions and not updates(value):
                 raise Unsupported(
                     "L003",
                     f"a store to the tensor {statement.buffer.name} under the condition {conditions[0]}",

@@ -363,11 +363,11 @@ static void arriving(Core* core, const NocLocation& target, const uint8_t* to, u
 }
 
 // What a kernel reads of a tensor must not be on its way there, nor come from another core.
-static void check_arrived(const Core* core, const Tensor& tensor, uint32_t page) {
+static void check_arrived(const Core* core, const Tensor& tensor, uint32_t page, uint32_t bytes) {
     if (!tensor.output) {
         return;
     }
-    if (const uint16_t owner = tensor.written[page]; owner && owner != core->index + 1) {
+    if (const uint16_t owner = tensor.written[page]; owner && owner != core->index + 1 && bytes == tensor.page_bytes) {
         const Core& other = machine.cores[owner - 1];
         kernel_fault("B012",
                      format_text("page %u of tensor %s is read, which core (%u, %u) has written", page,
@@ -391,7 +391,7 @@ void emulator_noc_read(const NocLocation* source, const NocLocation* target, uin
         case NocLocation::Tensor: {
             Tensor* tensor = nullptr;
             const uint8_t* from = tensor_memory(*source, bytes, tensor);
-            check_arrived(core, *tensor, source->page);
+            check_arrived(core, *tensor, source->page, bytes);
             check_alignment(source->offset, to, read_alignment_bytes());
             memcpy(to, from, bytes);
             object |= static_cast<uint32_t>(tensor - machine.tensors.data()) << 8;

@@ -1,0 +1,25 @@
+"""Some random sums over work items, always the same ones; ``python -m tests.fuzz.sums`` checks other ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fuzz.sums import campaign
+from ttexplore.passes import owners
+
+
+def test_sums_are_those_of_numpy() -> None:
+    told = campaign(0, 30)
+    for what in ("add, shared", "add, apart", "race, refused", "in place, apart", "max, shared"):
+        assert told[what] >= 1, told
+
+
+def test_owners_that_are_not_found_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(*given: Any) -> list[int]:
+        return [1] * len(given[-1])
+
+    monkeypatch.setattr(owners, "_groups", apart)
+    with pytest.raises(AssertionError, match=r"is written by core|a race is lowered|differs|Not equal|which core"):
+        campaign(0, 30)
