@@ -343,6 +343,46 @@ def test_groups_by_number_and_expected_bytes() -> None:
     np.testing.assert_array_equal(ex.run([a]).outputs[0], a)
 
 
+def together(arrive_count: int) -> Any:
+    """Two groups fill a block together, for a third one."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=384) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            bar = T.alloc_barrier(arrive_count)
+            with T.ws(0, 1):
+                T.copy(A, a)
+            with T.ws(*range(arrive_count // 128)):
+                T.barrier_arrive(bar)
+            with T.ws(2):
+                T.barrier_wait(bar, 0)
+                T.copy(a, B)
+
+    return kernel
+
+
+def test_groups_that_fill_a_block_together() -> None:
+    (a,) = inputs((64, 64))
+    ex = ttx.explore(together(256))
+    assert ex.check([a])
+    np.testing.assert_array_equal(ex.run([a]).outputs[0], a)
+    # The arrival of one of them says nothing of the other one.
+    assert error_of(together(128)).message.startswith("a race for a")
+
+
+def test_what_all_do_tells_nothing_of_other_blocks() -> None:
+    def write(A, B, a, f, bar):
+        other = T.alloc_shared((64, 64), FP32)
+        with T.ws(0):
+            T.copy(A, a)
+        T.copy(A, other)
+        with T.ws(1):
+            T.copy(a, B)
+
+    assert refused(write).message.startswith("a race for a")
+
+
 def test_slots_that_live_longer_than_a_turn() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((128, 64), FP32), B: T.Tensor((128, 64), FP32)):

@@ -81,7 +81,7 @@ def _runs(
 @dataclass(eq=False)
 class Access:
     """One access, by a group at a step. It is over for those who know one of its `ends`: so far of a group or a
-    barrier."""
+    barrier; and all of `also`, of the other groups that make it together."""
 
     leaf: Leaf
     turns: Turns
@@ -89,10 +89,19 @@ class Access:
     kind: AccessKind
     region: tuple[Axis, ...]
     ends: list[tuple[int, int]]
+    also: list[tuple[int, int]]
     is_product: bool
+    # Whether it may be over later than the step that begins it.
+    is_later: bool
     barrier: _Barrier | None = None
     # Whether a later access stands for this one in all comparisons.
     is_past: bool = False
+
+    def is_known(self, clock: Sequence[int]) -> bool:
+        """Whether a group with this clock knows that it is over."""
+        return any(clock[entry] >= value for entry, value in self.ends) and all(
+            clock[entry] >= value for entry, value in self.also
+        )
 
 
 @dataclass(eq=False)
@@ -250,12 +259,13 @@ class Trace:
         return True
 
     def _together(self, one: _Running, members: Sequence[_Running], name: str) -> bool:
-        """A step that several groups make together: all wait for all, before it and after it."""
+        """A step that several groups make together. A GPU's compiler keeps its order with what each of them does to the
+        same blocks; of other blocks it says nothing, so the groups learn nothing of each other."""
         if any(other.at is None or other.at != one.at for other in members):
             return False
-        self._meet(members)
-        self._access(members[0], name)
-        self._meet(members)
+        for other in members:
+            other.clock[other.number] += other is not members[0]
+        self._access(members[0], name, members)
         for other in members:
             other.advance()
         return True
@@ -425,7 +435,8 @@ class Trace:
 
     # Accesses
 
-    def _access(self, one: _Running, name: str) -> None:
+    def _access(self, one: _Running, name: str, members: Sequence[_Running] = ()) -> None:
+        """The accesses of a group's step, or of one that it makes with other `members`."""
         leaf, turns = one.at or (one.leaf, ())
         one.clock[one.number] += 1
         later = is_asynchronous(leaf.statement) if name else False
@@ -433,9 +444,12 @@ class Trace:
         made: list[Access] = []
         for touch in leaf.accesses:
             ends = [] if later else [(one.number, one.clock[one.number])]
-            access = Access(leaf, turns, one.number, touch.kind, touch.region(one.values), ends, is_product)
+            also = [(other.number, other.clock[other.number]) for other in members if other is not one]
+            access = Access(
+                leaf, turns, one.number, touch.kind, touch.region(one.values), ends, also, is_product, later
+            )
             made.append(access)
-            self._check(one, touch.buffer, access)
+            self._check(members or (one,), touch.buffer, access)
         if not later:
             return
         given = arguments(leaf.statement)
@@ -452,7 +466,7 @@ class Trace:
         if name == "tl.gemm" and len(given) == 4:
             self._arrive(one, self._barrier(one, given[3]), 1, products=True)
 
-    def _check(self, one: _Running, buffer: tirx.Buffer, access: Access) -> None:
+    def _check(self, members: Sequence[_Running], buffer: tirx.Buffer, access: Access) -> None:
         self._check_owner(buffer, access.leaf)
         key = identity(buffer)
         if key not in self.written:
@@ -460,19 +474,22 @@ class Trace:
         live = self.live.setdefault(key, [])
         kept: list[Access] = []
         for other in live:
+            is_together = len(other.leaf.groups) > 1 or len(access.leaf.groups) > 1
             if (other.kind == access.kind == "read") or not _overlap(other.region, access.region):
-                covered = other.kind == access.kind == "read" and other.group == access.group
+                covered = other.kind == access.kind == "read" and other.leaf.groups <= access.leaf.groups
                 other.is_past = covered and _covers(access.region, other.region)
                 if not other.is_past:
                     kept.append(other)
                 continue
             in_order = other.is_product and access.is_product and other.group == access.group
-            if not in_order and not any(one.clock[entry] >= value for entry, value in other.ends):
+            # The compiler waits around what all make together, though not for copies and products under way.
+            in_order |= is_together and bool(other.leaf.groups & access.leaf.groups) and not other.is_later
+            if not in_order and not all(other.is_known(one.clock) for one in members):
                 raise self._race(buffer, other, access)
             if other.leaf.groups != access.leaf.groups or other.group != access.group:
                 edge = (min(other.leaf.leaves), other.turns, min(access.leaf.leaves), access.turns)
                 self.edges[edge] = None
-                _note(one, buffer, other)
+                _note(members[0], buffer, other)
             other.is_past = access.kind != "read" and _covers(access.region, other.region)
             if not other.is_past:
                 kept.append(other)
@@ -580,7 +597,7 @@ def _note(one: _Running, buffer: tirx.Buffer, other: Access) -> None:
     teller: _Barrier | None = None
     for before, barrier in reversed(one.waits):
         teller = barrier
-        if not any(before[entry] >= value for entry, value in other.ends):
+        if not other.is_known(before):
             break
     if teller is not None:
         known = teller.empty if other.kind == "read" else teller.full
