@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ttexplore as ttx
@@ -99,6 +100,9 @@ def test_read_before_write() -> None:
         ("B[i, j] = A[i, i]", "T.Parallel reads A[i, i]: one variable runs along two axes"),
         ("B[i, bx] = A[i, j]", "T.Parallel stores to B[i, bx]: each turn of j stores to the same element"),
         ("if i > j:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition i > j"),
+        ("if i <= 30:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition i <= 30"),
+        ("if j + 1 > 1:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition j + 1 > 1"),
+        ("if A[i, j] < 64:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition A[i, j] < "),
         ("for k in T.serial(bx + 1):\n    B[i, j] = A[i, j]", "a loop inside T.Parallel whose"),
         ("for k in T.serial(65):\n    B[i, j] = A[i, j]", "a loop of 65 turns inside T.Parallel"),
     ],
@@ -115,8 +119,31 @@ def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((32, 64), "bfloat16"))
 """)
     error = refused(f"{file}::kernel", Unsupported)
     assert error.message.startswith(message)
+    assert "a store" not in message or "only bounds of B itself, such as index >= 0 and index < 64" in error.hint
     assert error.span is not None
     assert error.span.line >= 5
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["y <= 39", "y < 40", "39 >= bx * 32 + i", "y + 1 < 41", "y >= 0 and 40 > y", "bx * 32 + i <= 50 and j <= 63"],
+)
+def test_bounds_of_a_tensor_decide_what_is_stored(tmp_path: Path, condition: str) -> None:
+    """However they are written: others are never stored."""
+    file = tmp_path / "kernels.py"
+    file.write_text(f"""import ttexplore.language as T
+@T.prim_func
+def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((40, 64), "float32")):
+    with T.Kernel(2) as bx:
+        for i, j in T.Parallel(32, 64):
+            y = bx * 32 + i
+            if {condition}:
+                B[y, j] = A[y, j] + 1.0
+""")
+    exploration = ttx.explore(f"{file}::kernel")
+    assert exploration.error is None, str(exploration.error)
+    (a,) = exploration.inputs()
+    np.testing.assert_array_equal(exploration.run([a]).outputs[0], a[:40] + 1)
 
 
 def test_a_reduction_of_an_axis_of_one_element() -> None:

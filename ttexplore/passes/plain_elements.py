@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
@@ -54,10 +54,12 @@ def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
 
 
 class _Flat:
-    """The statements of a nest one after another. `placed` are the values of the loop variables that are gone."""
+    """The statements of a nest one after another. `placed` are the values of the loop variables that are gone, `named`
+    those of the names that are kept."""
 
     def __init__(self) -> None:
         self.placed: dict[ir.Expr, ir.Expr] = {}
+        self.named: dict[ir.Expr, ir.Expr] = {}
 
     def body(self, body: Sequence[tirx.Stmt], conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         made: list[tirx.Stmt] = []
@@ -65,8 +67,10 @@ class _Flat:
             match one:
                 case tirx.Bind():
                     name = tirx.Var(str(one.var.name), one.var.ty)
-                    made.append(tirx.Bind(name, self.value(one.value), one.span))
+                    value = self.value(one.value)
+                    made.append(tirx.Bind(name, value, one.span))
                     self.placed[one.var] = name
+                    self.named[name] = self.written_out(value)
                 case tirx.BufferStore():
                     made.append(self.store(one, conditions))
                 case tirx.IfThenElse():
@@ -80,16 +84,23 @@ class _Flat:
     def value(self, expression: ir.Expr) -> ir.Expr:
         return replaced(expression, lambda part: self.placed.get(part, part)) if self.placed else expression
 
+    def written_out(self, expression: ir.Expr) -> ir.Expr:
+        return replaced(expression, lambda part: self.named.get(part, part)) if self.named else expression
+
     def store(self, statement: tirx.BufferStore, conditions: list[ir.Expr]) -> tirx.Stmt:
         indices = [self.value(one) for one in statement.indices]
         value = self.value(statement.value)
         if not is_on_chip(statement.buffer):
-            conditions = [one for one in conditions if not _is_inside(one, statement.buffer, indices)]
+            places = [self.written_out(one) for one in indices]
+            conditions = [one for one in conditions if not _is_inside(self.written_out(one), statement.buffer, places)]
             if conditions and not updates(value):
+                name = statement.buffer.name
                 raise Unsupported(
                     "L003",
-                    f"a store to the tensor {statement.buffer.name} under the condition {conditions[0]}",
-                    hint=f"choose what is stored: {statement.buffer.name}[...] = T.if_then_else(condition, value, 0)",
+                    f"a store to the tensor {name} under the condition {conditions[0]}",
+                    hint=f"choose what is stored: {name}[...] = T.if_then_else(condition, value, 0); only bounds "
+                    f"of {name} itself, such as index >= 0 and index < {extents_of(statement.buffer)[-1]}, may "
+                    "decide whether an element is stored",
                     span=span_of(statement),
                 )
         for one in reversed(conditions):
@@ -158,6 +169,9 @@ def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
     return one.buffer.same_as(other.buffer) and all(map(_equal, one.indices, other.indices))
 
 
+_COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE)
+
+
 def _parts(condition: ir.Expr) -> list[ir.Expr]:
     """The conditions that must all hold for this one to hold."""
     if isinstance(condition, tirx.And):
@@ -166,14 +180,18 @@ def _parts(condition: ir.Expr) -> list[ir.Expr]:
 
 
 def _is_inside(condition: ir.Expr, tensor: tirx.Buffer, indices: list[ir.Expr]) -> bool:
-    """Whether a condition says no more than that an index of a store lies before the end of the tensor."""
-    if not isinstance(condition, tirx.LT):
+    """Whether a condition says no more than that an index of a store lies in the tensor, as `index <= length - 1` does
+    and `index >= 0`."""
+    if not isinstance(condition, _COMPARISONS) or not str(condition.a.ty.dtype).startswith("int"):
         return False
+    low, high = (condition.a, condition.b) if isinstance(condition, tirx.LT | tirx.LE) else (condition.b, condition.a)
+    room = high - low if isinstance(condition, tirx.LT | tirx.GT) else high - low + 1
+    # It holds wherever low < high; an index of the tensor is below its length, and above -1.
     for index, length in zip(indices, extents_of(tensor), strict=True):
-        if _equal(condition.a, index) and (
-            constant(condition.b) == length if isinstance(length, int) else _equal(condition.b, length)
-        ):
-            return True
+        for inside in (length - index, index + 1):
+            more = constant(sym.Analyzer().simplify(room - inside))
+            if more is not None and more >= 0:
+                return True
     return False
 
 
