@@ -12,6 +12,7 @@ from tests.corpus.direct import DIRECT
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
 from tests.corpus.formats import FORMATS
+from tests.corpus.gathers import GATHERS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.index_tensors import INDEX_TENSORS
 from tests.corpus.names import NAMES
@@ -29,7 +30,7 @@ from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *SCALARS, *SUMS, *NAMES,
+    *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES,
     *WARPS,
 )  # fmt: skip
 

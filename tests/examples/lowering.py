@@ -43,7 +43,7 @@ def l003() -> Any:
     def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
         with T.Kernel(1) as bx:
             for i, j in T.Parallel(64, 64):
-                B[i, j] = A[i * 2, j] + 1.0
+                B[i * 2, j] = A[i, j] + 1.0
 
     return ttx.explore(kernel)
 

@@ -466,12 +466,6 @@ def test_values_of_modules_that_are_not_installed_are_refused(trace_body: Callab
         assert error.span.line == BODY_LINE + 2
 
 
-def test_views_of_tensors_are_refused(trace_body: Callable[..., Any]) -> None:
-    error = raised(trace_body, "D = T.Tensor((64, 64), 'float32', A)")
-    assert isinstance(error, Unsupported)
-    assert error.message == "T.Tensor over the memory of another tensor is not lowered"
-
-
 def test_errors_in_a_macro_name_the_macros_line(trace_body: Callable[..., Any]) -> None:
     error = raised(trace_body, "m(C)", before="@T.macro\ndef m(X):\n    T.clear(X)\n    T.gemm(X, X, None)\n")
     assert error.span is not None

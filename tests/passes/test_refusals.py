@@ -96,8 +96,11 @@ def test_read_before_write() -> None:
 @pytest.mark.parametrize(
     ("store", "message"),
     [
-        ("B[i, j] = A[i * 2, j]", "T.Parallel reads A[i * 2, j]: i * 2 is no loop variable with something added to it"),
-        ("B[i, j] = A[i, i]", "T.Parallel reads A[i, i]: one variable runs along two axes"),
+        (
+            "B[i * 2, j] = A[i, j]",
+            "T.Parallel stores to B[i * 2, j]: i * 2 is no loop variable with something added to it",
+        ),
+        ("B[i, i] = A[i, j]", "T.Parallel stores to B[i, i]: one variable runs along two axes"),
         ("B[i, bx] = A[i, j]", "T.Parallel stores to B[i, bx]: each turn of j stores to the same element"),
         ("if i > j:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition i > j"),
         ("if i <= 30:\n    B[i, j] = A[i, j]", "a store to the tensor B under the condition i <= 30"),

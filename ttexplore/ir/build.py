@@ -99,6 +99,12 @@ def whole_region(buffer: tirx.Buffer) -> ir.TensorRegion:
     )
 
 
+def whole_tensor(tensor: tirx.Buffer) -> ir.TensorRegion:
+    """The region that is all of a tensor, whose sizes may be known only when the kernel runs."""
+    zero = tirx.const(0, "int32")
+    return tirx.BufferRegion(tensor, [ir.Range.from_min_extent(zero, extent) for extent in elements(tensor.ty.shape)])
+
+
 def when(
     test: ir.Expr, body: Sequence[tirx.Stmt], span: ir.Span | None = None, *,
     otherwise: Sequence[tirx.Stmt] | None = None,

@@ -112,7 +112,7 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
     name = op_name(statement)
     parts = regions(statement) if name else []
     match name:
-        case "tl.copy":
+        case "tl.copy" | "tl.gather":
             return [Access(parts[0].source, "read", "source"), Access(parts[1].source, "write", "target")]
         case "tl.copy_tiles":
             return [Access(parts[0].source, "read", "tiles"), Access(parts[1].source, "write", "target")]

@@ -99,7 +99,7 @@ from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
 from ttexplore.language.symbols import install as _install_symbols
 from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
-from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, reduce
+from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, im2col, reduce
 from ttexplore.language.tile import block_region as region
 from ttexplore.language.tile import reduction as _reduction
 from ttexplore.language.warps import (
@@ -125,6 +125,7 @@ Buffer = FragmentBuffer = SharedBuffer = LocalBuffer = Tensor
 cdiv = ceildiv
 And, Or, Not, all, any, Select = logical_and, logical_or, logical_not, conjunction, disjunction, if_then_else
 power = pow
+c2d_im2col = im2col
 # The functions that are faster and less exact on a GPU; the chip has one of each.
 globals().update({f"__{one.__name__}": one for one in (exp, exp10, log, log2, log10, sin, cos, tan)})
 symbolic = dynamic
@@ -220,6 +221,7 @@ __all__ = [
     "grid",
     "hypot",
     "if_then_else",
+    "im2col",
     "infinity",
     "isfinite",
     "isinf",

@@ -25,6 +25,7 @@ from ttexplore.language.names import CURRENT, HINT_CONSTANT_SIZES, NotLowered
 from ttexplore.language.spans import caller_span
 from ttexplore.language.standins import StandIn
 from ttexplore.language.state import Lost, Snapshot
+from ttexplore.language.views import Views
 from ttexplore.record import Span
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ class Builder:
     buffer_names: set[str] = field(default_factory=set[str])
     blocks: tuple[ir.Var, ...] = ()
     reads: Reads = field(default_factory=Reads)
+    views: Views = field(default_factory=Views)
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
@@ -299,7 +301,7 @@ class Builder:
         """Append a statement. Elements in it have the values they had when they were read."""
         refuse_deep(_expressions_of(statement))
         self.emitted += 1
-        self.frames[-1].append(self.reads.settled(statement, self.frames))
+        self.frames[-1].append(self.views.based(self.reads.settled(statement, self.frames)))
 
     def read(self, buffer: tirx.Buffer, indices: tuple[object, ...]) -> ir.TensorLoad:
         """The element ``buffer[indices]`` as it is now. Raises KernelError for a wrong rank or index."""

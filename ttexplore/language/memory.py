@@ -7,7 +7,9 @@ from typing import Any, SupportsIndex
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, shown
-from ttexplore.language.builder import Allocation, TensorSpec, current, shape_of, unsupported
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.language.builder import Allocation, TensorSpec, current, described, shape_of, unsupported
 from ttexplore.language.containers import is_tuple
 from ttexplore.language.dtypes import dtype_name
 
@@ -15,17 +17,32 @@ from ttexplore.language.dtypes import dtype_name
 class TensorAnnotation:
     """The type of a tensor: ``T.Tensor((M, N), dtype)``, ``T.Tensor[(M, N), dtype]`` or ``T.Tensor[M, N, dtype]``."""
 
-    def __call__(self, shape: object, dtype: object = "float32", data: object = None, **_options: object) -> TensorSpec:
-        if data is not None:
-            raise unsupported("T.Tensor over the memory of another tensor", "index the tensor in its own shape")
-        return TensorSpec(shape, dtype)
+    def __call__(
+        self, shape: object, dtype: object = "float32", data: object = None, **_options: object
+    ) -> TensorSpec | tirx.Buffer:
+        return TensorSpec(shape, dtype) if data is None else _view(shape, dtype, data)
 
-    def __getitem__(self, parts: object) -> TensorSpec:
+    def __getitem__(self, parts: object) -> TensorSpec | tirx.Buffer:
         *shape, last = parts if is_tuple(parts) and parts else (parts,)
         if not shape or _is_extent(last):
             return self(parts if shape else last)
         # (n) and (n,) are the same shape.
         return self(shape[0] if len(shape) == 1 else shape, last)
+
+
+def _view(shape: object, dtype: object, data: object) -> tirx.Buffer:
+    """``T.Tensor(shape, dtype, A.data)``: the memory of a tensor as one of another shape."""
+    builder = current("T.Tensor over the memory of another tensor")
+    base = data.args[0] if isinstance(data, ir.Call) and data.args else data
+    if not is_buffer(base) or is_on_chip(base):
+        raise unsupported(
+            f"T.Tensor over the memory of {described(data)}",
+            "pass the memory of a tensor: T.Tensor(shape, dtype, A.data)",
+        )
+    name = builder.unused(f"{base.name}_view")
+    made = tirx.decl_buffer(list(shape_of(shape, "T.Tensor")), dtype_name(dtype), name=name, scope="global")
+    builder.views.add(made, base)
+    return made
 
 
 def _is_extent(value: object) -> bool:

@@ -297,6 +297,47 @@ def product(
     return call("tl.gemm", [a, b, c, *barrier], {**{name: 1 for name, on in flags.items() if on}, **attrs})
 
 
+def im2col(
+    img: object, col: object, nhw_step: object, c_step: object, kernel: int, stride: int, dilation: int, pad: int,
+    **hints: object,
+) -> None:  # fmt: skip
+    """Gather the block ``col`` (M, K) number (`nhw_step`, `c_step`) of the matrix that makes a convolution of the
+    tensor `img` (N, H, W, C) a product: its rows are the places of the result, its columns the elements under a square
+    kernel. What lies in the padding is zero.
+
+    Raises KernelError for operands of other ranks.
+    """
+    builder = current("T.im2col")
+    note_hints("T.im2col", hints)
+    if not is_buffer(img) or len(img.ty.shape) != 4 or not is_buffer(col) or len(col.ty.shape) != 2:
+        raise KernelError(
+            "K008", "T.im2col takes a tensor of four dimensions and a block of two",
+            hint="write T.im2col(img, col, nhw_step, c_step, kernel, stride, dilation, pad)",
+        )  # fmt: skip
+    _, height, width, channels = extents_of(img)
+    rows, columns = extents(region(col, ()))
+    out_height, out_width = ((size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for size in (height, width))
+    i, j = tirx.Var("i", "int32"), tirx.Var("j", "int32")
+    place = whole(index_of("T.im2col", nhw_step)) * rows + i
+    under = whole(index_of("T.im2col", c_step)) * columns + j
+    row = under // (kernel * channels)
+    column = under // channels % kernel
+    indices: list[ir.Expr] = [
+        place // (out_height * out_width),
+        place % (out_height * out_width) // out_width * stride + row * dilation - pad,
+        place % out_width * stride + column * dilation - pad,
+        under % channels,
+    ]
+    value: ir.Expr = tirx.BufferLoad(img, indices)
+    if img.ty.dtype != col.ty.dtype:
+        value = tirx.Cast(col.ty.dtype, value)
+    span = builder.tvm_span()
+    nest: tirx.Stmt = tirx.BufferStore(col, value, [i, j], span)
+    for variable, extent in ((j, columns), (i, rows)):
+        nest = tirx.For(variable, _int32(0), _int32(extent), tirx.ForKind.PARALLEL, nest, None, {}, None, span)
+    builder.emit(nest)
+
+
 def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: bool = True, **hints: object) -> ir.Call:
     """Reduce a block along one dimension: ``dst = reduce(src, dim)``, combined with the old value of dst unless
     `clear`.

@@ -13,12 +13,24 @@ _GUARDS = tuple(
 )
 # A block of tiles: the number of tiles along rows and columns, and the pages from one row of tiles to the next.
 _TILES = (integer("rows"), integer("columns"), integer("row_stride"))
-# A block of strips: the pages from one row of tiles, and from one matrix, to the next, the first element and the extent
-# in the matrix, the rows of a strip, and the steps in the buffer from a tile to the next one below and to the right.
+# A block of strips: the pages from one row of tiles, and from one matrix, to the next, the rows in each matrix, the
+# first element and the extent in the matrix, the rows of a strip, and the steps in the buffer from a tile to the next
+# one below and to the right.
 _STRIPS = tuple(
     map(
         integer,
-        ("row_stride", "matrix_stride", "row", "column", "rows", "columns", "unit", "row_slots", "column_slots"),
+        (
+            "row_stride",
+            "matrix_stride",
+            "matrix_rows",
+            "row",
+            "column",
+            "rows",
+            "columns",
+            "unit",
+            "row_slots",
+            "column_slots",
+        ),
     )
 )
 _LOADS = (tensor("source", "read"), circular_buffer("cb", "write"), page("page", "source"))
@@ -43,6 +55,18 @@ READ_BLOCK = _block(
 )  # fmt: skip
 READ_STRIPS = _block("read_strips", "reader", (*_LOADS, *_STRIPS, *_GUARDS))
 READ_ELEMENTS = _block("read_elements", "reader", (*_LOADS, *_ELEMENTS, *_GUARDS), "element by element")
+READ_GATHERED = _block(
+    "read_gathered", "reader",
+    (
+        *_LOADS,
+        *map(integer, (
+            "row_stride", "row", "column", "rows", "columns", "unit", "row_slots", "column_slots", "row_index",
+            "column_index",
+        )),
+        Operand("condition", "int", optional=True),
+    ),
+    "places computed from two variables, which are the row and the column in the block",
+)  # fmt: skip
 WRITE_BLOCK = _block("write_block", "writer", (*_STORES, *_TILES, *_GUARDS))
 WRITE_STRIPS = _block("write_strips", "writer", (*_STORES, *_STRIPS, *_GUARDS))
 WRITE_ELEMENTS = _block("write_elements", "writer", (*_STORES, *_ELEMENTS, *_GUARDS), "element by element")
@@ -60,6 +84,7 @@ BLOCK_OPS = (
     READ_BLOCK,
     READ_STRIPS,
     READ_ELEMENTS,
+    READ_GATHERED,
     WRITE_BLOCK,
     WRITE_STRIPS,
     WRITE_ELEMENTS,

@@ -20,11 +20,13 @@ from ttexplore.ir.build import (
     op_name,
     operation,
     regions,
+    shape_of,
     whole_region,
+    whole_tensor,
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
@@ -68,6 +70,8 @@ class _Block:
     variables: tuple[ir.Var, ...]
     axes: tuple[ir.Var | None, ...] = ()
     atomic: bool = False
+    # The indices of elements at computed places.
+    places: tuple[ir.Expr, ...] = ()
 
     @property
     def buffer(self) -> tirx.Buffer:
@@ -77,8 +81,15 @@ class _Block:
     def indices(self) -> list[ir.Expr]:
         return [*self.variables] or [tirx.const(0, "int32")]
 
-    def load(self) -> tirx.Stmt:
-        return self._copy([self.region, whole_region(self.buffer)])
+    def load(self, into: tirx.Buffer | None = None) -> tirx.Stmt:
+        """The statement that loads the block, perhaps into another buffer of its shape."""
+        target = whole_region(self.buffer if into is None else into)
+        if self.places:
+            own = [tirx.Var(name, "int32") for name in ("row", "column")]
+            values: dict[ir.Expr, ir.Expr] = dict(zip(self.variables, own[2 - len(self.variables) :], strict=True))
+            places = [replaced(one, lambda part: values.get(part, part)) for one in self.places]
+            return tirx.Evaluate(call("tl.gather", [self.region, target, *own, *places]))
+        return self._copy([self.region, target])
 
     def store(self) -> tirx.Stmt:
         return self._copy([whole_region(self.buffer), self.region])
@@ -173,9 +184,12 @@ class _Staging(Context):
                 case _:
                     inside.append(one)
         elements.check_order()
-        before = [part for block in elements.loaded for part in (block.allocation, block.load())]
+        allocated = [block.allocation for block in elements.stored]
         after = [block.store() for block in elements.stored]
-        return [*before, *(block.allocation for block in elements.stored), with_nest(loops, inside), *after]
+        if (only := _only_moves(inside, elements.loaded)) is not None:
+            return [*allocated, elements.loaded[0].load(only), *after]
+        before = [part for block in elements.loaded for part in (block.allocation, block.load())]
+        return [*before, *allocated, with_nest(loops, inside), *after]
 
 
 class _Elements:
@@ -195,7 +209,14 @@ class _Elements:
         def load(part: ir.Expr) -> ir.Expr:
             if not isinstance(part, ir.TensorLoad) or is_on_chip(part.source):
                 return part
-            block = self.block(part, atomic=updated is not None and part.source.same_as(updated))
+            atomic = updated is not None and part.source.same_as(updated)
+            try:
+                block = self.block(part, atomic=atomic)
+            except Unsupported:
+                gathered = None if atomic else self.gathered(part)
+                if gathered is None:
+                    raise
+                block = gathered
             return tirx.BufferLoad(block.buffer, block.indices, part.span)
 
         return replaced(value, load)
@@ -208,6 +229,33 @@ class _Elements:
         value = plain(self.read(statement.value, statement.buffer if atomic else None))
         block = self.block(statement, atomic=atomic)
         return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
+
+    def gathered(self, load: ir.TensorLoad) -> _Block | None:
+        """The block of elements at computed places; None where the nest is no block."""
+        extents = [self.extents.get(one) for one in self.variables]
+        if not 1 <= len(extents) <= 2 or None in extents or any(loads_of(index) for index in load.indices):
+            return None
+        places = [self.written_out(index) for index in load.indices]
+        for block in self.loaded:
+            if (
+                block.places
+                and block.region.source.same_as(load.source)
+                and all(tvm_ffi.structural_equal(a, b) for a, b in zip(block.places, places, strict=True))
+            ):
+                return block
+        shape = tuple(extent for extent in extents if extent is not None)
+        block = _Block(
+            whole_tensor(load.source), self.staging.allocate(load.source, shape), tuple(self.variables),
+            axes=(None,) * len(places), places=tuple(places),
+        )  # fmt: skip
+        self.loaded.append(block)
+        return block
+
+    def written_out(self, index: ir.Expr) -> ir.Expr:
+        """An index without the names of the nest."""
+        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
+            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
+        return index
 
     def block(self, access: _Access, *, atomic: bool) -> _Block:
         """The block that an element is one of, as its loop variables run."""
@@ -255,8 +303,7 @@ class _Elements:
 
     def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
         """The loop variable that an index counts up with, and where it starts."""
-        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
-            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
+        index = self.written_out(index)
         used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
         if not used:
             low, variable = index, None
@@ -280,6 +327,19 @@ class _Elements:
             f"{tensor.name}[start + i, j]; or T.copy a block and index that",
             span=span_of(access),
         )
+
+
+def _only_moves(inside: list[tirx.Stmt], loaded: list[_Block]) -> tirx.Buffer | None:
+    """The block on the chip that a nest fills with elements at computed places as they are."""
+    stores = [one for one in inside if isinstance(one, tirx.BufferStore)]
+    if len(stores) != 1 or len(loaded) != 1 or not loaded[0].places or len(inside) != 1:
+        return None
+    (store,) = stores
+    value, block = store.value, loaded[0]
+    if not isinstance(value, ir.TensorLoad) or not value.source.same_as(block.buffer):
+        return None
+    whole = same_indices(store.indices, block.variables) and shape_of(store.buffer) == shape_of(block.buffer)
+    return store.buffer if whole and store.buffer.ty.dtype == block.buffer.ty.dtype else None
 
 
 def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import ir, sym, tirx
 
-from ttexplore.ir.adapter import call
+from ttexplore.ir.adapter import call, with_variables
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -25,6 +25,7 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
+from ttexplore.ir.gathers import gathered_block
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Context, Firings, Rule, walk
@@ -131,11 +132,13 @@ _BESIDE = {
     "reader": ("around", "what lies around an element that is read by itself"),
     "writer": ("aligned", "an element that is written by itself, at its address modulo 16"),
 }
-_OF_ELEMENTS = ("tt.read_elements", "tt.write_elements")
 
 
 def _moves_elements(statement: tirx.Stmt) -> bool:
-    return _reads_number(statement) or op_name(statement) in _OF_ELEMENTS
+    """Whether elements are moved one by one."""
+    if op_name(statement) == "tt.read_gathered":
+        return number_of(operands(statement)["unit"]) == 1
+    return _reads_number(statement) or op_name(statement) in ("tt.read_elements", "tt.write_elements")
 
 
 def _reads_number(statement: tirx.Stmt) -> bool:
@@ -172,6 +175,11 @@ class _Block:
         self.row_tiles = buffer.row_tiles
         if self.strips:
             self.unit, self.matrix_stride = number_of(given["unit"]), number_of(given["matrix_stride"])
+            self.matrix_rows = number_of(given["matrix_rows"])
+            self.row, self.column = given["row"], given["column"]
+        self.places: tuple[ir.Var, ...] = ()
+        if op_name(statement) == "tt.read_gathered":
+            self.places, self.unit = gathered_block(statement).variables, number_of(given["unit"])
             self.row, self.column = given["row"], given["column"]
         if self.elements:
             self.row, self.column = given["row"], given["column"]
@@ -202,6 +210,8 @@ class _Block:
             return self._rows()
         if self.elements:
             return self._elements()
+        if self.places:
+            return self._gathered()
         return self._strips() if self.strips else self._tiles()
 
     def _tiles(self) -> _Transfers:
@@ -232,10 +242,10 @@ class _Block:
 
         def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
             known = _known((r, rows), (c, columns))
-            # If the rows of the block come from several matrices, each is the same row of its matrix.
-            row = self.row if self.matrix_stride else self.row + r * unit
+            # If the rows of the block come from several matrices, they are the same rows of each.
+            matrix, row = self._row(r * unit)
             column = self.column + c * FACE
-            page, offset = self.page + r * self.matrix_stride, column * element
+            page, offset = self.page + matrix * self.matrix_stride, column * element
             if by_rows:
                 page = page + row * self.row_stride
             else:
@@ -302,14 +312,53 @@ class _Block:
 
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard
         clears = [] if not self.reads or (full and self.condition is None) else self._zeros()
+        loops = self._with_beside(_loops(self.rows, self.columns, move), bool(self.row_guard))
+        return _Transfers(loops, clears, False)
+
+    def _with_beside(self, loops: list[tirx.Stmt], may_be_empty: bool) -> list[tirx.Stmt]:
+        """Loops that move single elements, with the place that these need."""
+        beside = self.element_buffer
+        assert beside is not None
         before = [op("cb_reserve_back", beside, 1)]
-        if self.row_guard:
+        if may_be_empty:
             # Perhaps no element of the block exists, and what is pushed must have been written.
             before += [op("noc_write_zeros", beside, 0), op("noc_zeros_barrier")]
             before += [] if self.reads else [op("noc_read_barrier")]
         given_back = [op(name, beside, 1) for name in ("cb_push_back", "cb_wait_front", "cb_pop_front")]
-        after = [op("noc_read_barrier" if self.reads else "noc_writes_flushed"), *given_back]
-        return _Transfers([*before, *_loops(self.rows, self.columns, move), *after], clears, False)
+        return [*before, *loops, op("noc_read_barrier" if self.reads else "noc_writes_flushed"), *given_back]
+
+    def _gathered(self) -> _Transfers:
+        """Elements, or runs of them, at places that the kernel computes."""
+        element, unit = self.layout.element_bytes, self.unit
+
+        def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
+            known = _known((r, self.rows), (c, self.columns // unit))
+            first = c * unit
+            values: dict[ir.Var, ir.Expr] = {self.places[0]: r, self.places[1]: first}
+
+            def placed(expression: ir.Expr) -> ir.Expr:
+                return known.simplify(with_variables(expression, lambda one: values.get(one, one)))
+
+            row, column = placed(self.row), placed(self.column)
+            page = placed(self.page)
+            page = page + tirx.floordiv(row, TILE_ROWS) * self.row_stride + tirx.floordiv(column, TILE_COLUMNS)
+            slot = tirx.floordiv(r, TILE_ROWS) * self.row_slots + tirx.floordiv(first, TILE_COLUMNS) * self.column_slots
+            offset, within = byte_in_tile(row, column, element), byte_in_tile(r, first, element)
+            page, offset, slot, within = (known.simplify(one) for one in (page, offset, slot, within))
+            if unit == 1:
+                assert self.element_buffer is not None
+                made = op(
+                    "noc_read_element", self.tensor, page, offset, self.cb, slot, within, self.element_buffer, 0,
+                    self.around_bytes, element,
+                )  # fmt: skip
+            else:
+                made = op("noc_read_part", self.tensor, page, offset, self.cb, slot, within, unit * element)
+            return [made] if self.condition is None else [when(placed(self.condition), [made])]
+
+        full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and self.condition is None
+        clears = [] if full else self._zeros()
+        loops = _loops(self.rows, self.columns // unit, move)
+        return _Transfers(self._with_beside(loops, self.condition is not None) if unit == 1 else loops, clears, False)
 
     def _rows(self) -> _Transfers:
         """Transfers of whole rows, or of `row_tiles` tiles' worth of each row, to or from 32 rows of memory."""
@@ -326,9 +375,8 @@ class _Block:
                         for one in (known, ranges):
                             one.bind(index, ir.Range.from_min_extent(_int(0), _int(extent)))
                 c = at + first
-                # If the rows of the block come from several matrices, each is the same row of its matrix.
-                row = self.row if self.matrix_stride else self.row + r
-                page = self.page + r * self.matrix_stride + row * self.row_stride
+                matrix, row = self._row(r)
+                page = self.page + matrix * self.matrix_stride + row * self.row_stride
                 column = self.column + c * step
                 row_tile = tirx.floordiv(r, TILE_ROWS)
                 slot = row_tile * self.row_slots + c * (self.row_tiles * self.column_slots)
@@ -369,6 +417,14 @@ class _Block:
         full = self.rows % TILE_ROWS == 0 and self.columns % TILE_COLUMNS == 0 and not self.row_guard and not ends
         clears = self._zeros() if self.reads and not full else []
         return _Transfers(made, clears, False)
+
+    def _row(self, row: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+        """The matrix of a row of the block, and its row there."""
+        if not self.matrix_stride:
+            return _int(0), self.row + row
+        if self.matrix_rows == 1:
+            return row, self.row
+        return tirx.floordiv(row, self.matrix_rows), self.row + tirx.floormod(row, self.matrix_rows)
 
     def _zeros(self) -> list[tirx.Stmt]:
         """Statements that fill all tiles of the block with zeros."""
@@ -439,7 +495,7 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
         group.clear()
 
     for statement in body:
-        if op_name(statement) in ("tt.read_block", "tt.read_strips", "tt.read_elements"):
+        if op_name(statement) in _LOADS:
             block = _Block(statement, context)
             if any(other.cb.same_as(block.cb) for other in group):
                 flush()
@@ -531,6 +587,9 @@ def _read(group: list[_Block], firings: Firings) -> list[tirx.Stmt]:
 
 
 _STORES = ("tt.write_block", "tt.write_strips", "tt.write_elements")
+
+
+_LOADS = ("tt.read_block", "tt.read_strips", "tt.read_elements", "tt.read_gathered")
 
 
 def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:

@@ -153,6 +153,7 @@ def _copy(buffers: dict[str, tirx.Buffer], source: str, target: str, transpose: 
 _ROLES = {
     "tl.copy": ("source", "target"), "tl.fill": ("target",), "tl.gemm": ("A", "B", "C"),
     "tl.reduce": ("reduced", "target"), "tl.copy_tiles": ("tiles", "target"),
+    "tl.gather": ("source", "target"),
 }  # fmt: skip
 
 

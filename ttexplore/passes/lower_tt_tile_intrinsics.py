@@ -35,7 +35,14 @@ from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Engine, Fidelity
 from ttexplore.passes.elementwise import lower_parallel
-from ttexplore.passes.regions import BlockRegion, block_region, place_of, read_operation, write_operation
+from ttexplore.passes.regions import (
+    BlockRegion,
+    block_region,
+    gathered_region,
+    place_of,
+    read_operation,
+    write_operation,
+)
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES, Plan, Product
 from ttexplore.target import Target
@@ -188,6 +195,16 @@ class _Lowering(Context):
         cb = self.tiles[target.source]
         block = self.region(source, target.source, write=False)
         return [read_operation(source.source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
+
+    def gather(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if op_name(statement) != "tl.gather":
+            return None
+        source, target = (one.source for one in regions(statement))
+        name, cb = str(source.name), self.tiles[target]
+        block = gathered_region(
+            statement, self.plan.layout(name), self.plan.accessor(name), self.bounds, self.target.dram_alignment_bytes
+        )
+        return [read_operation(source, cb, block, self.storage.orders[str(cb.name)] == "column_major")]
 
     def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if op_name(statement) != "tl.copy":
@@ -406,6 +423,7 @@ def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:
 _RULES = (
     StatementRule(BLOCK.name, BLOCK.sentence, _Lowering.allocation),
     StatementRule("load", "The reader moves a block of a tensor as tiles, or as parts of them.", _Lowering.load),
+    StatementRule("gather", "The reader computes the place of each part of a block.", _Lowering.gather),
     StatementRule("number", "An element that decides something is read as a number.", _Lowering.number),
     StatementRule("store", "The writer moves a block to a tensor as tiles, or as parts of them.", _Lowering.store),
     StatementRule(

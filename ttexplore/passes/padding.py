@@ -176,7 +176,7 @@ class _Facts:
         if is_parallel(statement):
             return self._stored(statement, buffer)
         match op_name(statement):
-            case "tl.copy" if statement in self.loads:
+            case "tl.copy" | "tl.gather" if statement in self.loads:
                 block = self.loads[statement]
                 return Padding(block.zero_rows, block.zero_columns)
             case "tl.copy" if is_on_chip(regions(statement)[0].source):

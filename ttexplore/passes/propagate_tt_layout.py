@@ -22,7 +22,7 @@ from ttexplore.passes.core_resources import check_l1, tensors_in_l1
 from ttexplore.passes.expressions import check_indices
 from ttexplore.passes.padding import with_masks
 from ttexplore.passes.reductions import with_joined_results
-from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip
+from ttexplore.passes.regions import BlockRegion, block_region, check_on_chip, gathered_region
 from ttexplore.passes.staging import check_block, plan_staging, storage_dtype
 from ttexplore.passes.unused import without_unused
 from ttexplore.plan import (
@@ -128,6 +128,15 @@ def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
                 f"element{line}: {block.rows * block.columns} {'writes' if stored else 'reads'} for each block, each "
                 "of them waited for, because neither tiles nor rows of 16 elements express it"
             )
+        elif block.places is not None:
+            span, tensor = span_of(statement), regions(statement)[0].source.name
+            line = f" in line {span.line}" if span else ""
+            count = block.rows * block.columns // block.unit
+            pieces = "runs of 16 elements" if block.unit > 1 else "single elements"
+            waits = "" if block.unit > 1 else ", each waited for"
+            yield (
+                f"{tensor} is gathered{line}: {count} {pieces} for each block{waits}, because their places are computed"
+            )
 
 
 _SINGLE = "cb_depth, chunk_k_tiles or qk_chunk_tiles"
@@ -212,6 +221,9 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
             check_block(region.source)
             check_on_chip(region)
     found: list[BlockRegion] = []
+    if name == "tl.gather":
+        layout = program.plan.layout(str(tensors[0].source.name))
+        return [gathered_region(statement, layout, accessor_of(layout), bounds, target.dram_alignment_bytes)]
     for region in tensors:
         write = region.same_as(moved[1])
         block = shape_of(moved[0 if write else 1].source)

@@ -10,15 +10,19 @@ expresses is moved element by element: columns, single elements, blocks that sta
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import tvm
+import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements
-from ttexplore.ir.bounds import Bounds
-from ttexplore.ir.build import constant, op, shape_of
+from ttexplore.ir.bounds import MAX_SIZE, Bounds
+from ttexplore.ir.build import constant, loop, op, regions, shape_of
+from ttexplore.ir.dag import nodes_of, parts_of, with_parts
+from ttexplore.ir.gathers import gathered_block, places_of
 from ttexplore.ir.sizes import extents_of
 from ttexplore.passes.accessors import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
@@ -45,14 +49,15 @@ class BlockRegion:
 
     If `unit` is 0, it is moved in tiles: `rows` x `columns` tiles, starting at `first_page`, with `row_stride_pages`
     between rows of tiles. Otherwise it is moved in strips of `unit` rows: `rows` x `columns` elements, starting at
-    (`row`, `column`) of the matrix whose tiles start at `first_page`. If each row of the block lies in a different
-    matrix, `matrix_stride_pages` separates these matrices, otherwise it is 0.
+    (`row`, `column`) of the matrix whose tiles start at `first_page`. If the rows of the block lie in several matrices,
+    `matrix_rows` in each, `matrix_stride_pages` separates these matrices, otherwise it is 0.
 
     `guards` are a start and an end, for rows and for columns, in tiles, or in elements for strips: a tile or strip
     exists if 0 <= start + its offset < end. `condition` is false if no part of the block exists. `zero_rows` and
     `zero_columns` say that a load leaves zeros below and to the right of the block in its own tiles. If there are
     `steps`, the block is moved element by element: they say what a step along its rows, and along its columns, adds to
-    the page and to the row and column in the matrix.
+    the page and to the row and column in the matrix. If there are `places`, it is moved in runs of `unit` elements:
+    page, row and column are computed from these two variables, the row and the column in the block.
     """
 
     first_page: ir.Expr
@@ -65,9 +70,11 @@ class BlockRegion:
     row: ir.Expr | int = 0
     column: ir.Expr | int = 0
     matrix_stride_pages: int = 0
+    matrix_rows: int = 1
     zero_rows: bool = True
     zero_columns: bool = True
     steps: tuple[ir.Expr | int, ...] = ()
+    places: tuple[ir.Var, ir.Var] | None = None
 
     @property
     def tile_grid(self) -> tuple[int, int]:
@@ -98,7 +105,8 @@ def block_region(
     by_rows = layout.page == "row"
     strides = page_strides(tensor, accessor, by_rows)
     # Exponents of block floats are shared, so that they have no single elements.
-    by_elements = layout.data_format != BLOCK_FLOAT and all(isinstance(one, int) for one in strides)
+    longs = sum(constant(part.extent) != 1 for part in region.region)
+    by_elements = layout.data_format != BLOCK_FLOAT and longs <= 2 and all(isinstance(one, int) for one in strides)
     axes: list[Axis] = []
     for number, (part, length) in enumerate(zip(region.region, extents_of(tensor), strict=True)):
         extent = constant(part.extent)
@@ -117,6 +125,18 @@ def block_region(
         page = page + axis.low * strides[axis.number]
         if axis is not matrix:
             condition = _where_inside(axis, condition, bounds)
+    # Rows of several matrices, which all of their rows are: the block has them one below the other.
+    folded = 1 if matrix is None else math.prod(axis.extent for axis in axes[axes.index(matrix) + 1 : -1])
+    if (
+        matrix is not None
+        and folded > 1
+        and not (bounds.proves(matrix.low + matrix.extent <= matrix.length) and _has_start(matrix, bounds))
+    ):
+        raise Unsupported(
+            "L006",
+            f"{tensor.name}: a block of rows of several matrices may reach beyond the tensor",
+            hint="choose blocks that divide the number of rows",
+        )
     stride = strides[-2]
     on_tiles = (
         not by_rows and matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
@@ -129,7 +149,7 @@ def block_region(
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
     # Writes need agreement in 16 bytes, in any memory.
     wanted = 16 if write else alignment_bytes
-    unit = 1 if by_rows else _unit(rows, matrix, bounds)
+    unit = 1 if by_rows else _folded_unit(rows.extent) if folded > 1 else _unit(rows, matrix, bounds)
     problem = _no_strips(rows, columns, matrix, layout, unit, wanted, bounds)
     if problem and by_elements and (write or not on_tiles):
         return _elements(axes, block, strides, bounds, by_rows)
@@ -142,7 +162,7 @@ def block_region(
         )
     if problem:
         return _tiles(rows, columns, page, stride, condition, bounds, whole)
-    return _strips(rows, columns, matrix, page, strides, condition, unit, bounds, by_rows)
+    return _strips(rows, columns, matrix, folded, page, strides, condition, unit, bounds, by_rows)
 
 
 def _elements(
@@ -179,6 +199,84 @@ def _elements(
         bounds.ranges.simplify(page), extents[0], extents[1], strides[-2] if len(strides) > 1 else 1, _guards(guards),
         condition, row=row.low, column=axes[-1].low, steps=tuple(steps),
     )  # fmt: skip
+
+
+def gathered_region(
+    statement: tirx.Stmt, layout: TensorLayout, accessor: Accessor, bounds: Bounds, alignment_bytes: int
+) -> BlockRegion:
+    """How a block moves whose elements lie at computed places: in runs of 16 that are one below the other in faces, or
+    one by one. Raises Unsupported for tensors in which the reader finds no single elements."""
+    tensor, block = regions(statement)[0].source, gathered_block(statement)
+    if layout.data_format == BLOCK_FLOAT or layout.page == "row":
+        raise Unsupported(
+            "L006",
+            f"{tensor.name} is read at computed places, and it is not kept in tiles of whole elements",
+            hint='keep it in tiles: page="tile", without Bfp8_b',
+        )
+    if layout.role == "inout":
+        raise Unsupported(
+            "L006",
+            f"{tensor.name} is read at computed places, and the kernel stores to it",
+            hint="T.copy blocks of it, or store to another tensor",
+        )
+    strides = page_strides(tensor, accessor, False)
+    indices = places_of(statement)
+    for variable, extent in zip(block.variables, block.shape, strict=True):
+        bounds.enter(loop(variable, extent, []))
+    condition: ir.Expr | None = None
+    for index, length in zip(indices, extents_of(tensor), strict=True):
+        for inside in (index >= 0, index < length):
+            if not bounds.proves(inside):
+                condition = inside if condition is None else tirx.And(condition, inside)
+    page: ir.Expr = tirx.const(0, "int32")
+    for index, stride in zip(indices[:-2], strides, strict=False):
+        page = page + index * stride
+    in_runs = (
+        FACE * layout.element_bytes % alignment_bytes == 0
+        and block.shape[1] % FACE == 0
+        and _are_runs(indices, block.variables[1], bounds)
+    )
+    row = indices[-2] if len(indices) > 1 else tirx.const(0, "int32")
+    return BlockRegion(
+        page, *block.shape, strides[-2] if len(strides) > 1 else 1, None, condition, unit=FACE if in_runs else 1,
+        row=row, column=indices[-1], places=block.variables,
+    )  # fmt: skip
+
+
+def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
+    """Whether 16 columns from a multiple of 16 on are neighbours in one face of a tile."""
+    known, inside = tvm.sym.Analyzer(), tirx.Var("inside", "int32")
+    known.bind(inside, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(FACE, "int32")))
+    faces: list[tuple[ir.Expr, ir.Var]] = []
+
+    def face(rest: ir.Expr) -> ir.Var:
+        """A variable for the number of faces before a column."""
+        for start, variable in faces:
+            if tvm_ffi.structural_equal(start, rest):
+                return variable
+        variable = tirx.Var("faces", "int32")
+        known.bind(variable, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(MAX_SIZE, "int32")))
+        faces.append((rest, variable))
+        return variable
+
+    def placed(e: ir.Expr, within: ir.Expr) -> ir.Expr:
+        if not any(one.same_as(column) for one in nodes_of(e)):
+            return e
+        if isinstance(e, ir.Var | tirx.Add):
+            rest = known.simplify(e - column)
+            if not any(one.same_as(column) for one in nodes_of(rest)) and (
+                bounds.is_multiple(rest, FACE) and bounds.proves(rest >= 0)
+            ):
+                return face(rest) * FACE + within
+        return e if isinstance(e, ir.Var) else with_parts(e, [placed(part, within) for part in parts_of(e)])
+
+    zero = tirx.const(0, "int32")
+    for axis, index in enumerate(indices):
+        is_last = axis == len(indices) - 1
+        here, first = placed(index, inside), placed(index, zero)
+        if not known.can_prove(tirx.EQ(here, first + inside if is_last else first)):
+            return False
+    return bool(known.can_prove(tirx.EQ(tirx.floormod(placed(indices[-1], zero), FACE), zero)))
 
 
 def page_strides(tensor: tirx.Buffer, accessor: Accessor, by_rows: bool) -> tuple[ir.Expr | int, ...]:
@@ -257,6 +355,15 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
         )
     if of_rows in (None, row):
         return row, column, outer, None
+    if len(long) > 1 + ways[1]:
+        # All rows of several matrices, one after another.
+        between = axes[axes.index(of_rows) + 1 : len(axes) - 1]
+        if not ways[1] or not all(one.extent == one.length and constant(one.low) == 0 for one in between):
+            raise Unsupported(
+                "L006",
+                f"{name}: the rows of a block {block} lie along several axes",
+                hint="take all of each axis between the first of them and the columns",
+            )
     # Each row of the block lies in a different matrix.
     return row, column, outer, of_rows
 
@@ -324,6 +431,11 @@ def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
     return 1
 
 
+def _folded_unit(rows: int) -> int:
+    """The largest number of rows per strip of a block that has all rows of several matrices."""
+    return next(unit for unit in (16, 8, 4, 2, 1) if rows % unit == 0)
+
+
 def _no_strips(
     rows: Axis, columns: Axis, matrix: Axis | None, layout: TensorLayout, unit: int, alignment: int, bounds: Bounds
 ) -> tuple[str, str] | None:
@@ -377,10 +489,11 @@ def _no_strips(
 
 
 def _strips(
-    rows: Axis, columns: Axis, matrix: Axis | None, page: ir.Expr, strides: tuple[ir.Expr | int, ...],
+    rows: Axis, columns: Axis, matrix: Axis | None, folded: int, page: ir.Expr, strides: tuple[ir.Expr | int, ...],
     condition: ir.Expr | None, unit: int, bounds: Bounds, by_rows: bool,
 ) -> BlockRegion:  # fmt: skip
-    matrix_stride = 0 if matrix is None else _matrix_stride(matrix, strides)
+    # Matrices of which all rows are taken lie one after the other.
+    matrix_stride = 0 if matrix is None else _matrix_stride(matrix.number if folded == 1 else rows.number - 1, strides)
     guards: list[Guard] = []
     counted = matrix or rows
     if matrix is not None:
@@ -389,22 +502,27 @@ def _strips(
     asked = columns if by_rows and not isinstance(columns.length, int) else None
     for axis, step in ((counted, unit), (columns, FACE)):
         last = (axis.extent - 1) // step * step
-        inside = axis is not asked and bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds)
+        inside = axis is not asked and (
+            (folded > 1 and axis is matrix)
+            or (bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds))
+        )
         guards.append((0, axis.extent) if inside else (axis.low, axis.length))
+    if folded > 1 and guards[0][0] == 0:
+        guards[0] = (0, counted.extent * folded)
     return BlockRegion(
-        bounds.ranges.simplify(page), counted.extent, columns.extent, strides[-2], _guards(guards),
+        bounds.ranges.simplify(page), counted.extent * folded, columns.extent, strides[-2], _guards(guards),
         condition, unit=unit, row=rows.low, column=columns.low,
-        matrix_stride_pages=matrix_stride,
+        matrix_stride_pages=matrix_stride, matrix_rows=1 if folded == 1 else rows.extent,
     )  # fmt: skip
 
 
-def _matrix_stride(matrix: Axis, strides: tuple[ir.Expr | int, ...]) -> int:
-    stride = strides[matrix.number]
+def _matrix_stride(axis: int, strides: tuple[ir.Expr | int, ...]) -> int:
+    stride = strides[axis]
     if isinstance(stride, int):
         return stride
     raise Unsupported(
         "L006",
-        f"the rows of a block lie along axis {matrix.number} of a tensor whose matrices have T.dynamic sizes",
+        f"the rows of a block lie along axis {axis} of a tensor whose matrices have T.dynamic sizes",
         hint="use constant sizes for the last two axes of the tensor, or a single index along each leading axis",
     )
 
@@ -412,6 +530,12 @@ def _matrix_stride(matrix: Axis, strides: tuple[ir.Expr | int, ...]) -> int:
 def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, column_major: bool) -> tirx.Stmt:
     """The statement that loads a block into a circular buffer with tiles in row-major or column-major order."""
     row_slots, column_slots = _slots(block, column_major)
+    if block.places is not None:
+        return op(
+            "read_gathered", tensor, cb, block.first_page, block.row_stride_pages, block.row, block.column, block.rows,
+            block.columns, block.unit, row_slots, column_slots, *block.places,
+            *([] if block.condition is None else [block.condition]),
+        )  # fmt: skip
     if block.steps:
         arguments = (*_element_arguments(block), row_slots, column_slots, *block.guard_arguments)
         return op("read_elements", tensor, cb, *arguments)
@@ -444,8 +568,8 @@ def _element_arguments(block: BlockRegion) -> list[ir.Expr | int]:
 
 def _strip_arguments(block: BlockRegion) -> list[ir.Expr | int]:
     return [
-        block.first_page, block.row_stride_pages, block.matrix_stride_pages, block.row, block.column, block.rows,
-        block.columns, block.unit,
+        block.first_page, block.row_stride_pages, block.matrix_stride_pages, block.matrix_rows, block.row, block.column,
+        block.rows, block.columns, block.unit,
     ]  # fmt: skip
 
 

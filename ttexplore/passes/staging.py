@@ -585,6 +585,8 @@ def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:
 
 def _is_load(statement: tirx.Stmt) -> bool:
     """Whether a statement copies from a tensor into an on-chip buffer."""
+    if op_name(statement) == "tl.gather":
+        return True
     return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [False, True]
 
 

@@ -45,8 +45,8 @@ def write_block(
 
 
 def read_strips(
-    core: Core, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, row: int, column: int, rows: int,
-    columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+    core: Core, tensor: str, cb: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int,
+    column: int, rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
 ) -> Wait | None:  # fmt: skip
     exists, row_tiles = existence(guards), core.plan.buffer(cb).row_tiles
 
@@ -55,13 +55,15 @@ def read_strips(
         for r in range(0, rows, unit):
             for c in range(0, columns, FACE):
                 if exists(r, c):
-                    given = _tensor_strip(core, tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                    given = _tensor_strip(
+                        core, tensor, page, stride, matrix_stride, matrix_rows, row, column, r, c, unit
+                    )
                     if row_tiles:
                         first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
                         part = given[0, : columns - c]
                         block.reshape(-1)[first : first + part.size] = part
                         continue
-                    into, place = strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                    into, place = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
                     block[into][place][:, : given.shape[1]] = given
 
     return core.blocks[cb].fill(write)
@@ -120,9 +122,30 @@ def _tensor_element(
     return tile, (row % TILE_ROWS, column % TILE_COLUMNS)
 
 
+def read_gathered(
+    core: Core, tensor: str, cb: str, page: Array, stride: int, row: Array, column: Array, rows: int, columns: int,
+    unit: int, row_slots: int, column_slots: int, row_index: Array, column_index: Array, condition: Array | bool = True,
+) -> Wait | None:  # fmt: skip
+    shape = (rows, columns)
+    places = [np.broadcast_to(one, shape) for one in (page, row, column, condition)]
+
+    def write(block: Array) -> None:
+        block[...] = 0.0
+        for r in range(rows):
+            for c in range(0, columns, unit):
+                number, y, x, exists = (one[r, c] for one in places)
+                if exists:
+                    tile = core.page(tensor, int(number + y // TILE_ROWS * stride + x // TILE_COLUMNS))
+                    slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
+                    first, place = x % TILE_COLUMNS, c % TILE_COLUMNS
+                    block[slot, r % TILE_ROWS, place : place + unit] = tile[y % TILE_ROWS, first : first + unit]
+
+    return core.blocks[cb].fill(write)
+
+
 def write_strips(
-    core: Core, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int, rows: int,
-    columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
+    core: Core, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int,
+    column: int, rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,
 ) -> Wait | None:  # fmt: skip
     block = core.blocks[cb].take()
     if not isinstance(block, np.ndarray):
@@ -131,25 +154,27 @@ def write_strips(
     for r in range(0, rows, unit):
         for c in range(0, columns, FACE):
             if exists(r, c):
-                into = _tensor_strip(core, tensor, page, stride, matrix_stride, row, column, r, c, unit)
+                into = _tensor_strip(core, tensor, page, stride, matrix_stride, matrix_rows, row, column, r, c, unit)
                 if row_tiles:
                     first = place_in_rows(r, c, row_tiles, row_slots, column_slots)
                     into[0] = rounded(block.reshape(-1)[first : first + into.shape[1]], dtype)
                     continue
-                source, place = strip(0, row_slots, 0, 0, 0, r, c, unit, column_slots)
+                source, place = strip(0, row_slots, 0, 0, r, c, unit, column_slots)
                 into[...] = rounded(block[source][place][:, : into.shape[1]], dtype)
     return None
 
 
 def _tensor_strip(
-    core: Core, tensor: str, page: int, stride: int, matrix_stride: int, row: int, column: int, r: int, c: int,
-    unit: int,
+    core: Core, tensor: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int, column: int,
+    r: int, c: int, unit: int,
 ) -> Array:  # fmt: skip
     """The strip of a tensor, as a view, for row r and column c of a block; a row-major one's can end early."""
+    if matrix_stride:
+        matrix, r = divmod(r, matrix_rows)
+        page += matrix * matrix_stride
     if core.plan.layout(tensor).page == "row":
-        number = page + r * matrix_stride + (row if matrix_stride else row + r) * stride
-        return core.page(tensor, number)[None, column + c : column + c + FACE]
-    number, inside = strip(page, stride, matrix_stride, row, column, r, c, unit)
+        return core.page(tensor, page + (row + r) * stride)[None, column + c : column + c + FACE]
+    number, inside = strip(page, stride, row, column, r, c, unit)
     return core.page(tensor, number)[inside]
 
 

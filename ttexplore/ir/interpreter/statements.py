@@ -9,7 +9,7 @@ import numpy as np
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.interpreter.arrays import rounded
-from ttexplore.ir.interpreter.machine import Core
+from ttexplore.ir.interpreter.machine import Core, Index
 from ttexplore.ir.reductions import Reduction
 from ttexplore.ir.uncertain import Elements, Operand
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -59,6 +59,13 @@ def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) 
     into[...] = rounded(values, core.dtypes[target[0]])
 
 
+def gather(core: Core, source: Region, target: Region, *given: Index | Flags) -> None:
+    """Elements of a tensor whose places are computed. What lies outside of it reads as zero."""
+    # The variables for row and column of the block come first.
+    places = tuple(one for one in given if not isinstance(one, Flags))[2:]
+    _view(core, target)[...] = rounded(core.load(source[0], places), core.dtypes[target[0]])
+
+
 def fill(core: Core, target: Region, value: Operand, flags: Flags) -> None:
     _view(core, target)[...] = rounded(value, core.dtypes[target[0]])
 
@@ -85,7 +92,7 @@ def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> 
 
 STATEMENTS: dict[str, Callable[..., None]] = {
     "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce,
-    "tl.copy_tiles": copy_tiles,
+    "tl.copy_tiles": copy_tiles, "tl.gather": gather,
 }  # fmt: skip
 
 

@@ -45,13 +45,12 @@ def existence(guards: tuple[int, ...]) -> Callable[[int, int], bool]:
 
 
 def strip(
-    page: int, stride: int, matrix_stride: int, row: int, column: int, r: int, c: int, unit: int, column_stride: int = 1
+    page: int, stride: int, row: int, column: int, r: int, c: int, unit: int, column_stride: int = 1
 ) -> tuple[int, tuple[slice, slice]]:
     """Page and place in it of the strip of a block that starts at its row r and column c."""
-    # With a stride from matrix to matrix, each row of the block is the same row of another one.
-    row_tile, first = divmod(row if matrix_stride else row + r, 32)
+    row_tile, first = divmod(row + r, 32)
     column_tile, left = divmod(column + c, 32)
-    number = page + r * matrix_stride + row_tile * stride + column_tile * column_stride
+    number = page + row_tile * stride + column_tile * column_stride
     return number, (slice(first, first + unit), slice(left, left + FACE))
 
 

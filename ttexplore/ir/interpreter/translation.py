@@ -28,6 +28,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
+from ttexplore.ir.gathers import gathered_block
 from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
 from ttexplore.ir.interpreter.arrays import Array, held, rounded
@@ -418,6 +419,12 @@ class _Writer(_Lines[ir.Var]):
         """The arguments of an operation of the table."""
         return [f"'{v.name}'" if is_buffer(v) else self.expression(v) for v in arguments(s)]
 
+    def gathered(self, s: tirx.Evaluate, depth: int) -> None:
+        """The rows and columns of a block as the two variables of an operation that computes places from them."""
+        given = gathered_block(s)
+        for variable, extent, shape in zip(given.variables, given.shape, ("-1, 1", "1, -1"), strict=True):
+            self.emit(depth, f"{self.name(variable)} = np.arange({extent}).reshape({shape})")
+
     def evaluate(self, s: tirx.Evaluate, depth: int) -> None:
         name, values = op_name(s), arguments(s)
         if name in GROUP_STATEMENTS:
@@ -428,6 +435,8 @@ class _Writer(_Lines[ir.Var]):
             ]  # fmt: skip
             self.emit(depth, f"yield from {self.constant(GROUP_STATEMENTS[name])}({', '.join(['core', *shown])})")
             return
+        if name in ("tl.gather", "tt.read_gathered"):
+            self.gathered(s, depth)
         if name in FORMS:
             self.operation(FORMS[name], self.given(s), Place(s), depth)
             return
