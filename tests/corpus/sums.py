@@ -118,7 +118,7 @@ SUMS: tuple[Case, ...] = (
     Case("split_k_of_a_few_cores", lambda: split_k(96, 70, 128, 2), {"cores": (2, 1)}),
     Case("sums_of_heads", sums_of_heads),
     Case("sums_of_heads_int32", lambda: sums_of_heads(dtype=INT32), on_chip=False),
-    Case("sums_of_columns", sums_of_columns),
+    Case("sums_of_columns", sums_of_columns, on_chip=False),
     Case("persistent", persistent),
     Case("persistent_with_more", lambda: persistent(more=True)),
     Case("in_place", lambda: in_place(96, 64, BF16)),

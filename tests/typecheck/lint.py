@@ -84,8 +84,10 @@ def _barriers(code: str, arch: str, dst_tiles: int) -> Iterator[tuple[int, str]]
             continue
         if "push_back" not in _rest_of_block(code, match.start()):
             yield _line(code, match.start()), "a read barrier for each page; wait once for the block, before push_back"
+    # A kernel that reads back what it writes waits for each block.
+    reads_back = re.search(r"\basync_read\(", code) is not None
     for match in re.finditer(r"\basync_write_barrier\b", code):
-        if _depth(code, match.start()) > 1:
+        if _depth(code, match.start()) > 1 and not reads_back:
             yield _line(code, match.start()), "a write barrier in a loop; flush there, and wait once at the end"
     transfers = {
         "async_read": ("async_read_barrier", "push_back"),

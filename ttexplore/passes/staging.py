@@ -421,6 +421,9 @@ class _Web:
 
     def _input_depth(self, load: tirx.Stmt) -> _Depth:
         """The depth of a buffer that the reader fills, and the loop that requests it."""
+        if self._loaded(load).loaded_by == "writer":
+            # Between two loads the writer stores, so no load runs ahead.
+            return {"stages": 1, "pipeline": None}
         around = self.pipelines.get(load)
         pipeline = around if around is not None and around.stages else None
         return {"stages": self.stages or (pipeline.stages if pipeline else DEFAULT_STAGES), "pipeline": pipeline}
