@@ -15,6 +15,7 @@ from tests.faults.kernels import (
     causal,
     difference,
     listed,
+    masked,
     product,
     product_of_bytes,
     quantized,
@@ -22,6 +23,7 @@ from tests.faults.kernels import (
     scattered,
     stored_by_rows,
     summed,
+    told,
     uneven,
     upper,
 )
@@ -164,6 +166,26 @@ def branches(change: Callable[[Any], list[Any]]) -> Edit:
         return dataclasses.replace(program, functions=functions)
 
     return edit
+
+
+def _of_buffer(name: str, operation: str) -> Edit:
+    def edit(program: Program) -> Program:
+        def rule(statement: Any) -> list[Any] | None:
+            found = op_name(statement) == f"tt.{operation}" and buffer_of(arguments(statement)[0]).name == name
+            return [] if found else None
+
+        functions = {**program.functions, "compute": rewrite(program.functions["compute"], rule)}
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def waits_dropped(name: str) -> Edit:
+    return _of_buffer(name, "cb_wait_front")
+
+
+def pops_dropped(name: str) -> Edit:
+    return _of_buffer(name, "cb_pop_front")
 
 
 def decided_otherwise(role: str) -> Edit:
@@ -406,6 +428,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("only one branch pushes", difference, edited("reader", "cb_push_back", sometimes)),
     Fault("the reader decides otherwise than the compute kernel", branched, decided_otherwise("reader")),
     Fault("the compute kernel decides otherwise than the reader", branched, decided_otherwise("compute"), step="D3"),
+    Fault("a number is not handed on", masked, dropped("reader", "send_number"), step="D1"),
+    Fault("a number is taken before it has arrived", masked, waits_dropped("numbers_for_compute")),
+    Fault("a number is not taken from the buffer", masked, pops_dropped("numbers_for_compute")),
+    Fault("another number is handed on", masked, given("reader", "write_number", 2, 0), "interpreter"),
     Fault("the number of iterations is unknown", product, turns_sometimes),
     Fault("a tile index is unknown", difference,
           given("compute", "pack_tile", 3, lambda i: i + variable("somewhere"))),
@@ -628,6 +654,10 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("the packer is not reconfigured", product, "compute",
               "pack_reconfig_data_format(cb_c_partials, cb_c_out);", ""),
     TextFault("the loop over K ends early", product, "compute", "k < 2", "k < 1"),
+    TextFault("a number is taken before it has arrived", masked, "compute",
+              "numbers_for_compute_buffer.wait_front(1);", ""),
+    TextFault("another number is handed on", told, "reader", ".get_write_ptr() + 0) = static_cast<uint32_t>(count)",
+              ".get_write_ptr() + 0) = static_cast<uint32_t>(count) + 1"),
     TextFault("a kernel decides otherwise than the others", branched, "compute", "k <= bx", "k < bx"),
     TextFault("partial sums are loaded before they exist", product, "compute", "k > 0", "k + 1 > 0"),
     TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),

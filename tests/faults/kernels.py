@@ -9,6 +9,7 @@ from typing import Any
 import ttexplore.language as T
 from tests.corpus.branches import skipped
 from tests.corpus.formats import product_of
+from tests.corpus.index_tensors import counted, masked_blocks
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
 
@@ -96,6 +97,16 @@ def quantized() -> Any:
 def product_of_bytes() -> Any:
     """A product of integers, which is taken apart."""
     return product_of("int8", "int8", "int32", "int32", 32, 32)
+
+
+def masked() -> Any:
+    """Products that a tensor leaves out."""
+    return masked_blocks("uint8", 32)
+
+
+def told() -> Any:
+    """As many turns as a tensor says, for reader and compute kernel."""
+    return counted(2)
 
 
 def biased() -> Any:

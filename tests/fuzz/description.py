@@ -188,7 +188,8 @@ class Loop:
     """A loop from 0: T.serial, T.Pipelined where `stages` is a number, or one that Python runs and counts itself.
 
     It begins at `first` and ends at `own`, expressions of block indices, where there are such; `own` counts where it is
-    less than `extent`. To both bounds `shift` is added, where there is one. Bounds may be negative.
+    less than `extent`. To both bounds `shift` is added, where there is one. Bounds may be negative. A turn is taken
+    where `test` holds, if there is one: of indices, and of elements of tensors.
     """
 
     variable: str
@@ -199,6 +200,7 @@ class Loop:
     own: str = ""
     first: str = ""
     shift: str = ""
+    test: str = ""
 
 
 Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
@@ -288,6 +290,8 @@ def unused(kernel: Kernel) -> tuple[Tensor, ...]:
     """The tensors that no statement names."""
     copies = [one for one in statements(kernel.body) if isinstance(one, Copy)]
     named = {region.name for one in copies for region in (one.source, one.target)}
+    tests = [one.test for one in statements(kernel.body) if isinstance(one, Loop)]
+    named |= {name for test in tests for name in re.findall(r"[^\W\d]\w*", test)}
     return tuple(tensor for tensor in kernel.tensors if tensor.name not in named)
 
 

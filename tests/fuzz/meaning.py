@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -407,6 +408,9 @@ class _Run:
         self.storage = {tensor.name: Interval.exact(np.full(kernel.shape(tensor), np.nan)) for tensor in kernel.tensors}
         for tensor, array in zip(inputs(kernel), arrays, strict=True):
             self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
+            if tensor.dtype in INTEGERS:
+                # Python reads names in this form.
+                self.names[unicodedata.normalize("NFKC", tensor.name)] = array
 
     def index(self, text: str) -> Any:
         return eval(text, {"__builtins__": {}, "T": INDEX_FUNCTIONS}, self.names)
@@ -433,7 +437,8 @@ class _Run:
                 end = min(end, self.index(own)) if own else end
                 for turn in range(first + shift, end + shift):
                     self.names[variable] = turn
-                    self.body(body)
+                    if not statement.test or self.index(statement.test):
+                        self.body(body)
             case Parallel():
                 self.parallel(statement)
 

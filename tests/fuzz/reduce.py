@@ -86,7 +86,7 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
                 yield (replace(statement, stages=None),)
             if statement.in_python:
                 yield (replace(statement, in_python=False),)
-            for bound in ("own", "first", "shift"):
+            for bound in ("own", "first", "shift", "test"):
                 if getattr(statement, bound):
                     yield (replace(statement, **{bound: ""}),)
             if isinstance(extent, int) and extent > 2:

@@ -117,7 +117,10 @@ def _statement(statement: Statement, depth: int) -> list[str]:
         case Loop(variable, extent, stages, body):
             turns = _bounds(statement)
             how = f"T.serial({turns})" if stages is None else f"T.Pipelined({turns}, num_stages={stages})"
-            return [f"{indent}for {variable} in {how}:", *_body(body, depth + 1)]
+            head = [f"{indent}for {variable} in {how}:"]
+            if not statement.test:
+                return [*head, *_body(body, depth + 1)]
+            return [*head, f"{indent}    if {statement.test}:", *_body(body, depth + 2)]
         case Parallel(variables, extents, body):
             head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"
             inner = "    " * (depth + 1)

@@ -63,6 +63,8 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "loop from a negative bound"
     if any(isinstance(one, Loop) and one.in_python for one in every):
         yield "loop in Python"
+    for test in [one.test for one in loops if one.test]:
+        yield "branch by an element" if "[" in test else "branch by indices"
     for form in {one.form for nest in nests for one in nest.body if isinstance(one, Bind)}:
         yield f"value kept: {form}"
     if sum(isinstance(one, Copy) for one in every) == len([one for one in every if not isinstance(one, Allocate)]):

@@ -50,6 +50,21 @@ def _shift(draft: Draft) -> str:
     return draft.one([f"(-{less})", *(f"{text} - {less}" for text in draft.block_indices())])
 
 
+def branch(draft: Draft, variable: str) -> str:
+    """The condition under which a turn is taken: of indices, or an element of a tensor."""
+    block = draft.one(draft.block_indices() or ["0"])
+    if draft.chance(2):
+        tests = (
+            f"({variable} + {block}) % 2 == 0", f"{variable} != {block}", f"{block} > 0", f"not {variable} > {block}",
+            f"{variable} % 2 == 1 or {block} == 0", f"{variable} > 0 and {block} < 2", f"({variable} + {block}) % 3",
+        )  # fmt: skip
+        return draft.one(tests)
+    flags = draft.input((4, 4), draft.one(["int32", "uint8"]))
+    element = f"{flags}[{block} % 4, {variable} % 4]"
+    tests = (element, f"{element} > 0", f"{variable} < 1 or {element} > 20", f"{block} < 2 and {element} != 0")
+    return draft.one(tests)
+
+
 def signed_bounds(text: str, less: int) -> tuple[str, ...]:
     """Bounds of loops that are, or that are computed from, negative numbers."""
     return (
@@ -68,7 +83,7 @@ def forget(draft: Draft, loop: Loop) -> None:
     """Let nothing use a block that the loop overwrites in every turn, or loads in turns that may not come."""
     for one in statements(loop.body):
         match one:
-            case Copy(_, target) if loop.own or loop.first:
+            case Copy(_, target) if loop.own or loop.first or loop.test:
                 overwritten = [target.name]
             case Fill(buffer):
                 overwritten = [buffer]

@@ -8,7 +8,7 @@ from tests.fuzz.description import Fill, Gemm, Loop, Statement
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import changed
 from tests.fuzz.draw.grids import Axis
-from tests.fuzz.draw.loops import forget, signed_bounds
+from tests.fuzz.draw.loops import branch, forget, signed_bounds
 
 _ODD_DEPTHS = (16, 32, 48, 20)
 
@@ -79,7 +79,9 @@ def _turns(draft: Draft, axis: Axis, *, some: bool = True) -> tuple[Axis, Loop]:
     blocks = draft.block_indices() if some else []
     own = f"{draft.one(blocks)}{draft.one(['', '', ' + 1'])}" if blocks and draft.chance(4) else ""
     first = draft.one(signed_bounds(draft.one(blocks), draft.number(1, 3))) if blocks and draft.chance(3) else ""
-    loop = Loop(axis.text, axis.count, draft.number(1, 3) if draft.chance(2) else None, (), own=own, first=first)
+    test = branch(draft, axis.text) if some and draft.chance(4) else ""
+    stages = draft.number(1, 3) if draft.chance(2) else None
+    loop = Loop(axis.text, axis.count, stages, (), own=own, first=first, test=test)
     if not first or first.startswith("T.max"):
         return axis, loop
     index = [f"T.max({axis.text}, 0)"]
