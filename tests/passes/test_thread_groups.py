@@ -343,6 +343,40 @@ def test_groups_by_number_and_expected_bytes() -> None:
     np.testing.assert_array_equal(ex.run([a]).outputs[0], a)
 
 
+def test_threads_that_all_do_the_same() -> None:
+    """They need no proof, and lengths that are known only when the kernel runs."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((n, 64), FP32), B: T.Tensor((64, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((64, 64), FP32)
+            c = T.alloc_fragment((64, 64), FP32)
+            tx = T.get_thread_binding()
+            T.clear(c)
+            for k in range(T.ceildiv(n, 64)):
+                T.copy(A[k * 64, 0], a)
+                T.sync_threads()
+                for i, j in T.Parallel(64, 64):
+                    c[i, j] += a[i, j]
+            T.copy(c, B)
+
+    (a,) = inputs((192, 64))
+    ex = ttx.explore(kernel)
+    assert ex.error is None, str(ex.error)
+    assert ex.check([a])
+    np.testing.assert_array_equal(ex.run([a]).outputs[0], a.reshape(3, 64, 64).sum(0))
+
+
+def test_one_thread_of_all_that_do_the_same() -> None:
+    def write(A, B, a, f, bar):
+        T.copy(A, a)
+        a[T.get_thread_binding(), 0] = 1.0
+        T.copy(a, B)
+
+    assert "the index of a thread is used in more than the choice" in refused(write).message
+
+
 def together(arrive_count: int) -> Any:
     """Two groups fill a block together, for a third one."""
 

@@ -29,16 +29,18 @@ from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.groups import (
     AT_BARRIERS,
+    BARRIER_SCOPE,
+    SYNC,
     ThreadGroups,
     is_asynchronous,
     thread_groups,
     without_barrier,
 )
-from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ir.rewrite import Context, Firings, Rule, StatementRule, rewrite, walk
 from ttexplore.passes.groups.order import check_order, ordered
 from ttexplore.passes.groups.slots import slots_of
 from ttexplore.passes.groups.trace import Trace
-from ttexplore.passes.groups.tree import Branch, Item, Leaf, Loop, Tree, UndecidedError
+from ttexplore.passes.groups.tree import Branch, Item, Leaf, Loop, Tree, UndecidedError, refuse_threads
 
 _RULE = Rule(
     "thread groups",
@@ -67,6 +69,9 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     found = thread_groups(function)
     if found is None:
         return function, ()
+    if len(found.groups) == 1 and not found.taken and not any(map(_needs_proof, walk(function.body))):
+        # All threads do the same, in one order.
+        return rewrite([_ALONE], _Alone(function, firings, found)), ()
     launch: list[tirx.For] = []
     body = statements(function.body)
     while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].thread_binding is not None:
@@ -85,6 +90,36 @@ def with_one_sequence(function: tirx.PrimFunc, firings: Firings) -> tuple[tirx.P
     for one in reversed(launch):
         made = [with_body(one, made)]
     return with_function_body(function, made), _notes(traces[0], slots)
+
+
+def _needs_proof(statement: tirx.Stmt) -> bool:
+    """Whether a statement is over later than the next one begins, or waits for that."""
+    name = op_name(statement)
+    if name.startswith("tl."):
+        return name in AT_BARRIERS - {SYNC} or is_asynchronous(statement)
+    return isinstance(statement, tirx.AllocBuffer) and scope_of(statement.buffer) == BARRIER_SCOPE
+
+
+class _Alone(Context):
+    """A kernel whose threads all do the same."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, found: ThreadGroups) -> None:
+        super().__init__(function, firings)
+        self.found = found
+
+
+def _without_threads(context: _Alone, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+    if isinstance(statement, tirx.Bind) and statement.var in context.found.names:
+        return []
+    if op_name(statement) == SYNC:
+        return []
+    refuse_threads(statement, context.found)
+    return None
+
+
+_ALONE = StatementRule(
+    "one group of threads", "All threads wait for each other: there is one sequence.", _without_threads
+)
 
 
 # The indices of blocks that decide what groups do: for more blocks than this a proof takes too long.

@@ -251,24 +251,14 @@ class Tree:
                     hint="write loops of constant length with range or T.Pipelined",
                     span=span_of(statement),
                 )
-        self._refuse_threads(statement)
+        for one in walk(statement):
+            refuse_threads(one, self.found)
         leaf = Leaf(
             number, groups, frozenset({len(self.leaves)}), statement=statement,
             accesses=tuple(self._accesses(statement)), loops=loops,
         )  # fmt: skip
         self.leaves.append(leaf)
         return [leaf]
-
-    def _refuse_threads(self, statement: tirx.Stmt) -> None:
-        """Raises Unsupported for a statement that does something else in each thread."""
-        for one in walk(statement):
-            if any(map(self.found.depends, _values_of(one))):
-                raise Unsupported(
-                    "L001",
-                    "the index of a thread is used in more than the choice of a group of threads",
-                    hint="a Tensix core has no threads or warps: write the block with T.Parallel",
-                    span=span_of(one),
-                )
 
     # What statements read and write
 
@@ -369,6 +359,17 @@ def _whole(values: Values) -> Axis:
 
 def _leaves(items: Sequence[Item]) -> frozenset[int]:
     return frozenset[int]().union(*(item.leaves for item in items))
+
+
+def refuse_threads(statement: tirx.Stmt, found: ThreadGroups) -> None:
+    """Raises Unsupported for a statement that itself does something else in each thread."""
+    if any(map(found.depends, _values_of(statement))):
+        raise Unsupported(
+            "L001",
+            "the index of a thread is used in more than the choice of a group of threads",
+            hint="a Tensix core has no threads or warps: write the block with T.Parallel",
+            span=span_of(statement),
+        )
 
 
 def _values_of(statement: tirx.Stmt) -> list[ir.Expr]:
