@@ -335,7 +335,7 @@ class _Writer(_Lines[ir.Var]):
                 self.emit(depth, f"core.allocate('{b.name}', '{scope_of(b)}', '{dtype_of(b)}', {shape_of(b)})")
             case tirx.Bind() if (form := bound_form(s)) is not None:
                 self.operation(form, self.given(s), Place(s), depth, self.name(s.var))
-            case tirx.Bind() if isinstance(s.value, ir.TensorLoad) and not self.in_parallel:
+            case tirx.Bind() if isinstance(s.value, ir.TensorLoad) and _is_whole(s.value) and not self.in_parallel:
                 # It decides places and branches: what no element says decides nothing.
                 self.reach(Place(s), depth)
                 indices = ", ".join(self.expression(index) for index in s.value.indices)
@@ -448,6 +448,10 @@ class _Writer(_Lines[ir.Var]):
             *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
         )
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
+
+
+def _is_whole(value: ir.Expr) -> bool:
+    return not str(value.ty.dtype).startswith(("float", "bfloat"))
 
 
 def _unwritten(buffer: tirx.Buffer) -> str:
