@@ -401,6 +401,7 @@ class _Run:
     def __init__(self, kernel: Kernel, arrays: Sequence[NDArray[Any]], precision: Precision) -> None:
         self.kernel, self.precision = kernel, precision
         self.names: dict[str, Any] = {}
+        self.numbers: dict[str, Any] = {}
         self.values: dict[str, Interval] = {}
         self.value_dtypes: dict[str, str | None] = {}
         self.is_number: dict[str, bool] = {}
@@ -410,10 +411,10 @@ class _Run:
             self.storage[tensor.name] = Interval.exact(to_dtype(array, tensor.dtype))
             if tensor.dtype in INTEGERS:
                 # Python reads names in this form.
-                self.names[unicodedata.normalize("NFKC", tensor.name)] = array
+                self.numbers[unicodedata.normalize("NFKC", tensor.name)] = array
 
     def index(self, text: str) -> Any:
-        return eval(text, {"__builtins__": {}, "T": INDEX_FUNCTIONS}, self.names)
+        return eval(text, {"__builtins__": {}, "T": INDEX_FUNCTIONS}, {**self.numbers, **self.names})
 
     def body(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
