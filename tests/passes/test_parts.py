@@ -94,6 +94,25 @@ def test_a_narrower_nest_reads_the_tiles_of_its_own_rows() -> None:
     np.testing.assert_allclose(out, a[:, :32] + a[:, 32:64], rtol=1e-6)
 
 
+def test_one_row_of_a_turned_part() -> None:
+    """A block of one row stays a matrix."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 32), "float32"), Out: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((40, 32), "float32"), T.alloc_fragment((8, 64), "float32")
+            T.copy(A, a)
+            T.clear(b)
+            for i, j in T.Parallel(1, 7):
+                b[i, j] = b[i, j] + a[j, i]
+            T.copy(b, Out)
+
+    (a,), (out,), _ = run(kernel)
+    np.testing.assert_array_equal(out[0, :7], a[:7, 0])
+    assert not out[1:].any()
+    assert not out[0, 7:].any()
+
+
 def test_chosen_elements_keep_infinity_and_nan_apart() -> None:
     """A row is chosen by a mask, not by a product with zeros."""
 

@@ -50,7 +50,7 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
 
 def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) -> None:
     """Copy the tiles of a block from some tile on. In place of tiles that it does not have it gives the nearest."""
-    values, into = _view(core, source), _view(core, target)
+    values, into = (_view(core, one, rank=len(one[1])) for one in (source, target))
     starts = [one for one in given if not isinstance(one, Flags)]
     for axis, (start, sizes) in enumerate(zip(starts, (TILE_ROWS, TILE_COLUMNS)[-len(starts) :], strict=True)):
         length, index = values.shape[axis], np.arange(into.shape[axis])
