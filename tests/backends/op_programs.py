@@ -158,7 +158,7 @@ def meaning(op: Op, a: Any, b: Any) -> Any:
     scalars += [1 for operand in op.operands if operand.kind == "int"]
     buffers = sum(operand.kind == "cb" for operand in op.operands)
     first = abs(a) if op.name in POSITIVE else a
-    if op.name.startswith("typecast_int32"):
+    if (op.takes, op.gives) == ("int32", "float32"):
         assert TO_INT32.meaning is not None
         first = TO_INT32.meaning(first)
     return op.meaning(*(first, b, a)[: buffers or reads(op)], *scalars)
@@ -175,7 +175,7 @@ def section(op: Op) -> str:
         lines += [COPY.cpp.format(source=index % 2, index="t", out=index) for index in range(reads(op))]
     if op.name in POSITIVE:
         lines += [ABS.init, ABS.cpp.format(value=0)]
-    if op.name.startswith("typecast_int32"):
+    if (op.takes, op.gives) == ("int32", "float32"):
         lines += [TO_INT32.init, TO_INT32.cpp.format(value=0)]
     lines += [op.init.format(**values), op.cpp.format(**values)]
     if op.name == "matmul_block":

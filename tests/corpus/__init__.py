@@ -5,6 +5,7 @@ A new construct gets a case in the module of its subject; a new subject gets a m
 
 from __future__ import annotations
 
+from tests.corpus.bits import BITS
 from tests.corpus.block_floats import BLOCK_FLOATS
 from tests.corpus.branches import BRANCHES
 from tests.corpus.case import Case
@@ -29,8 +30,8 @@ from tests.corpus.turns import TURNS
 from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
-    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *ROW_MAJOR, *BLOCK_FLOATS, *TURNS,
-    *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES,
+    *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
+    *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES,
     *WARPS,
 )  # fmt: skip
 

@@ -248,6 +248,24 @@ def cast(value: object, dtype_: object) -> ir.Expr:
     return dtype(dtype_)(plain(value))
 
 
+def reinterpret(value: object, dtype_: object) -> ir.Expr:
+    """The bits of an element as those of another dtype: of a float32 as uint32 or int32, and the reverse.
+
+    Raises KernelError for other dtypes, and for a plain number.
+    """
+    name = dtype_name(dtype_)
+    value = plain(value)
+    own = str(value.ty.dtype) if isinstance(value, ir.Expr) and ir.is_prim_expr(value) else ""
+    if sorted((own, name)) not in (["float32", "int32"], ["float32", "uint32"], ["int32", "uint32"]):
+        raise KernelError(
+            "K009",
+            f"T.reinterpret of {own or shown(value)} as {name}",
+            hint="read the bits of float32 as uint32 or int32, or the reverse",
+        )
+    assert isinstance(value, ir.Expr)
+    return tirx.reinterpret(name, value)
+
+
 def Cast(dtype_: object, value: object) -> ir.Expr:
     """Cast `value` to a dtype that comes first, as in TVM: ``T.Cast("float32", x)`` is ``T.cast(x, "float32")``. Raises
     KernelError if the dtype is invalid or the value cannot be cast."""

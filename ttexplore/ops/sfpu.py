@@ -99,6 +99,14 @@ def _power_of_two(a: Tile) -> Tile:
     return (np.asarray(a, np.float32).view(np.uint32) & np.uint32(_EXPONENT)).view(np.float32)
 
 
+def _bits_of(a: Tile) -> Tile:
+    return np.asarray(a, np.float32).view(np.int32)
+
+
+def _of_bits(a: Tile) -> Tile:
+    return np.asarray(a, np.int32).view(np.float32)
+
+
 def _as_bfloat16(a: Tile) -> Tile:
     bits = np.asarray(a, np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
@@ -189,6 +197,13 @@ _SIGNS = (
     _op("power_of_two", _VALUE, _power_of_two, f"{_UNARY}bitwise.h", init="bitwise_and_tile_init()",
         cpp=f"bitwise_and_tile<DataFormat::Int32>({{value}}, {_EXPONENT:#x}u)", cycles=64, dst_bits=32,
         note="the largest power of two that is not above the magnitude; 0 for 0"),
+    # Nothing changes in DST: these say what the bits stand for from here on.
+    _op("reinterpret_fp32_to_int32", _VALUE, _bits_of, f"{_UNARY}bitwise.h", init="bitwise_and_tile_init()",
+        cpp="bitwise_and_tile<DataFormat::Int32>({value}, 0xffffffffu)", cycles=64, dst_bits=32, gives="int32",
+        note="the bits of a number as an integer"),
+    _op("reinterpret_int32_to_fp32", _VALUE, _of_bits, f"{_UNARY}bitwise.h", init="bitwise_or_tile_init()",
+        cpp="bitwise_or_tile<DataFormat::Int32>({value}, 0x00000000u)", cycles=64, dst_bits=32, takes="int32",
+        note="the number with the bits of an integer"),
     _op("relu", _VALUE, _relu, f"{_UNARY}relu.h", cycles=64),
     _op("leaky_relu", _VALUE_AND_SCALAR, _leaky_relu, f"{_UNARY}relu.h",
         cycles=96),

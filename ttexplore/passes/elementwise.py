@@ -37,6 +37,11 @@ _BINARY_NAMES = {
 }  # fmt: skip
 _SCALAR_NAMES = {"max": "unary_max", "min": "unary_min", "pow": "power", **{c: f"unary_{c}" for c in COMPARISONS}}
 _UNARY_NAMES = {"to_bfloat16": "typecast_fp32_to_bf16", "bit_not": "bitwise_not"}
+# What makes integers of numbers or the reverse: the operation, and what it makes.
+_CONVERSIONS = {
+    "to_int32": ("typecast_fp32_to_int32_tile", "int32"), "to_float32": ("typecast_int32_to_fp32_tile", "float32"),
+    "bits_of": ("reinterpret_fp32_to_int32_tile", "int32"), "of_bits": ("reinterpret_int32_to_fp32_tile", "float32"),
+}  # fmt: skip
 _LEAVES = ("number", "scalar", "integer", "whole", "axis", "load")
 _BROADCASTS = {"row": "rows", "column": "cols", "scalar": "scalar"}
 
@@ -248,7 +253,7 @@ class _Nest:
         return "int32" if self.graph.is_int32(value) else "float32"
 
     def computed(self, value: int, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
-        if known.op in ("to_int32", "to_float32"):
+        if known.op in _CONVERSIONS:
             return (yield self.converted(known, want))
         fpu = self.fpu_form(value, known)
         if fpu is not None:
@@ -264,7 +269,8 @@ class _Nest:
     def converted(self, known: Value, want: tirx.Buffer | None) -> Deep[tirx.Buffer]:
         """A conversion between integers and floats, in an array of its own: an array has one dtype throughout."""
         (operand,) = known.operands
-        before, after = self._dtype(operand), "int32" if known.op == "to_int32" else "float32"
+        name, after = _CONVERSIONS[known.op]
+        before = self._dtype(operand)
         out = self.new(want, after)
         if operand in self.places or self.graph[operand].op not in _LEAVES:
             array = yield self.place(operand, None)
@@ -272,7 +278,7 @@ class _Nest:
         else:
             self.leaf(self.graph[operand], out)
         self.done(operand)
-        self.fire(_CAST, self.storage.convert(out, before, after))
+        self.each(_CAST, lambda t: op(name, out, t))
         return out
 
     @staticmethod

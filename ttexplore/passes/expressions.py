@@ -153,7 +153,8 @@ class Reader:
     def _value(self, e: ir.Expr) -> int:
         make = self.graph.make
         if isinstance(e, tirx.IntImm) and abs(int(e.value)) > LARGEST_INDEX:
-            return self.graph.integer(int(e.value))
+            # Unsigned integers have the same bits.
+            return self.graph.integer((int(e.value) + 2**31) % 2**32 - 2**31)
         if isinstance(e, tirx.FloatImm | tirx.IntImm):
             return self.graph.number(float(e.value))
         if e in self.names:
@@ -183,6 +184,8 @@ class Reader:
             name = str(e.op.name).rpartition(".")[2]
             if name == "if_then_else":
                 return self.choice(*e.args)
+            if name == "reinterpret":
+                return self.reinterpreted(e)
             if name in _FUNCTIONS:
                 if name not in ("abs", "fabs"):
                     _check_own(str(e.ty.dtype))
@@ -196,6 +199,25 @@ class Reader:
         if kind is tirx.Mod:
             raise _truncated("T.truncmod")
         raise Unsupported("L002", f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
+
+    def reinterpreted(self, e: ir.Call) -> int:
+        """The bits of an element as those of another dtype of 32 bits; int32 and uint32 have the same."""
+        (argument,) = e.args
+        dtypes = {str(argument.ty.dtype), str(e.ty.dtype)}
+        if not dtypes <= {"float32", "int32", "uint32"}:
+            raise Unsupported(
+                "L002",
+                f"T.reinterpret of {argument.ty.dtype} as {e.ty.dtype} on elements",
+                hint="read the bits of float32 as uint32 or int32, or the reverse",
+            )
+        if not self.graph.is_wide:
+            raise Unsupported("L002", "the bits of float32 in 16-bit DST", hint="omit accumulate_dtype")
+        value = self.value(argument)
+        if "float32" not in dtypes:
+            return value
+        if str(e.ty.dtype) != "float32":
+            return self.graph.make("bits_of", self.graph.make("to_float32", value))
+        return self.graph.make("of_bits", self.graph.make("to_int32", value))
 
     def choice(self, test: ir.Expr, then: ir.Expr, otherwise: ir.Expr) -> int:
         values = [self.value(one) for one in (test, then, otherwise)]
@@ -214,6 +236,11 @@ class Reader:
         if target in ("bfloat16", "float16"):
             # float16 is stored as bfloat16.
             return self.graph.make("to_bfloat16", self.graph.make("to_float32", inner))
+        if source == "uint32" and target != "int32":
+            self._check_signed(inner, f"a cast of uint32 to {target}")
+        if target == "uint32" and source == "int32":
+            self._check_signed(inner, "a cast of int32 to uint32", 'read its bits: T.reinterpret(x, "uint32")')
+            return inner
         if target == "float32":
             return self.graph.make("to_float32", inner)
         if target in SMALL_FLOATS:
@@ -239,6 +266,9 @@ class Reader:
         dtype = str(e.ty.dtype)
         if name not in ("max", "min"):
             _check_own(dtype)
+        elif dtype == "uint32":
+            for one in (e.a, e.b):
+                self._check_signed(self.value(one), f"T.{name} of uint32")
         if is_float(dtype) or name in ("max", "min"):
             return self.graph.make(name, self.value(e.a), self.value(e.b))
         return self.of_integers(name, e)
@@ -252,7 +282,24 @@ class Reader:
         lowest = name in _OF_LOWEST_BITS
         first = self._bits(e.a, lowest=lowest)
         second = self._bits(e.b, lowest=lowest and name != "shift_left")
+        if name == "shift_right" and str(e.ty.dtype) == "uint32":
+            return self._shifted_unsigned(first, second)
         return self._wrapped(self.graph.make(name, first, second), e)
+
+    def _shifted_unsigned(self, value: int, places: int) -> int:
+        """``value >> places`` of uint32: the chip shifts int32, which fills with the sign."""
+        known = self.graph[places]
+        if known.op != "integer" or not 0 <= known.constant < 32:
+            raise Unsupported("L002", "a shift of uint32 by elements", hint="shift by a constant from 0 to 31")
+        if not known.constant:
+            return value
+        shifted = self.graph.make("shift_right", value, places)
+        return self.graph.make("bit_and", shifted, self.graph.integer(2 ** (32 - int(known.constant)) - 1))
+
+    def _check_signed(self, value: int, what: str, hint: str = 'cast to int32: T.cast(x, "int32")') -> None:
+        """Refuse an operation that takes numbers from 2^31 on for negative ones, unless there are none."""
+        if self.graph.range(value)[0] < 0:
+            raise Unsupported("L002", f"{what} on elements", hint=hint)
 
     def flipped(self, e: tirx.BitwiseNot) -> int:
         """``~a`` of an integer."""
@@ -266,9 +313,9 @@ class Reader:
 
     def _wrapped(self, value: int, e: ir.Expr) -> int:
         dtype = str(e.ty.dtype)
-        if dtype != "int32" and dtype not in SMALL_INTEGERS:
+        if dtype not in ("int32", "uint32") and dtype not in SMALL_INTEGERS:
             raise _not_int32(dtype)
-        return value if dtype == "int32" else self.graph.wrapped(value, dtype)
+        return value if dtype not in SMALL_INTEGERS else self.graph.wrapped(value, dtype)
 
     def divided(self, e: tirx.FloorDiv | tirx.FloorMod) -> int:
         """``a // b`` and ``a % b``, which round down, for integers a and constants b. b is a power of two, or any
@@ -301,11 +348,14 @@ class Reader:
         if self.is_index(a) and self.is_index(b):
             difference = self.affine(self.written_out(a) - self.written_out(b))
             if not self.graph.is_wide and (difference is None or difference.spread > LARGEST_IN_16_BITS):
-                raise _in_16_bits("a comparison")
+                raise _in_16_bits("a comparison of uint32")
             if difference is not None:
                 # The side without loop variables becomes the scalar that the tile is compared with.
                 offset = self._offset(difference)
                 return self.graph.make(name, self._linear(difference), self._scalar(0 - offset))
+        if str(a.ty.dtype) == "uint32" and name not in ("eq", "ne"):
+            for one in (a, b):
+                self._check_signed(self.value(one), "a comparison of uint32")
         return self.graph.make(name, self.value(a), self.value(b))
 
     # Whole numbers

@@ -28,7 +28,9 @@ MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "n
 COMPARISONS = frozenset(MIRRORED)
 
 # Discontinuous operations: an error in the last place of an operand can change the whole result.
-JUMPING = COMPARISONS | {"to_int32", "floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)}
+JUMPING = COMPARISONS | {
+    "to_int32", "bits_of", "floor", "ceil", "trunc", "round", "sign", *(f"{name}z" for name in MIRRORED)
+}  # fmt: skip
 
 # Operations on 32-bit integers, which wrap around; `to_int32` converts a number, rounding towards zero. The integer
 # form of an operation on numbers has the same name with this suffix.
@@ -36,8 +38,8 @@ _ON_INT32 = "_int32"
 INT32_FORMS = frozenset(["add", "sub", "mul", "max", "min", "abs", *MIRRORED])
 _INT32_RESULTS = frozenset(
     [
-        "integer", "whole", "to_int32", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right",
-        *(f"{name}{_ON_INT32}" for name in INT32_FORMS),
+        "integer", "whole", "to_int32", "bits_of", "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left",
+        "shift_right", *(f"{name}{_ON_INT32}" for name in INT32_FORMS),
     ]
 )  # fmt: skip
 
@@ -609,6 +611,18 @@ def _to_int32(graph: ValueGraph, a: int) -> int | None:
             return None
 
 
+def _bits_of(graph: ValueGraph, a: int) -> int | None:
+    if graph.is_int32(a):
+        return a
+    return graph.integer(int(np.float32(graph[a].constant).view(np.int32))) if graph.is_number(a) else None
+
+
+def _of_bits(graph: ValueGraph, a: int) -> int | None:
+    if not graph.is_int32(a):
+        return a
+    return graph.number(np.int32(graph[a].constant).view(np.float32)) if graph[a].op == "integer" else None
+
+
 def _multiply_int32(graph: ValueGraph, a: int, b: int) -> int | None:
     """A cheaper form of the product with a constant."""
     if graph[a].op == "integer":
@@ -654,6 +668,7 @@ COMPOSITIONS: dict[str, Callable[..., int | None]] = {
     "log10": _scaled("log2", math.log10(2)), "exp10": _of_scaled("exp2", math.log2(10)),
     "sinh": _hyperbolic_sine, "cosh": _hyperbolic_cosine, "tan": _tangent, "hypot": _hypotenuse,
     **{name: _compared(name) for name in MIRRORED}, "to_int32": _to_int32, "to_float32": _to_float32,
+    "bits_of": _bits_of, "of_bits": _of_bits,
     **{f"{name}{_ON_INT32}": _folded_int32(_FOLDED[name]) for name in INT32_FORMS},
     "mul_int32": _multiply_int32,
     "bit_and": _folded_int32(np.bitwise_and), "bit_or": _folded_int32(np.bitwise_or),

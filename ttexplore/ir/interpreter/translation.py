@@ -87,8 +87,8 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core]
         writer.body(function.body, 1)
     text = "\n".join(["def kernel(core):", "    reach = core.where.reach", *writer.lines, "    return", "    yield"])
     scope: dict[str, Any] = {
-        "np": np, "rounded": rounded, "converted": _converted, "shifted_left": lifted(shifted_left),
-        "shifted_right": lifted(shifted_right),
+        "np": np, "rounded": rounded, "converted": _converted, "reinterpreted": _reinterpreted,
+        "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
     }  # fmt: skip
@@ -275,7 +275,7 @@ class _Writer(_Lines[ir.Var]):
                 if "float" in dtype or dtype == "int32":
                     return f"rounded({inner}, '{dtype}')"
                 if dtype in WHOLE:
-                    return f"np.asarray({inner}).astype('int64')"
+                    return f"converted({inner}, 'int64')"
                 # Of numbers the lowest bits of the integer.
                 inner = f"rounded({inner}, 'int32')" if dtype in SMALL_INTEGERS else inner
                 return f"converted({inner}, '{dtype}')"
@@ -299,6 +299,9 @@ class _Writer(_Lines[ir.Var]):
                 return f"{_FUNCTION}{name}({', '.join(self.expression(a) for a in e.args)})"
             case ir.Call() if str(e.op.name) in ATOMICS:
                 return self.expression(plain(e))
+            case ir.Call() if str(e.op.name).rpartition(".")[2] == "reinterpret":
+                before, after = (str(one.ty.dtype) for one in (e.args[0], e))
+                return f"reinterpreted({self.expression(e.args[0])}, '{before}', '{after}')"
             case ir.Call() if str(e.op.name) == "tt.core_value":
                 return f"core.core_value('{text_of(e.args[0])}')"
             case ir.Call() if str(e.op.name) == "tt.core_item":
@@ -462,6 +465,11 @@ def _unwritten(buffer: tirx.Buffer) -> str:
 def _converted(values: ArrayLike, dtype: str) -> Array:
     made = rounded_to(values, dtype) if dtype in SMALL_WHOLES else np.asarray(values)
     return made.astype(numpy_dtype(dtype))
+
+
+@lifted
+def _reinterpreted(values: ArrayLike, before: str, after: str) -> Array:
+    return np.asarray(values).astype(before).view(after)
 
 
 def _unknown(what: str, at: Node | Place) -> Unsupported:

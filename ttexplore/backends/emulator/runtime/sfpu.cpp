@@ -268,7 +268,8 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
     check_init(state, operation, variant);
     const uint32_t faces = faces_of(vector_mode);
     constexpr uint32_t INT32 = static_cast<uint32_t>(DataFormat::Int32);
-    const bool of_integers = (operation == Sfpu_typecast && parameter == INT32) || (operation == Sfpu_fill && second);
+    const bool of_integers = (operation == Sfpu_typecast && parameter == INT32) || (operation == Sfpu_fill && second) ||
+                             (operation == Sfpu_bitwise && variant == BitwiseOr);
     float* tile = dst_for_math(state, dst, operation == Sfpu_fill, NAMES[operation], of_integers);
     const float value = float_of(parameter), other = float_of(second);
     switch (operation) {
@@ -325,7 +326,14 @@ void emulator_sfpu_unary(uint32_t operation, uint32_t variant, uint32_t dst, uin
         case Sfpu_clamp:
             apply(tile, faces, [=](float x) { return smaller_of(larger_of(x, value), other); });
             break;
-        case Sfpu_bitwise: apply(tile, faces, [=](float x) { return float_of(bits_of(x) & parameter); }); break;
+        case Sfpu_bitwise:
+            if (variant == BitwiseAnd) {
+                apply(tile, faces, [=](float x) { return float_of(bits_of(x) & parameter); });
+            } else if (parameter) {
+                kernel_fault("B019", "bitwise_or_tile with bits to set", "use the API as emitted kernels do");
+            }
+            state.dst_integers = (state.dst_integers & ~(1u << dst)) | (second ? 1u << dst : 0u);
+            break;
         case Sfpu_fill: apply(tile, faces, [=](float) { return value; }); break;
         case Sfpu_typecast:
             typecast(tile, faces, parameter, second);
