@@ -37,14 +37,14 @@ def test_block_that_does_not_fit_l1() -> None:
 
 def test_unsupported_dtype() -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "int8"), B: T.Tensor((64, 64), "int8")):
+    def kernel(A: T.Tensor((64, 64), "int64"), B: T.Tensor((64, 64), "int64")):
         with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "int8")
+            a = T.alloc_shared((64, 64), "int64")
             T.copy(A, a)
             T.copy(a, B)
 
     error = refused(kernel, Unsupported)
-    assert "A is int8: no tile format supports this dtype" in error.message
+    assert "A is int64: no tile format supports this dtype" in error.message
 
 
 def test_block_of_three_dimensions() -> None:
