@@ -225,6 +225,52 @@ def test_tensors_of_unknown_size_are_not_moved_element_by_element(
     refused(kernel, "cannot be loaded", *messages, options={"layouts": options})
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_single_elements_outside_of_a_nest(dtype: str) -> None:
+    """Statistics, sums of elements, numbers and indices, under a condition and outside of the tensor too."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((4, 64), "float32"), Out: T.Tensor((4, 6), "float32"), N: T.Tensor((9,), dtype),
+        H: T.Tensor((3, 4, 5), dtype),
+    ):  # fmt: skip
+        with T.Kernel(4) as bx:
+            a, s = T.alloc_fragment((64,), "float32"), T.alloc_fragment((1,), "float32")
+            T.copy(A[bx, :], a)
+            T.reduce_max(a, s, dim=0)
+            at = bx * 3 - 1
+            for k in T.serial(3):
+                Out[bx, k * 2] = s[0] * 2.0 + A[bx, k]
+                N[at + k] = bx * 10 + k
+            if bx > 1:
+                H[2, bx, 4] = 7
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check()
+    (a,) = exploration.inputs()
+    out, numbers, sevens = (np.asarray(one, np.float64) for one in exploration.run([a]).outputs)
+    wanted = np.full((4, 6), np.nan)
+    wanted[:, ::2] = a.max(1)[:, None] * 2 + a[:, :3]
+    np.testing.assert_allclose(out, wanted, rtol=1e-6)
+    assert numbers.tolist() == [1, 2, 10, 11, 12, 20, 21, 22, 30]
+    assert sevens[2, 2:, 4].tolist() == [7, 7]
+    assert (sevens == 7).sum() == 2
+
+
+def test_two_cores_store_one_element() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 64), "float32"), Out: T.Tensor((8,), "float32")):
+        with T.Kernel(4) as bx:
+            Out[3] = A[bx, 3]
+
+    error = ttx.explore(kernel).error
+    assert error is not None
+    assert "element 3 of page 0 of Out is written by core (3, 0) and by core (0, 0)" in error.message
+    assert error.hint is not None
+    assert error.hint.startswith("assign all work items that write an element to one core")
+
+
 class _Region:
     """Stands in for a tensor: gives the region that it is asked for."""
 

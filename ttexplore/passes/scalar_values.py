@@ -43,6 +43,10 @@ def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
         s[2] = a[63] + 1                      ==>    for i in T.Parallel(1):
                                                          s[2] = a[63] + 1
 
+        Out[bx] = s[0] * 2                    ==>    for i in T.Parallel(1):
+                                                         element[i] = s[0] * 2
+                                                     T.copy(element, Out[bx : bx + 1])
+
     Other passes choose elements of larger blocks, unless a block holds a part of a tensor, which has the element.
     Scalars that places, lengths or conditions depend on stay as they are.
     """
@@ -68,6 +72,10 @@ class _Scalars(Context):
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
+        self.loaded_names: set[ir.Expr] = set()
+        for one in walk(function.body):
+            if isinstance(one, tirx.Bind) and self._is_loaded(one.value):
+                self.loaded_names.add(one.var)
 
     # Rules
 
@@ -113,15 +121,30 @@ class _Scalars(Context):
 
     def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A store of one element outside of T.Parallel."""
-        if not isinstance(statement, tirx.BufferStore) or not is_on_chip(statement.buffer) or self._in_nest():
+        if not isinstance(statement, tirx.BufferStore) or self._in_nest() or statement.buffer in self.steering:
             return None
-        if statement.buffer in self.steering:
-            return None
+        if not is_on_chip(statement.buffer):
+            # Where an element is stored must not depend on others: two cores could store to the same place.
+            return None if any(map(self._is_loaded, statement.indices)) else self.element(statement)
         buffer = self.blocks.get(statement.buffer, statement.buffer)
         value = self._value(statement.value)
         if all(extent == 1 for extent in shape_of(buffer)) and len(buffer.ty.shape) <= 2:
             return [_filled(buffer, value)]
         return [_once(tirx.BufferStore(buffer, value, list(statement.indices), statement.span))]
+
+    def element(self, statement: tirx.BufferStore) -> list[tirx.Stmt]:
+        """A store of one element of a tensor: of a block of one element."""
+        tensor, one = statement.buffer, tirx.const(1, "int32")
+        name = unused_name(f"{tensor.name}_element", self.names)
+        self.names.add(name)
+        made = allocation(name, (1,), _dtype_in_block(dtype_of(tensor)), "local.fragment", statement.span)
+        place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
+        copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
+        return [made, _filled(made.buffer, self._value(statement.value)), copy]
+
+    def _is_loaded(self, value: ir.Expr) -> bool:
+        """Whether a value depends on elements, also by way of names."""
+        return self._has_elements(value) or any(one in self.loaded_names for one in nodes_of(value))
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""

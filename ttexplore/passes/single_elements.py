@@ -100,7 +100,7 @@ class _Finder:
             raise Unsupported(
                 "L003",
                 f"a store of single elements to {statement.buffer.name} outside T.Parallel",
-                hint=f"store to an on-chip buffer inside T.Parallel, and T.copy that buffer to {statement.buffer.name}",
+                hint="store where block and loop indices say: which cores write an element must be known",
                 span=span,
             )
         elif name:
