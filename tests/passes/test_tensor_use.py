@@ -53,8 +53,6 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
         # As a value that leads to a length.
         ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 1,
          "an element of S is used as a scalar", VALUE_HINT),
-        ("row = S[bx]\nA[row, 0] = 1.0", 1, "a store of single elements to A outside T.Parallel",
-         "store where block and loop indices say: which cores write an element must be known"),
     ],
 )  # fmt: skip
 def test_an_element_as_a_number(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:
