@@ -436,3 +436,26 @@ def test_slots_that_live_longer_than_a_turn() -> None:
     (a,) = inputs((128, 64))
     np.testing.assert_array_equal(ex.reference([a])[0], np.concatenate([a[64:], a[:64]]))
     assert isinstance(ex.error, Unsupported)
+
+
+def test_elements_of_slots_that_live_longer_than_a_turn() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), FP32), B: T.Tensor((128, 64), FP32)):
+        with T.Kernel(1, threads=256) as bx:
+            a = T.alloc_shared((2, 64, 64), FP32)
+            f = T.alloc_fragment((64, 64), FP32)
+            bar = T.alloc_barrier(128)
+            with T.ws(0):
+                for k in range(2):
+                    T.copy(A[k * 64, 0], a[k, :, :])
+                T.barrier_arrive(bar)
+            with T.ws(1):
+                T.barrier_wait(bar, 0)
+                for k in range(2):
+                    for i, j in T.Parallel(64, 64):
+                        f[i, j] = a[1 - k, i, j] * 2.0
+                    T.copy(f, B[k * 64, 0])
+
+    error = error_of(kernel)
+    assert isinstance(error, Unsupported)
+    assert error.span is not None
