@@ -26,7 +26,7 @@ from tests.backends.programs import (
     tile_program,
     writer,
 )
-from ttexplore.backends.base import Program
+from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.emulator import Emulator
 from ttexplore.plan import CoreWork
 
@@ -300,8 +300,9 @@ def test_a_reader_can_fill_a_tile_through_a_pointer() -> None:
     np.testing.assert_array_equal(out.astype(np.float32), np.tril(a.astype(np.float32)))
 
 
-def test_an_inout_tensor_is_read_and_written() -> None:
-    twice = program(
+def doubled(*cores: CoreWork) -> Program:
+    """Pages of one tensor that cores read and write."""
+    return program(
         {
             "reader": reader({"a": 1}),
             "compute": tile_compute("(0, 16)", "add_init(0, 0); add_tiles(0, 0, 0, 0, 0);", [0], 1),
@@ -309,11 +310,20 @@ def test_an_inout_tensor_is_read_and_written() -> None:
         },
         [Tensor("a", (32, 32), "inout")],
         [Buffer(0, 1), Buffer(16, 1)],
-        [CoreWork(0, 0, 1, {"first": 0})],
+        [*cores],
     )
+
+
+def test_an_inout_tensor_is_read_and_written() -> None:
     a = np.random.default_rng(0).standard_normal((32, 32)).astype(BF16)
-    out = Emulator().run(twice, [a]).outputs[0]
+    out = Emulator().run(doubled(CoreWork(0, 0, 1, {"first": 0})), [a]).outputs[0]
     np.testing.assert_array_equal(out.astype(np.float32), 2 * a.astype(np.float32))
+
+
+def test_a_page_that_another_core_has_written_is_not_read() -> None:
+    both = doubled(CoreWork(0, 0, 1, {"first": 0}), CoreWork(1, 0, 1, {"first": 0}))
+    with pytest.raises(KernelFault, match=r"page 0 of tensor a is read, which core \(0, 0\) has written"):
+        Emulator().run(both, [np.ones((32, 32), BF16)])
 
 
 def test_events_tell_who_did_what_where() -> None:
