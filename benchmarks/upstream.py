@@ -6,7 +6,8 @@ CHECKOUT is a clone of tile-ai/tilelang. `upstream.json` beside this file lists 
 select those whose ``file::name`` contains one of them. Each kernel is lowered and every step is compared with the
 reference, in a process of its own with limits of time and memory, so that nothing stops the table. It ends as
 
-  runs      lowered, and every step (with --emulate, the emulated program too) equals the reference
+  runs      lowered, and every step (with --emulate, the emulated program too) equals the reference; a kernel that
+            does not fit a Wormhole core is tried on Blackhole
   refused   by an error at the kernel's line, counted by construct: the code, and the message without names and numbers
   wrong     a step that differs
   crash     an internal error, an exception of Python, or a dead process
@@ -40,7 +41,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is importe
 import numpy as np
 
 import ttexplore as ttx
-from ttexplore.errors import TTExploreError, UsageError, VerifyError
+from ttexplore.errors import ResourceError, TTExploreError, UsageError, VerifyError
 from ttexplore.exploration import Exploration
 from ttexplore.inputs import make_inputs
 from ttexplore.language.load import load_module
@@ -49,6 +50,7 @@ from ttexplore.record import Span
 KERNELS = Path(__file__).with_suffix(".json")
 KINDS = ("runs", "refused", "wrong", "crash", "slow")
 MEMORY_BYTES = 6 << 30
+TARGET, LARGER_TARGET = "wormhole_n150", "blackhole_p150"
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a kernel. `construct` is the group of a refusal, `notes` how many notes the plan has."""
+    """What became of a kernel. `construct` is the group of a refusal, `notes` how many notes the plan has, `target` the
+    chip that it was lowered for."""
 
     kind: str
     seconds: float
     construct: str = ""
     detail: str = ""
     notes: int = 0
+    target: str = TARGET
 
 
 def read_kernels(path: Path = KERNELS) -> list[Kernel]:
@@ -95,11 +99,14 @@ def run_kernel(kernel: Kernel, examples: Path, emulate: bool) -> Result:
     """Lower and check one kernel. Never raises."""
     start = time.perf_counter()
 
-    def result(kind: str, construct: str = "", detail: str = "", notes: int = 0) -> Result:
-        return Result(kind, time.perf_counter() - start, construct, detail, notes)
+    def result(kind: str, construct: str = "", detail: str = "", notes: int = 0, target: str = TARGET) -> Result:
+        return Result(kind, time.perf_counter() - start, construct, detail, notes, target)
 
     try:
         explored = _explore(kernel, examples)
+        if isinstance(explored.error, ResourceError):
+            # Blackhole has twice as many circular buffers, and more L1.
+            explored = explored.fork(target=LARGER_TARGET)
         if explored.error is not None:
             raise explored.error
         arrays = inputs_of(explored, kernel)
@@ -110,7 +117,7 @@ def run_kernel(kernel: Kernel, examples: Path, emulate: bool) -> Result:
             run = explored.run(arrays, backend="emulator")
             if not run.passed:
                 return result("wrong", detail=f"emulator: {run.message}")
-        return result("runs", notes=len(explored.plan.notes))
+        return result("runs", target=explored.target.name, notes=len(explored.plan.notes))
     except VerifyError as error:
         return result("crash", detail=str(error))
     except TTExploreError as error:
@@ -242,7 +249,9 @@ def table(results: Iterable[tuple[Kernel, Result]]) -> str:
             lines.append(f"  {kernel.label}\n    " + result.detail.replace("\n", "\n    "))
     lines.append("\n== Runs")
     lines += [
-        f"{result.seconds:6.1f} s  {kernel.label}" + (f"  ({result.notes} notes)" if result.notes else "")
+        f"{result.seconds:6.1f} s  {kernel.label}"
+        + (f"  ({result.notes} notes)" if result.notes else "")
+        + (f"  on {result.target}" if result.target != TARGET else "")
         for kernel, result in pairs
         if result.kind == "runs"
     ]
