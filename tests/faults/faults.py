@@ -19,6 +19,7 @@ from tests.faults.kernels import (
     product,
     product_of_bytes,
     quantized,
+    reduced,
     rows,
     scattered,
     stored_by_rows,
@@ -625,6 +626,20 @@ FAULTS: tuple[Fault, ...] = (
           given("compute", "fill_int_tile", 2, 3, 1), "interpreter"),
     Fault("the parts of bytes do not fit together", product_of_bytes, edited(
         "compute", "floor_tile", lambda one: [op("trunc_tile", *arguments(one), span=one.span)]), "interpreter"),
+    # reductions
+    Fault("the scaler of a reduction is not 1", reduced, given("compute", "fill_tile", 2, 0.5), "interpreter"),
+    Fault("a reduction is not undone", reduced, dropped("compute", "reduce_max_row_uninit")),
+    Fault("the init of a reduction is missing", reduced, dropped("compute", "reduce_sum_row_init", 1)),
+    Fault("the init of a reduction is that of another one", reduced,
+          edited("compute", "reduce_sum_row_init", instead("reduce_max_row_init"))),
+    Fault("padding counts as 0 for a maximum", reduced, given("compute", "fill_tile", 2, 0.0, 1), "interpreter"),
+    Fault("padding counts as 1 for a sum", reduced, given("compute", "fill_tile", 2, 1.0, 2), "interpreter"),
+    Fault("a mask of padding ends one element late", reduced,
+          given("compute", "unary_lt_tile", 2, lambda end: end + 1, 1), "interpreter"),
+    Fault("a mask of padding ends one element early", reduced,
+          given("compute", "unary_lt_tile", 2, lambda end: end - 1, 1), "interpreter"),
+    Fault("a tile of a row is left out of its sum", reduced,
+          dropped("compute", "reduce_sum_row", 1)),
 )  # fmt: skip
 
 # A sum with a large number rounds to the nearest, cutting the bits of the fraction off towards zero.
@@ -662,6 +677,8 @@ TEXT_FAULTS: tuple[TextFault, ...] = (
     TextFault("partial sums are loaded before they exist", product, "compute", "k > 0", "k + 1 > 0"),
     TextFault("a broadcast is not undone", biased, "compute", "unary_bcast_uninit<BroadcastType::ROW>(cb_v);", ""),
     TextFault("the init of tilize is missing", rows, "compute", "tilize_init(cb_a_rows, 8, cb_a);", ""),
+    TextFault("a reduction is not undone", reduced, "compute",
+              "reduce_uninit(cb_buffer_2_masked_2);\n        reconfig_data_format_srca", "reconfig_data_format_srca"),
     TextFault("tilize is not undone", rows, "compute", "tilize_uninit(cb_b_rows, cb_b);", ""),
     TextFault("fewer tiles are untilized than the init was for", rows, "compute", "pack_untilize_block<8>",
               "pack_untilize_block<4>"),
