@@ -32,7 +32,8 @@ SMALL: dict[str, dict[str, Any]] = {
     ],
 )
 def test_the_chip_gives_the_emulators_numbers(name: str, target: str, environment: Path) -> None:
-    explored = ttx.explore(f"{FOLDER}/{name}", target=target, options={"cores": (1, 1), "eltwise": "fpu"}, **SMALL[name])
+    options = {"cores": (1, 1), "eltwise": "fpu"}
+    explored = ttx.explore(f"{FOLDER}/{name}", target=target, options=options, **SMALL[name])
     run = explored.run(backend="ttnn", device="wolfpine", environment=environment)
     assert run.passed, str(run)
     against_emulator = next(side.comparison for side in run.sides if side.name == "ttnn against emulator")
