@@ -85,3 +85,38 @@ def test_statistics_of_rows_are_stored_whole() -> None:
 
     a = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
     assert np.array_equal(ttx.explore(stored).run([a], backend="emulator").outputs[0], a.max(axis=1))
+
+
+@T.prim_func
+def scaled_twice(
+    A: T.Tensor((64, 64), "float32"), S: T.Tensor((64,), "float32"), B: T.Tensor((64, 64), "float32"),
+    C: T.Tensor((64, 64), "float32"), D: T.Tensor((64, 64), "float32"),
+):  # fmt: skip
+    with T.Kernel(1):
+        a = T.alloc_shared((64, 64), "float32")
+        s = T.alloc_shared((64,), "float32")
+        b, c, d = (T.alloc_fragment((64, 64), "float32") for _ in range(3))
+        T.copy(A, a)
+        T.copy(S, s)
+        for i, j in T.Parallel(64, 64):
+            b[i, j] = a[i, j] * s[i]
+        T.copy(b, B)
+        for i, j in T.Parallel(64, 64):
+            c[i, j] = a[i, j] + s[i]
+        for i, j in T.Parallel(64, 64):
+            d[i, j] = s[i] - a[j, i]
+        T.copy(c, C)
+        T.copy(d, D)
+
+
+def test_uses_of_one_form_share_a_buffer() -> None:
+    """The column that a vector becomes is filled for each use and drained by it."""
+    ex = ttx.explore(scaled_twice)
+    assert [one.name for one in ex.plan.buffers if one.name.startswith("s_")] == ["s_transposed"]
+    assert ex.code["compute"].text.count("s_transposed_buffer.pop_front") == 3
+    rng = np.random.default_rng(3)
+    a, s = rng.standard_normal((64, 64)).astype(np.float32), rng.standard_normal(64).astype(np.float32)
+    run = ex.run([a, s])
+    expected = (a * s[:, None], a + s[:, None], s[:, None] - a.T)
+    for made, wanted in zip(run.outputs, expected, strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)

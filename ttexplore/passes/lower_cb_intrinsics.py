@@ -637,6 +637,11 @@ def _reads_inside(statement: tirx.Stmt) -> list[str]:
     return [name for inner in walk(statement) for name in _reads(inner)]
 
 
+def _is_filled(statement: tirx.Stmt, cb: tirx.Buffer) -> bool:
+    packed = packed_by(statement)
+    return packed is not None and packed.same_as(cb)
+
+
 class _Compute:
     """`converted` are the circular buffers whose blocks are converted to tiles or to rows."""
 
@@ -707,7 +712,9 @@ class _Compute:
         after: dict[int, list[tirx.Stmt]],
     ) -> None:  # fmt: skip
         name = cb.name
-        users = [i for i in range(position + 1, len(body)) if name in _reads_inside(body[i])]
+        # A buffer that is filled for one use after another is empty between them.
+        again = (i for i in range(position + 1, len(body)) if _is_filled(body[i], cb))
+        users = [i for i in range(position + 1, next(again, len(body))) if name in _reads_inside(body[i])]
         count = self.plan.buffer(name).block_pages
         first, last = (users[0], users[-1]) if users else (position, position)
         wait, pop = op("cb_wait_front", cb, count), op("cb_pop_front", cb, count)

@@ -232,6 +232,7 @@ class _Web:
         self.name, self.shape = str(web.buffer.name), shape_of(web.buffer)
         self.column = column
         self.engine: Engine = engine
+        self.filled_for: dict[str, list[tirx.Stmt]] = {}
         if column:
             self.shape = (*self.shape, 1)
         self.dtype, self.span = storage_dtype(dtype_of(web.buffer)), span_of(web.buffer)
@@ -419,6 +420,18 @@ class _Web:
     def _add(self, name: str, kind: Literal["cb", "dst"], **facts: Unpack[_Facts]) -> str:
         return self.draft.add(replace(StagingBuffer(name, kind, self.shape, self.dtype, self.span), **facts))
 
+    def _add_for(self, use: tirx.Stmt, name: str, **facts: Unpack[_Facts]) -> str:
+        """A circular buffer that is filled for one use and drained by it. Uses that want the same share one: it is
+        empty between them."""
+        wanted = replace(StagingBuffer(name, "cb", self.shape, self.dtype, self.span), **facts)
+        for known, uses in self.filled_for.items():
+            if replace(self.draft.buffers[known], name=name) == wanted and use not in uses:
+                uses.append(use)
+                return known
+        made = self.draft.add(wanted)
+        self.filled_for[made] = [use]
+        return made
+
     def _input_depth(self, load: tirx.Stmt) -> _Depth:
         """The depth of a buffer that the reader fills, and the loop that requests it."""
         if self._loaded(load).loaded_by == "writer":
@@ -510,16 +523,16 @@ class _Web:
             if self._is_turned(read, role):
                 operand = name
                 if home.kind == "dst":
-                    operand = self._add(f"{self.name}_operand", "cb", exact=self._keeps_whole(read, role))
+                    operand = self._add_for(read, f"{self.name}_operand", exact=self._keeps_whole(read, role))
                     self._copy_before(read, name, operand, transpose=False)
-                turned = self._add(f"{self.name}_transposed", "cb", shape=self._turned_shape(), exact=role != "A")
+                turned = self._add_for(read, f"{self.name}_transposed", shape=self._turned_shape(), exact=role != "A")
                 self._copy_before(read, operand, turned, transpose=True)
                 self.draft.reads[key] = turned
             elif role in _FROM_CIRCULAR_BUFFERS and not self._serves(home, read, role):
                 wanted: TileOrder = "column_major" if _is_transposed_b(read, role) else "row_major"
                 whole = role in ("row", "scalar", "tiles") or (role == "column" and self.column)
                 exact = whole or (role == "reduced" and self._keeps_whole(read, role))
-                operand = self._add(f"{self.name}_operand", "cb", order=wanted, exact=exact, reason=reason)
+                operand = self._add_for(read, f"{self.name}_operand", order=wanted, exact=exact, reason=reason)
                 self._copy_before(read, name, operand, transpose=False)
                 self.draft.reads[key] = operand
             else:
