@@ -105,14 +105,14 @@ def whole_scalars() -> Any:
             f = T.alloc_var(FP32, init=0.0)
             v = bx - 2
             for k in range(3):
-                v += n * k
+                v += n + k
             if on:
                 f = T.Cast(FP32, v) * 0.5
             elif bx > 2:
                 f = -1.0
             for i in T.Parallel(32):
                 o[i] = T.if_then_else(on, f, f + 0.25) + h
-                w[i] = v + i - n * 2
+                w[i] = v + i - n
             T.copy(o, Out[bx, :])
             T.copy(w, Whole[bx, :])
 

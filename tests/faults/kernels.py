@@ -248,3 +248,21 @@ def reduced() -> Any:
             T.copy(s, S[by * 32])
 
     return kernel
+
+
+def scaled() -> Any:
+    """An element of a tensor as a factor, and a number of block indices, which begins below 0, as a term."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 32, 32), "float32"), S: T.Tensor((8,), "float32"), C: T.Tensor((3, 32, 32), "float32")):
+        with T.Kernel(3) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            scale = S[bx * 2]
+            rate = T.alloc_var("float32")
+            rate = (bx - 1) * 0.5
+            T.copy(A[bx, 0, 0], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * scale + rate
+            T.copy(a, C[bx, 0, 0])
+
+    return kernel

@@ -113,7 +113,7 @@ class Allocate:
     name: str
     shape: tuple[int, ...]
     dtype: str
-    scope: Literal["shared", "fragment"]
+    scope: Literal["shared", "fragment", "local", "var"]
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,21 @@ class Loop:
     test: str = ""
 
 
-Statement = Allocate | Copy | Fill | Gemm | Parallel | Loop
+ScalarForm = Literal["name", "variable", "element", "block"]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value outside of T.Parallel, whose loads are at numbers: ``x = v`` as a name or a T.alloc_var, ``x[0] = v``
+    of a local block, or ``b[indices] = v`` of any other."""
+
+    name: str
+    value: Expression
+    form: ScalarForm = "name"
+    indices: tuple[str, ...] = ()
+
+
+Statement = Scalar | Allocate | Copy | Fill | Gemm | Parallel | Loop
 
 
 @dataclass(frozen=True)
@@ -292,7 +306,19 @@ def unused(kernel: Kernel) -> tuple[Tensor, ...]:
     named = {region.name for one in copies for region in (one.source, one.target)}
     tests = [one.test for one in statements(kernel.body) if isinstance(one, Loop)]
     named |= {name for test in tests for name in re.findall(r"[^\W\d]\w*", test)}
+    named |= {name for one in statements(kernel.body) if isinstance(one, Scalar) for name in loaded(one.value)}
     return tuple(tensor for tensor in kernel.tensors if tensor.name not in named)
+
+
+def loaded(value: Expression) -> set[str]:
+    """The buffers, tensors and scalars that an expression reads."""
+    match value:
+        case Load(name) | Named(name):
+            return {name}
+        case Call(_, arguments):
+            return set[str]().union(*map(loaded, arguments))
+        case _:
+            return set()
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:

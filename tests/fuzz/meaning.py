@@ -36,6 +36,7 @@ from tests.fuzz.description import (
     Parallel,
     Position,
     Region,
+    Scalar,
     Statement,
     Tensor,
     inputs,
@@ -442,6 +443,8 @@ class _Run:
                         self.body(body)
             case Parallel():
                 self.parallel(statement)
+            case Scalar():
+                self.scalar(statement)
 
     def put(self, buffer: str, interval: Interval) -> None:
         self.storage[buffer] = rounded(interval, self.dtypes[buffer], self.precision)
@@ -496,8 +499,24 @@ class _Run:
             product = total.widened(2 * p.unit * (size + old.size))
         self.put(gemm.c, product)
 
+    def scalar(self, one: Scalar) -> None:
+        value = self.value(one.value)
+        if one.form == "name":
+            self.values[one.name], self.value_dtypes[one.name] = value, self.dtype(one.value)
+            self.is_number[one.name] = self.is_float(one.value)
+            return
+        dtype = self.dtypes[one.name]
+        value = rounded(value, dtype, self.precision)
+        if one.form == "variable":
+            self.values[one.name], self.value_dtypes[one.name], self.is_number[one.name] = value, dtype, False
+            return
+        whole, at = self.storage[one.name], tuple(map(self.index, one.indices))
+        parts = [np.array(part) for part in (whole.value, whole.low, whole.high)]
+        for array, element in zip(parts, (value.value, value.low, value.high), strict=True):
+            array[at] = element
+        self.storage[one.name] = Interval(*parts)
+
     def parallel(self, statement: Parallel) -> None:
-        self.values = {}
         for axis, (variable, extent) in enumerate(zip(statement.variables, statement.extents, strict=True)):
             shape = [1] * len(statement.extents)
             shape[axis] = extent

@@ -18,10 +18,12 @@ from tests.fuzz.description import (
     Loop,
     Parallel,
     Position,
+    Scalar,
     Schedule,
     Statement,
     Store,
     Tensor,
+    loaded,
     statements,
     unused,
 )
@@ -113,6 +115,9 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
         case Gemm(_, _, _, transpose_a, transpose_b, clear):
             if transpose_a or transpose_b or clear:
                 yield (replace(statement, transpose_a=False, transpose_b=False, clear=False),)
+        case Scalar(_, value):
+            for made in _plainer_values(value):
+                yield (replace(statement, value=made),)
         case Copy() | Fill():
             pass
 
@@ -165,20 +170,12 @@ def _names(statement: Statement) -> set[str]:
             return {buffer}
         case Gemm(a, b, c):
             return {a, b, c}
+        case Scalar(name, value):
+            return {name} | loaded(value)
         case Parallel():
             names: set[str] = set()
             for one in statement.body:
-                names |= _loaded(one.value) | ({one.buffer} if isinstance(one, Store) else set[str]())
+                names |= loaded(one.value) | ({one.buffer} if isinstance(one, Store) else set[str]())
             return names
-        case _:
-            return set()
-
-
-def _loaded(value: Expression) -> set[str]:
-    match value:
-        case Load(buffer, _):
-            return {buffer}
-        case Call(_, arguments):
-            return set[str]().union(*map(_loaded, arguments))
         case _:
             return set()

@@ -25,6 +25,7 @@ from tests.fuzz.description import (
     Parallel,
     Position,
     Region,
+    Scalar,
     Schedule,
     Statement,
     Store,
@@ -96,8 +97,13 @@ def _body(body: tuple[Statement, ...], depth: int) -> list[str]:
 def _statement(statement: Statement, depth: int) -> list[str]:
     indent = "    " * depth
     match statement:
+        case Allocate(name, _, dtype, "var"):
+            return [f"{indent}{name} = T.alloc_var({_quoted(dtype)})"]
         case Allocate(name, shape, dtype, scope):
             return [f"{indent}{name} = T.alloc_{scope}({_shape(shape)}, {_quoted(dtype)})"]
+        case Scalar(name, value, _, indices):
+            place = f"{name}[{', '.join(indices)}]" if indices else name
+            return [f"{indent}{place} = {expression_text(value)}"]
         case Copy(source, target):
             return [f"{indent}T.copy({_region(source)}, {_region(target)})"]
         case Fill(buffer, value):

@@ -20,6 +20,7 @@ from tests.fuzz.description import (
     Loop,
     Parallel,
     Region,
+    Scalar,
     Schedule,
     Statement,
     Store,
@@ -67,6 +68,11 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "branch by an element" if "[" in test else "branch by indices"
     for form in {one.form for nest in nests for one in nest.body if isinstance(one, Bind)}:
         yield f"value kept: {form}"
+    for one in every:
+        if isinstance(one, Scalar):
+            yield f"scalar: {one.form}"
+            if any(isinstance(loop, Loop) and one in statements(loop.body) for loop in every):
+                yield "scalar carried through a loop"
     if sum(isinstance(one, Copy) for one in every) == len([one for one in every if not isinstance(one, Allocate)]):
         yield "copies alone"
 

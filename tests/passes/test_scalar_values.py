@@ -61,10 +61,10 @@ def test_whole_scalars() -> None:
     m, h = np.array([1, 0, 0, 255], np.uint8), np.array([1.5, -2.0, 0.25, 3.0], "float32")
     _, (out, whole), _ = run(whole_scalars(), [n, m, h])
     for bx in range(4):
-        v = bx - 2 + n[bx] * (0 + 1 + 2)
+        v = bx - 2 + n[bx] * 3 + (0 + 1 + 2)
         on = m[3 - bx] != 0
         f = np.float32(v) * 0.5 if on else -1.0 if bx > 2 else 0.0
-        np.testing.assert_array_equal(whole[bx], v + np.arange(32) - n[bx] * 2)
+        np.testing.assert_array_equal(whole[bx], v + np.arange(32) - n[bx])
         np.testing.assert_allclose(out[bx], np.full(32, (f if on else f + 0.25) + h[bx] * h[3 - bx]), rtol=1e-6)
 
 

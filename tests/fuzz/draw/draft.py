@@ -10,11 +10,16 @@ from hypothesis.strategies import DrawFn
 from tests.fuzz.description import (
     Allocate,
     Copy,
+    Expression,
     Fill,
     Gemm,
     Kernel,
+    Load,
+    Named,
     Parallel,
     Region,
+    Scalar,
+    ScalarForm,
     Statement,
     Store,
     Tensor,
@@ -59,7 +64,13 @@ class Draft(Grid):
         self.unstored: dict[str, None] = {}
         self.loops: list[Axis] = []
         self.values: dict[str, tuple[Interval, set[str]]] = {}
+        # The scalars that hold something.
+        self.forms: dict[str, ScalarForm] = {}
         self.names = 0
+
+    def scalars(self) -> list[Expression]:
+        """What reads the scalars that hold something."""
+        return [Load(name, ("0",)) if form == "element" else Named(name) for name, form in self.forms.items()]
 
     def name(self, letter: str) -> str:
         self.names += 1
@@ -82,6 +93,8 @@ class Draft(Grid):
                 self.unstored[target.name] = None
             case Fill(buffer) | Gemm(_, _, buffer):
                 self.unstored[buffer] = None
+            case Scalar(name, form="block"):
+                self.unstored[name] = None
             case Parallel():
                 for one in statement.body:
                     if isinstance(one, Store):

@@ -26,7 +26,7 @@ def parallel(draft: Draft) -> None:
         if draft.chance(5):
             name = draft.name("x")
             body.append(Bind(name, value, draft.one(_FORMS)))
-            draft.values[name] = (_range_of(draft, value), loads(value, draft.values))
+            draft.values[name] = (range_of(draft, value), loads(value, draft.values))
             continue
         if draft.chance(5):
             _together(draft, variables, body, value)
@@ -57,7 +57,7 @@ def _together(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store]
     for number, target in enumerate(targets):
         if target in draft.ranges and draft.chance(2):
             # What the other target gets depends on this one, as it was.
-            values[1 - number] = _tame(draft, Call("add", (Load(target, variables), values[1 - number])))
+            values[1 - number] = tame(draft, Call("add", (Load(target, variables), values[1 - number])))
     body += [Bind(name, one, "together") for name, one in zip(names, values, strict=True)]
     _store(draft, variables, body, [Store(target, Named(name)) for target, name in zip(targets, names, strict=True)])
 
@@ -68,14 +68,12 @@ def _overwritten(draft: Draft, variables: tuple[str, ...], body: list[Bind | Sto
     if not defined:
         return
     source, name = draft.one(defined), draft.name("x")
-    value = _tame(
-        draft, Call(draft.one(["add", "subtract", "max"]), (Load(source, variables), _leaf(draft, variables)))
-    )
+    value = tame(draft, Call(draft.one(["add", "subtract", "max"]), (Load(source, variables), _leaf(draft, variables))))
     body.append(Bind(name, value, draft.one(_FORMS)))
-    draft.values[name] = (_range_of(draft, value), loads(value, draft.values))
+    draft.values[name] = (range_of(draft, value), loads(value, draft.values))
     _store(draft, variables, body, [Store(source, expression(draft, variables, 1))])
     target = draft.target(draft.block, draft.one(DTYPES), "r")
-    _store(draft, variables, body, [Store(target, _tame(draft, Call("add", (Named(name), Load(source, variables)))))])
+    _store(draft, variables, body, [Store(target, tame(draft, Call("add", (Named(name), Load(source, variables)))))])
 
 
 def _store(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store], stores: list[Store]) -> None:
@@ -94,7 +92,7 @@ def changed(draft: Draft, source: str, target: str) -> None:
     draft.values = {}
     name = draft.one(["abs", "tanh", "sigmoid", "exp", "negative"])
     operand = Load(source, variables)
-    value = _tame(draft, Call(name, (_guarded(draft, name, _tame(draft, operand)),)))
+    value = tame(draft, Call(name, (guarded(draft, name, tame(draft, operand)),)))
     draft.add(Parallel(variables, shape, (Store(target, value),)))
 
 
@@ -107,12 +105,12 @@ def expression(draft: Draft, variables: tuple[str, ...], depth: int) -> Expressi
         return Call("select", (_condition(draft, variables, depth - 1), *sides))
     if draft.chance(4):
         name = draft.one(UNARY)
-        return _tame(draft, Call(name, (_guarded(draft, name, expression(draft, variables, depth - 1)),)))
+        return tame(draft, Call(name, (guarded(draft, name, expression(draft, variables, depth - 1)),)))
     name = draft.one(BINARY)
     left, right = expression(draft, variables, depth - 1), expression(draft, variables, depth - 1)
     if isinstance(left, Constant) and isinstance(right, Constant):
         left = _element(draft, variables) or left
-    return _tame(draft, Call(name, (left, _guarded(draft, name, right))))
+    return tame(draft, Call(name, (left, guarded(draft, name, right))))
 
 
 def loads(value: Expression, named: dict[str, tuple[Interval, set[str]]]) -> set[str]:
@@ -160,6 +158,8 @@ def _position(draft: Draft, variables: tuple[str, ...]) -> Expression:
 def _leaf(draft: Draft, variables: tuple[str, ...]) -> Expression:
     if draft.chance(4):
         return Constant(draft.number(-16, 16) / 4)
+    if draft.forms and draft.chance(3):
+        return draft.one(draft.scalars())
     if draft.values and draft.chance(3):
         return Named(draft.one(draft.values))
     if not draft.is_vector and draft.chance(3):
@@ -176,13 +176,13 @@ def _element(draft: Draft, variables: tuple[str, ...]) -> Expression | None:
     return Load(draft.one(defined), variables) if defined else None
 
 
-def _range_of(draft: Draft, value: Expression) -> Interval:
+def range_of(draft: Draft, value: Expression) -> Interval:
     return expression_range(value, draft.ranges, {name: one for name, (one, _) in draft.values.items()})
 
 
-def _guarded(draft: Draft, name: str, operand: Expression) -> Expression:
+def guarded(draft: Draft, name: str, operand: Expression) -> Expression:
     """`operand`, kept in the domain of the operation."""
-    known = _range_of(draft, operand)
+    known = range_of(draft, operand)
     match name:
         case "exp" | "exp2" if known.high > 5:
             return Call("min", (operand, Constant(4.0)))
@@ -196,6 +196,6 @@ def _guarded(draft: Draft, name: str, operand: Expression) -> Expression:
             return operand
 
 
-def _tame(draft: Draft, value: Expression) -> Expression:
+def tame(draft: Draft, value: Expression) -> Expression:
     """The value, scaled down where it may become large."""
-    return value if _range_of(draft, value).size <= 1000 else Call("multiply", (value, Constant(2**-8)))
+    return value if range_of(draft, value).size <= 1000 else Call("multiply", (value, Constant(2**-8)))

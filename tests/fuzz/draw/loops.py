@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tests.fuzz.description import Blocks, Copy, Fill, Loop, Parallel, Statement, Store, statements
+from tests.fuzz.description import Blocks, Copy, Fill, Loop, Parallel, Scalar, Statement, Store, loaded, statements
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import loads
 from tests.fuzz.draw.ranges import follow, is_tame
@@ -17,7 +17,7 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
         return
     outside, ranges, before = draft.body, dict(draft.ranges), dict(draft.buffers)
     tensors, stored, unstored = list(draft.tensors), set(draft.stored), dict(draft.unstored)
-    sizes, kept = list(draft.sizes), list(draft.body)
+    sizes, kept, forms = list(draft.sizes), list(draft.body), dict(draft.forms)
     variable = draft.name("k")
     axis = draft.steps(variable, 2)
     shift = _shift(draft) if draft.chance(3) else ""
@@ -41,6 +41,7 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     else:
         draft.ranges, draft.buffers, draft.body = ranges, before, kept
         draft.tensors, draft.stored, draft.unstored, draft.sizes = tensors, stored, unstored, sizes
+        draft.forms = forms
 
 
 def _shift(draft: Draft) -> str:
@@ -90,9 +91,12 @@ def forget(draft: Draft, loop: Loop) -> None:
             case Parallel():
                 stores = [store for store in one.body if isinstance(store, Store)]
                 overwritten = [store.buffer for store in stores if store.buffer not in loads(store.value, {})]
+            case Scalar(name, value, "variable"):
+                overwritten = [] if name in loaded(value) else [name]
             case _:
                 overwritten = []
         for name in overwritten:
+            draft.forms.pop(name, None)
             if name in draft.buffers:
                 draft.ranges.pop(name, None)
                 draft.unstored.pop(name, None)

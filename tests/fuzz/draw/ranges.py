@@ -17,6 +17,7 @@ from tests.fuzz.description import (
     Loop,
     Named,
     Parallel,
+    Scalar,
     Statement,
 )
 from tests.fuzz.meaning import OPERATIONS, Interval, Precision
@@ -45,7 +46,7 @@ def expression_range(expression: Expression, ranges: dict[str, Interval], named:
         case Constant(value):
             return value_range(value, value)
         case Named(name):
-            return named[name]
+            return named[name] if name in named else ranges[name]
         case Call(name, arguments):
             with np.errstate(all="ignore"):
                 return OPERATIONS[name].meaning(_EXACT, *(expression_range(one, ranges, named) for one in arguments))
@@ -72,6 +73,9 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
                     named[one.name] = found
                 else:
                     ranges[one.buffer] = found
+        case Scalar(name, value):
+            found = expression_range(value, ranges, {})
+            ranges[name] = _joined(ranges[name], found) if statement.form == "block" else found
         case Loop():
             turns = statement.extent if isinstance(statement.extent, int) else MOST_TURNS
             for _ in range(turns + (MOST_BEFORE if statement.first else 0)):
