@@ -127,6 +127,34 @@ def test_a_loop_of_very_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert linecache.getline(error.span.file, error.span.line).strip() == "T.copy(A[k * 32, 0], a)"
 
 
+@pytest.mark.parametrize(
+    ("length", "taken", "message"),
+    [
+        (lambda bx: bx, lambda k: None, "written only in a loop that may make no turn"),
+        (lambda bx: 1, lambda k: k == 2, "written only under a condition"),
+    ],
+)
+def test_what_no_turn_writes_is_not_read_after_a_loop_around(
+    length: Callable[[Any], Any], taken: Callable[[Any], Any], message: str
+) -> None:
+    """Not even where the loop around makes turns for certain."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            for k in T.serial(3):
+                for _ in T.serial(length(bx)):
+                    condition = taken(k)
+                    if condition is None or condition:
+                        T.copy(A[k * 32, 0], a)
+            T.copy(a, C[bx * 32, 0])
+
+    error = ttx.explore(kernel).error
+    assert isinstance(error, KernelError)
+    assert error.message == f"a is read here, and {message}"
+
+
 def test_what_no_turn_writes_is_not_read() -> None:
     error = ttx.explore(last_load(lambda bx: bx)).error
     assert isinstance(error, KernelError)

@@ -388,7 +388,10 @@ class _Scan:
             return {key: state.get(key, frozenset({_UNTAKEN})) | after[key] for key in after}
         # Once more with what the body leaves behind: what a later iteration sees.
         merged = {key: state.get(key, frozenset()) | after[key] - {_NOTHING, _UNTAKEN} for key in after}
+        once = after
         after = self.body(statement.body, merged)
+        # What one turn may leave unwritten, each turn may.
+        after = {key: after[key] | once[key] & {_NOTHING, _UNTAKEN} for key in after}
         if statement.loop_var not in self.empty:
             return after
         return {key: state.get(key, frozenset({_NOTHING})) | after[key] for key in after}
