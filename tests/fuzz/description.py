@@ -152,6 +152,18 @@ class Gemm:
     clear: bool = False
 
 
+@dataclass(frozen=True)
+class Reduce:
+    """``T.reduce_<kind>(source, target, dim=dim)``: a vector of a block of two axes. What the target holds takes part
+    unless it is cleared."""
+
+    kind: Literal["sum", "max", "min", "abssum", "absmax"]
+    source: str
+    target: str
+    dim: Literal[0, 1]
+    clear: bool = True
+
+
 BindForm = Literal["name", "list", "tuple", "dict", "walrus", "default", "helper", "together"]
 
 
@@ -217,7 +229,7 @@ class Scalar:
     indices: tuple[str, ...] = ()
 
 
-Statement = Scalar | Allocate | Copy | Fill | Gemm | Parallel | Loop
+Statement = Scalar | Allocate | Copy | Fill | Gemm | Reduce | Parallel | Loop
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from tests.fuzz.description import (
     Named,
     Parallel,
     Position,
+    Reduce,
     Region,
     Scalar,
     Statement,
@@ -433,6 +434,8 @@ class _Run:
                 self.put(buffer, Interval.exact(np.full(shape, value)))
             case Gemm():
                 self.gemm(statement)
+            case Reduce():
+                self.reduce(statement)
             case Loop(variable, extent, _, body, own=own):
                 first, shift = (self.index(text) if text else 0 for text in (statement.first, statement.shift))
                 end = self.kernel.number(extent)
@@ -515,6 +518,30 @@ class _Run:
         for array, element in zip(parts, (value.value, value.low, value.high), strict=True):
             array[at] = element
         self.storage[one.name] = Interval(*parts)
+
+    def reduce(self, reduction: Reduce) -> None:
+        """Sums are those of products with 1, as exact as a product of matrices; extremes are elements."""
+        p = self.precision
+        whole = _operand(self.storage[reduction.source], p)
+        if reduction.kind.startswith("abs"):
+            low = np.where((whole.low <= 0) & (whole.high >= 0), 0, np.minimum(np.abs(whole.low), np.abs(whole.high)))
+            whole = Interval(np.abs(whole.value), low, whole.size)
+        old = self.storage[reduction.target]
+        if reduction.kind.endswith("sum"):
+            size = whole.size.sum(axis=reduction.dim)
+            made = Interval(*(part.sum(axis=reduction.dim) for part in (whole.value, whole.low, whole.high)))
+            made = made.widened((p.product + 2 * p.unit) * size)
+            if not reduction.clear:
+                total = Interval(made.value + old.value, made.low + old.low, made.high + old.high)
+                made = total.widened(2 * p.unit * (size + old.size))
+        else:
+            extreme = np.min if reduction.kind == "min" else np.max
+            made = Interval(*(extreme(part, axis=reduction.dim) for part in (whole.value, whole.low, whole.high)))
+            if not reduction.clear:
+                joined = np.minimum if reduction.kind == "min" else np.maximum
+                parts = zip((made.value, made.low, made.high), (old.value, old.low, old.high), strict=True)
+                made = Interval(*(joined(one, other) for one, other in parts))
+        self.put(reduction.target, made)
 
     def parallel(self, statement: Parallel) -> None:
         for axis, (variable, extent) in enumerate(zip(statement.variables, statement.extents, strict=True)):

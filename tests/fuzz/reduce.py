@@ -18,6 +18,7 @@ from tests.fuzz.description import (
     Loop,
     Parallel,
     Position,
+    Reduce,
     Scalar,
     Schedule,
     Statement,
@@ -118,7 +119,9 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
         case Scalar(_, value):
             for made in _plainer_values(value):
                 yield (replace(statement, value=made),)
-        case Copy() | Fill():
+        case Reduce(clear=False):
+            yield (replace(statement, clear=True),)
+        case Copy() | Fill() | Reduce():
             pass
 
 
@@ -172,6 +175,8 @@ def _names(statement: Statement) -> set[str]:
             return {a, b, c}
         case Scalar(name, value):
             return {name} | loaded(value)
+        case Reduce(_, source, target):
+            return {source, target}
         case Parallel():
             names: set[str] = set()
             for one in statement.body:

@@ -24,6 +24,7 @@ from tests.fuzz.description import (
     Named,
     Parallel,
     Position,
+    Reduce,
     Region,
     Scalar,
     Schedule,
@@ -112,6 +113,9 @@ def _statement(statement: Statement, depth: int) -> list[str]:
             flags = {"transpose_A": transpose_a, "transpose_B": transpose_b, "clear_accum": clear}
             shown = "".join(f", {name}=True" for name, on in flags.items() if on)
             return [f"{indent}T.gemm({a}, {b}, {c}{shown})"]
+        case Reduce(kind, source, target, dim, clear):
+            kept = "" if clear else ", clear=False"
+            return [f"{indent}T.reduce_{kind}({source}, {target}, dim={dim}{kept})"]
         case Loop(variable, extent, _, body, in_python=True):
             inner = _body(body, depth + 1)
             return [

@@ -19,6 +19,7 @@ from tests.fuzz.description import (
     Load,
     Loop,
     Parallel,
+    Reduce,
     Region,
     Scalar,
     Schedule,
@@ -45,6 +46,11 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "several products"
     if {one.c for one in products} & {one for gemm in products for one in _sources(gemm, every)}:
         yield "chained products"
+    reductions = [one for one in every if isinstance(one, Reduce)]
+    for one in reductions:
+        yield f"{one.kind} of {'rows' if one.dim else 'columns'}"
+    if any(not one.clear for one in reductions):
+        yield "reduction that keeps its target"
     if nests:
         yield "element-wise"
     if len(nests) > 1:

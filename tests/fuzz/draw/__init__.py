@@ -22,9 +22,10 @@ from tests.fuzz.draw.loops import loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
 from tests.fuzz.draw.parameters import hostile, unused
 from tests.fuzz.draw.products import chain, product
+from tests.fuzz.draw.reductions import reduction
 from tests.fuzz.draw.scalars import scalar
 
-_ANYWHERE = (parallel, parallel, product, store, vector, load, move, scalar)
+_ANYWHERE = (parallel, parallel, product, reduction, store, vector, load, move, scalar)
 
 
 def _loop(draft: Draft) -> None:

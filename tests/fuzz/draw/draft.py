@@ -17,6 +17,7 @@ from tests.fuzz.description import (
     Load,
     Named,
     Parallel,
+    Reduce,
     Region,
     Scalar,
     ScalarForm,
@@ -91,7 +92,7 @@ class Draft(Grid):
         match statement:
             case Copy(_, target):
                 self.unstored[target.name] = None
-            case Fill(buffer) | Gemm(_, _, buffer):
+            case Fill(buffer) | Gemm(_, _, buffer) | Reduce(target=buffer):
                 self.unstored[buffer] = None
             case Scalar(name, form="block"):
                 self.unstored[name] = None

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tests.fuzz.description import Blocks, Copy, Fill, Loop, Parallel, Scalar, Statement, Store, loaded, statements
+from tests.fuzz.description import (
+    Blocks,
+    Copy,
+    Fill,
+    Loop,
+    Parallel,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    loaded,
+    statements,
+)
 from tests.fuzz.draw.draft import Draft
 from tests.fuzz.draw.elementwise import loads
 from tests.fuzz.draw.ranges import follow, is_tame
@@ -86,7 +98,7 @@ def forget(draft: Draft, loop: Loop) -> None:
         match one:
             case Copy(_, target) if loop.own or loop.first or loop.test:
                 overwritten = [target.name]
-            case Fill(buffer):
+            case Fill(buffer) | Reduce(target=buffer, clear=True):
                 overwritten = [buffer]
             case Parallel():
                 stores = [store for store in one.body if isinstance(store, Store)]

@@ -17,6 +17,7 @@ from tests.fuzz.description import (
     Loop,
     Named,
     Parallel,
+    Reduce,
     Scalar,
     Statement,
 )
@@ -65,6 +66,11 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
             bound = 64.0 * float(ranges[a].size) * float(ranges[b].size)
             old = value_range(0, 0) if clear or c not in ranges else ranges[c]
             ranges[c] = value_range(float(old.low) - bound, float(old.high) + bound)
+        case Reduce(kind, source, target, _, clear):
+            bound = float(ranges[source].size) * (256.0 if kind.endswith("sum") else 1.0)
+            old = 0.0 if clear or target not in ranges else float(ranges[target].size)
+            bound = bound + old if kind.endswith("sum") else max(bound, old)
+            ranges[target] = value_range(-bound, bound)
         case Parallel():
             named: dict[str, Interval] = {}
             for one in statement.body:
