@@ -99,6 +99,35 @@ def test_a_block_that_both_sides_use() -> None:
     held(ways(lambda bx: bx % 2 == 1), expected, 1e-2)
 
 
+def test_a_value_that_one_branch_changes_and_another_reads() -> None:
+    """The first branch leaves alone what the compute kernel keeps in a circular buffer for the others."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 32), "float32"), B: T.Tensor((3, 32), "float32"), S: T.Tensor((3,), "float32")):
+        with T.Kernel(3) as bx:
+            a = T.alloc_fragment((32,), "float32")
+            s = T.alloc_var("float32", init=0.5)
+            T.copy(A[bx, 0], a)
+            if bx == 0:
+                for i in T.Parallel(32):
+                    a[i] = a[i] * 2
+            elif bx == 1:
+                s = s * 0.5
+            else:
+                for i in T.Parallel(32):
+                    a[i] = a[i] + s
+            T.copy(a, B[bx, 0])
+            S[bx] = s
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check()
+    a = np.arange(96, dtype=np.float32).reshape(3, 32)
+    found, scale = exploration.run([a]).outputs
+    np.testing.assert_array_equal(found, np.stack([a[0] * 2, a[1], a[2] + 0.5]))
+    np.testing.assert_array_equal(scale, np.array([0.5, 0.25, 0.5], np.float32))
+
+
 @pytest.mark.parametrize(("rows", "columns", "blocks", "group"), [(3, 5, 4, 2), (2, 2, 64, 8), (1, 1, 3, 1)])
 def test_waves_of_tiles(rows: int, columns: int, blocks: int, group: int) -> None:
     """Each tile is stored once, and none outside: the condition proves it, so that no transfer needs a guard."""

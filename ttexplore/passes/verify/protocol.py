@@ -250,6 +250,8 @@ class _Protocol(Ends):
         self.known, self.outside, self.unarrived = known, outside, self.unarrived | unarrived
         for name, end in self.ends.items():
             other = after_then[name]
+            # Tiles that one arm waited for and left at the front are waited for again where they are needed.
+            end.waited = other.waited = min(end.waited, other.waited)
             for what, one, two in _held_by(other, end):
                 if one != two:
                     raise self.fault(
