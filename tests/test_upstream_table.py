@@ -35,7 +35,7 @@ def doubled(A, number=2.0):
 def threads(A):
     A: T.Tensor((ROWS, 32), "float32")
     with T.Kernel(1) as bx:
-        row_of_this_thread = T.get_thread_binding()
+        random_number = T.rng_rand()
 
 
 def dies():
@@ -77,9 +77,9 @@ def test_inputs_of_the_list_are_used(examples: Path) -> None:
 
 def test_a_refusal_is_counted_without_names_and_numbers(examples: Path) -> None:
     result = run_kernel(kernel("threads"), examples, emulate=False)
-    assert (result.kind, result.construct) == ("refused", "TTX-L001 Tget_thread_binding is not lowered")
-    assert "kernels.py:26: T.get_thread_binding is not lowered" in result.detail
-    assert result.detail.endswith("row_of_this_thread = T.get_thread_binding()")
+    assert (result.kind, result.construct) == ("refused", "TTX-L001 Trng_rand is not lowered")
+    assert "kernels.py:26: T.rng_rand is not lowered" in result.detail
+    assert result.detail.endswith("random_number = T.rng_rand()")
 
 
 def test_wrong_arguments_are_no_construct(examples: Path) -> None:

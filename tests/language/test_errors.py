@@ -692,7 +692,7 @@ def test_a_kernel_without_source() -> None:
         ("atomic_or atomic_load", "let one block own each output element"),
         ("cumsum", "loop over the rows with an accumulator"),
         ("device_assert assume", "leave it out of the kernel"),
-        ("reshape view reinterpret", "give the tensor this shape on the host"),
+        ("reshape view", "give the tensor this shape on the host"),
         ("rng_rand", "pass random numbers as a tensor"),
         ("call_extern", "write it in the language itself"),
         ("Ramp vectorlow", "write the arithmetic on elements"),

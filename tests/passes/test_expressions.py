@@ -47,7 +47,11 @@ def reasons(exploration: Exploration) -> str:
         (lambda x: T.cast(x, "float64"), "a cast from float32 to float64 inside T.Parallel", "cast to float32"),
         (lambda x: ~T.cast(x, "uint32"), "a cast from float32 to uint32 inside T.Parallel", "cast to float32"),
         (lambda x: T.cast(x, "int32") % 6, "a division of elements by 6", "power of two"),
-        (lambda x: T.cast(x > 0, "uint32") * 3, "arithmetic in uint32 on elements", "compute in int32"),
+        (
+            lambda x: T.cast(T.reinterpret(x, "uint32") // 4, "int32"),
+            "arithmetic in uint32 on elements",
+            "compute in int32",
+        ),
     ],
 )
 def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hint: str) -> None:
@@ -60,8 +64,8 @@ def test_what_has_no_operation(function: Callable[[Any], Any], message: str, hin
     ("function", "message", "hint"),
     [
         (lambda x, r, c, bx, by: x + T.cast(r * r * r * c, "float32"), "is between 0 and 260144641", "keep index"),
-        (lambda x, r, c, bx, by: x + T.cast(T.cast(r, "uint32"), "float32"), "a cast from int32 to uint32",
-         "cast to float32"),
+        (lambda x, r, c, bx, by: x + T.cast(T.cast(r, "uint32"), "float32"), "a cast of int32 to uint32",
+         "read its bits"),
         (lambda x, r, c, bx, by: x + T.cast((r - c) // 4, "float32"), "divides a number between -127 and 127",
          "divide numbers from 0"),
         (lambda x, r, c, bx, by: x + T.cast(c // (bx + 1), "float32"), "a division of loop variables by bx + 1",

@@ -166,6 +166,10 @@ def test_every_option_can_be_written_and_its_example_lowers() -> None:
             if name == "match":
                 asked["layouts"] = {"A": {"shard": "height"}}
             other = exploration.fork(**asked)
+            if name == "qk_chunk_tiles":
+                assert other.error is not None, "no loop of this kernel chains products"
+                assert other.error.message.startswith("qk_chunk_tiles is given, but no loop")
+                continue
             assert other.error is None, name
             # What was asked for can be written again.
             again = next(o for step in other.data["steps"] for o in step["options"] if o["name"] == name)

@@ -348,7 +348,7 @@ class Reader:
         if self.is_index(a) and self.is_index(b):
             difference = self.affine(self.written_out(a) - self.written_out(b))
             if not self.graph.is_wide and (difference is None or difference.spread > LARGEST_IN_16_BITS):
-                raise _in_16_bits("a comparison of uint32")
+                raise _in_16_bits("a comparison")
             if difference is not None:
                 # The side without loop variables becomes the scalar that the tile is compared with.
                 offset = self._offset(difference)

@@ -41,13 +41,14 @@ _SEND = Rule("send a block", "The compute kernel sends the block that it packed 
 
 
 def split_device_kernel(program: Program, target: Target) -> Program:
-    """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores. Of a tensor that the
-    kernel loads and stores, the writer does both.
+    """Split the kernel in three: the reader loads, the compute kernel computes, the writer stores.
 
         tt.read_block(A, A_shared, ...)      reader:  tt.read_block(A, A_shared, ...)
         tt.add_tiles(A_shared, ...)      ==> compute: tt.receive_block(A_shared, 4); tt.add_tiles(A_shared, ...)
         tt.pack_tile(..., C_shared, t)                tt.pack_tile(..., C_shared, t); tt.send_block(C_shared, 4)
         tt.write_block(C_shared, C, ...)     writer:  tt.write_block(C_shared, C, ...)
+
+    Of a tensor that the kernel loads and stores, the writer does both.
 
     The three kernels run at the same time on each core. Each keeps the loops and the index computations that its
     statements need. They hand over whole blocks; D3 inserts the protocol for that.
