@@ -120,3 +120,36 @@ def test_uses_of_one_form_share_a_buffer() -> None:
     expected = (a * s[:, None], a + s[:, None], s[:, None] - a.T)
     for made, wanted in zip(run.outputs, expected, strict=True):
         np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+
+
+@T.prim_func
+def scaled_in_a_branch(
+    A: T.Tensor((64, 64), "float32"), S: T.Tensor((64,), "float32"), B: T.Tensor((64, 64), "float32")
+):
+    with T.Kernel(2) as bx:
+        a = T.alloc_fragment((32, 64), "float32")
+        s = T.alloc_fragment((32,), "float32")
+        T.copy(A[bx * 32, 0], a)
+        T.copy(S[bx * 32], s)
+        for i in T.Parallel(32):
+            s[i] = s[i] + 1.0
+        for i, j in T.Parallel(32, 64):
+            a[i, j] = a[i, j] * s[i]
+        for k in T.serial(3):
+            if k + bx > 1:
+                for i, j in T.Parallel(32, 64):
+                    a[i, j] = a[i, j] + s[i]
+        for i, j in T.Parallel(32, 64):
+            a[i, j] = a[i, j] - s[i]
+        T.copy(a, B[bx * 32, 0])
+
+
+def test_a_shared_buffer_is_empty_before_a_loop_that_fills_it() -> None:
+    ex = ttx.explore(scaled_in_a_branch)
+    assert ex.error is None, str(ex.error)
+    rng = np.random.default_rng(4)
+    a, s = rng.standard_normal((64, 64)).astype(np.float32), rng.standard_normal(64).astype(np.float32)
+    times = np.repeat([1, 2], 32)[:, None]
+    factor = s[:, None] + 1
+    assert ex.check([a, s])
+    np.testing.assert_allclose(ex.run([a, s]).outputs[0], a * factor + (times - 1) * factor, rtol=1e-5, atol=1e-5)

@@ -638,8 +638,14 @@ def _reads_inside(statement: tirx.Stmt) -> list[str]:
 
 
 def _is_filled(statement: tirx.Stmt, cb: tirx.Buffer) -> bool:
-    packed = packed_by(statement)
-    return packed is not None and packed.same_as(cb)
+    """Whether a statement fills a circular buffer before it reads it."""
+    for inner in walk(statement):
+        packed = packed_by(inner)
+        if packed is not None and packed.same_as(cb):
+            return True
+        if cb.name in _reads(inner):
+            return False
+    return False
 
 
 class _Compute:
