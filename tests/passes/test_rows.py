@@ -14,7 +14,7 @@ import ttexplore.language as T
 from tests.corpus.rows import ROWS, total
 from tests.corpus.sizes import any_size_gemm
 from tests.corpus.spine import gemm
-from ttexplore.errors import ResourceError, Unsupported, UsageError
+from ttexplore.errors import KernelError, ResourceError, Unsupported, UsageError
 from ttexplore.views.cb_graph import cb_graph_svg
 
 RUNS = {"page": "row", "through": "runs"}
@@ -246,3 +246,55 @@ def test_refused_ways_through(asked: dict[str, Any], dtype: str, kind: type[Exce
 def raise_error(exploration: ttx.Exploration) -> None:
     assert exploration.error is not None
     raise exploration.error
+
+
+def test_elements_stored_into_a_row_with_a_tail() -> None:
+    """The row moves in runs of 16, the last of which reaches into the padding."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 40), "float32"), B: T.Tensor((2, 40), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((40,), "float32")
+            T.copy(A[bx, 0], a)
+            T.copy(a, B[bx, 0])
+            B[bx, 5] = 2.0
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    a = np.arange(80, dtype=np.float32).reshape(2, 40)
+    wanted = a.copy()
+    wanted[:, 5] = 2.0
+    assert exploration.check([a])
+    np.testing.assert_array_equal(exploration.run([a]).outputs[0], wanted)
+
+
+def _stored_outside() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 8), "float32")):
+        with T.Kernel(2) as bx:
+            A[bx, 9] = 1.0
+
+    return kernel
+
+
+def test_an_element_is_not_stored_outside() -> None:
+    with pytest.raises(KernelError) as caught:
+        ttx.explore(_stored_outside())
+    assert caught.value.message == "a store to A at 9 along dimension 1, whose extent is 8"
+    assert caught.value.hint == "indices count from 0, and none is negative"
+    assert caught.value.span is not None
+
+
+def test_a_store_that_is_always_outside_stores_nothing() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 8), "float32"), B: T.Tensor((4, 8), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((8,), "float32")
+            T.copy(A[bx, 0], a)
+            T.copy(a, B[bx, 0])
+            B[bx + 4, 3] = 1.0
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    a = np.arange(32, dtype=np.float32).reshape(4, 8)
+    np.testing.assert_array_equal(exploration.run([a]).outputs[0], a)

@@ -112,6 +112,20 @@ def index_of(name: str, value: object) -> ir.Expr:
     return place
 
 
+def _check_stored(buffer: tirx.Buffer, places: list[ir.Expr]) -> None:
+    """Raise KernelError for a store that a constant index puts outside. A read may be what a choice does not take."""
+    for axis, (place, extent) in enumerate(zip(places, buffer.ty.shape, strict=True)):
+        if not isinstance(place, tirx.IntImm) or not isinstance(extent, tirx.IntImm):
+            continue
+        if not 0 <= int(place.value) < int(extent.value):
+            raise KernelError(
+                "K001",
+                f"a store to {buffer.name} at {int(place.value)} along dimension {axis}, whose extent is "
+                f"{int(extent.value)}",
+                hint="indices count from 0, and none is negative",
+            )
+
+
 def is_integer(value: object) -> TypeGuard[Integer]:
     """Whether a value is a Python integer or an integer expression."""
     return isinstance(value, int) or (
@@ -372,6 +386,7 @@ class Builder:
                 stored = tirx.Cast(dtype, stored, self.tvm_span())
         stored = self.shallow(str(buffer.name), stored)
         places = [index_of(buffer.name, index) for index in indices]
+        _check_stored(buffer, places)
         self.emit(tirx.BufferStore(buffer, stored, places, self.tvm_span()))
 
     def bind(self, name: str, value: object) -> object:
