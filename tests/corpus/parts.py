@@ -142,7 +142,7 @@ def turned_parts(dtype: str = FP32) -> Any:
 
 
 PARTS: tuple[Case, ...] = (
-    Case("mixed_rows", mixed_rows),
+    Case("mixed_rows", mixed_rows, on_chip=False),
     Case("stored_columns", lambda: stored_columns(BF16), on_chip=False),
     Case("rotated", lambda: rotated(32, 128)),
     Case("products_of_parts", products_of_parts, on_chip=False),
