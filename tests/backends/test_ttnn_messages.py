@@ -13,6 +13,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.backends.op_programs import FORMATS, operations_program
 from tests.corpus import elementwise, gemm
+from tests.corpus.explored import CASES, NAMES, explored
 from ttexplore.backends.base import KernelFault, Program
 from ttexplore.backends.ttnn import Ttnn
 from ttexplore.backends.ttnn.backend import (
@@ -21,12 +22,14 @@ from ttexplore.backends.ttnn.backend import (
     not_modelled,
     program_too_large,
     read_outputs,
+    refusal,
     write_program,
 )
 from ttexplore.backends.ttnn.hang import describe_hang, watcher_states
 from ttexplore.backends.ttnn.session import DeviceEnded, DeviceHang, last_words
 from ttexplore.errors import BackendError
 from ttexplore.ops import OPS
+from ttexplore.plan import KERNEL_ROLES
 
 LOG = """2026-11-21 04:56:57.536 | warning  |             UMD | Chip 0 has inconsistent harvesting. (cluster.cpp:13)
 [run.sh] starting Wolfpine wormhole server on tcp://vm:57173
@@ -186,6 +189,13 @@ def test_a_device_must_fit_the_plan() -> None:
         check_fit({"architecture": "blackhole", "grid": [13, 10]}, plan)
     with pytest.raises(BackendError, match=r"uses core \(1, 0\), but the device has 1x9 cores"):
         check_fit({"architecture": "wormhole_b0", "grid": [1, 9]}, plan)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if CASES[str(name.values[0])].on_chip])
+def test_the_corpus_on_a_chip_leaves_out_what_the_simulator_has_wrongly(name: str) -> None:
+    exploration = explored(name)
+    texts = {role: code.text for role, code in exploration.code.items() if role in KERNEL_ROLES}
+    assert refusal(Program(texts, exploration.plan), "wolfpine") is None
 
 
 def test_outputs_of_a_wrong_shape_are_refused(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def scalars_of_turns() -> Any:
 SCALARS: tuple[Case, ...] = (
     Case("joined_splits", joined_splits),
     Case("decays", decays),
-    Case("elements_of_blocks", elements_of_blocks),
+    Case("elements_of_blocks", elements_of_blocks, on_chip=False),
     Case("whole_scalars", whole_scalars),
     Case("scalars_of_turns", scalars_of_turns, on_chip=False),
 )

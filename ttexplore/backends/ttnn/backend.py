@@ -165,8 +165,8 @@ class Ttnn:
         and its subclasses Cancelled and KernelFault (a text that does not compile, or a program that hangs).
         """
         arrays = checked_inputs(program.plan, inputs)
-        self._refuse_formats(program.plan)
-        self._refuse_calls(program)
+        if (refused := refusal(program, self.device)) is not None:
+            raise refused
         session = self._session(program.plan)
         with tempfile.TemporaryDirectory(prefix="ttexplore-") as name:
             out = Path(name)
@@ -213,28 +213,29 @@ class Ttnn:
         chip = f"a {session.ready['architecture']} card" if self.device == "card" else session.opening.name
         return f"{chip}, ttnn {read_environment(self.environment_folder).ttnn_version}"
 
-    def _refuse_calls(self, program: Program) -> None:
-        chip = f"{self.device}-{architecture_of(program.plan)}"
-        refused = REFUSED_CALLS.get(self.device, {}) | REFUSED_CALLS.get(chip, {})
-        for call, (what, fix) in refused.items():
-            for role in KERNEL_ROLES:
-                lines = lines_of(program.texts[role])
-                number = next((n for n, line in enumerate(lines, 1) if call in line), None)
-                if number is not None:
-                    raise KernelFault("B025", what, hint=fix, kernel=role, cpp_line=number)
-
-    def _refuse_formats(self, plan: Plan) -> None:
-        refused = REFUSED_FORMATS.get(self.device, {})
-        for buffer in plan.buffers:
-            if buffer.data_format in refused:
-                what, fix = refused[buffer.data_format]
-                raise BackendError(
-                    "B025", f"{what}, the format of circular buffer {buffer.name}", hint=fix, span=buffer.origin
-                )
-
     def _session(self, plan: Plan) -> Session:
         environment = read_environment(self.environment_folder)
         return shared_session(opening(self.device, architecture_of(plan), environment))
+
+
+def refusal(program: Program, device: str) -> BackendError | None:
+    """Why `device` cannot run `program`, as its first format or call that the device has wrongly or not at all."""
+    formats = REFUSED_FORMATS.get(device, {})
+    for buffer in program.plan.buffers:
+        if buffer.data_format in formats:
+            what, fix = formats[buffer.data_format]
+            return BackendError(
+                "B025", f"{what}, the format of circular buffer {buffer.name}", hint=fix, span=buffer.origin
+            )
+    chip = f"{device}-{architecture_of(program.plan)}"
+    calls = REFUSED_CALLS.get(device, {}) | REFUSED_CALLS.get(chip, {})
+    for call, (what, fix) in calls.items():
+        for role in KERNEL_ROLES:
+            lines = lines_of(program.texts[role])
+            number = next((n for n, line in enumerate(lines, 1) if call in line), None)
+            if number is not None:
+                return KernelFault("B025", what, hint=fix, kernel=role, cpp_line=number)
+    return None
 
 
 def _silent(text: str) -> None:
