@@ -99,6 +99,11 @@ def whole_region(buffer: tirx.Buffer) -> ir.TensorRegion:
     )
 
 
+def is_whole(region: ir.TensorRegion) -> bool:
+    """Whether a region is all of a buffer, whose shape is constant."""
+    return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)
+
+
 def whole_tensor(tensor: tirx.Buffer) -> ir.TensorRegion:
     """The region that is all of a tensor, whose sizes may be known only when the kernel runs."""
     zero = tirx.const(0, "int32")

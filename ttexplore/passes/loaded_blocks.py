@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tvm import ir, tirx
 
-from ttexplore.ir.build import attribute, constant, dtype_of, op_name, regions, shape_of
+from ttexplore.ir.build import attribute, constant, dtype_of, is_whole, op_name, regions, shape_of
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import walk
 
@@ -45,7 +45,7 @@ class LoadedBlocks:
         source = None
         if op_name(statement) == "tl.copy" and not attribute(statement, "transpose"):
             part, target = regions(statement)
-            if is_on_chip(target.source) and _is_whole(target):
+            if is_on_chip(target.source) and is_whole(target):
                 source = self._source(part, target.source, around)
         inside = walk(statement) if isinstance(statement, tirx.For | tirx.While | tirx.IfThenElse) else [statement]
         for one in inside:
@@ -66,15 +66,11 @@ class LoadedBlocks:
         if is_on_chip(part.source):
             found = self._held(part.source, around)
             same = dtype_of(part.source) == dtype_of(block) and shape_of(part.source) == shape_of(block)
-            return found.region if found is not None and same and _is_whole(part) else None
+            return found.region if found is not None and same and is_whole(part) else None
         floats = all("float" in dtype_of(one) for one in (part.source, block))
         if part.source in self.changed or not (floats or dtype_of(part.source) == dtype_of(block)):
             return None
         return part
-
-
-def _is_whole(region: ir.TensorRegion) -> bool:
-    return tuple(constant(part.extent) for part in region.region) == shape_of(region.source)
 
 
 def _written(statement: tirx.Stmt) -> list[tirx.Buffer]:

@@ -1,0 +1,92 @@
+"""Blocks of which parts are stored before the whole is: they begin with what shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import tirx
+
+from ttexplore.ir.adapter import call, identity
+from ttexplore.ir.build import constant, dtype_of, is_whole, op_name, regions, shape_of, statements, whole_region
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, parallel_body, same_indices
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ops.op import UNWRITTEN
+
+# The dtypes in which an element that was never written shows.
+_SHOWING = ("float32", "bfloat16", "float16", "int32")
+
+
+class BegunBlocks:
+    """The blocks of a kernel of which parts are stored before the whole is."""
+
+    def __init__(self, function: tirx.PrimFunc) -> None:
+        self.found: list[tirx.Buffer] = []
+        self._order = {identity(one): number for number, one in enumerate(walk(function.body))}
+        self._wholes = _whole_writes(function)
+
+    def store_part(self, buffer: tirx.Buffer, statement: tirx.Stmt, around: Sequence[tirx.Stmt]) -> None:
+        """Note that a statement, in loops and branches `around` it, stores a part of a buffer."""
+        place, inside = self._order[identity(statement)], [identity(one) for one in around]
+        for before, loops in self._wholes.get(buffer, ()):
+            if before < place and loops == inside[: len(loops)]:
+                return
+        if not any(buffer.same_as(one) for one in self.found):
+            self.found.append(buffer)
+
+    def filled(self, function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
+        """The kernel that fills these blocks where they are allocated, with what the reference finds in elements that
+        were never written."""
+        return rewrite([_BEGUN], _Begun(function, firings, self.found)) if self.found else function
+
+
+class _Begun(Context):
+    def __init__(self, function: tirx.PrimFunc, firings: Firings, begun: Sequence[tirx.Buffer]) -> None:
+        super().__init__(function, firings)
+        self.begun = begun
+
+    def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+        if not isinstance(statement, tirx.AllocBuffer) or not any(statement.buffer.same_as(one) for one in self.begun):
+            return None
+        dtype = dtype_of(statement.buffer)
+        nothing = UNWRITTEN["int32" if dtype == "int32" else "float32"] if dtype in _SHOWING else 0
+        value = tirx.const(nothing, statement.buffer.ty.dtype)
+        return [statement, tirx.Evaluate(call("tl.fill", [whole_region(statement.buffer), value]))]
+
+
+def _whole_writes(function: tirx.PrimFunc) -> dict[tirx.Buffer, list[tuple[int, list[int]]]]:
+    """For each block the statements that write all of it: their number, and the loops and branches around them."""
+    found: dict[tirx.Buffer, list[tuple[int, list[int]]]] = {}
+    order = {identity(one): number for number, one in enumerate(walk(function.body))}
+
+    def visit(body: tirx.Stmt, around: list[int]) -> None:
+        for statement in statements(body):
+            number = order[identity(statement)]
+            if is_parallel(statement):
+                loops, inside = parallel_body(statement)
+                variables, extents = [one.loop_var for one in loops], [constant(one.extent) for one in loops]
+                for one in inside:
+                    if (
+                        isinstance(one, tirx.BufferStore)
+                        and same_indices(one.indices, variables)
+                        and [*shape_of(one.buffer)] == extents
+                    ):
+                        found.setdefault(one.buffer, []).append((number, around))
+            elif isinstance(statement, tirx.For | tirx.While):
+                visit(statement.body, [*around, identity(statement)])
+            elif isinstance(statement, tirx.IfThenElse):
+                visit(statement.then_case, [*around, identity(statement)])
+                if statement.else_case is not None:
+                    # What one branch writes the other does not find.
+                    visit(statement.else_case, [*around, -identity(statement)])
+            elif op_name(statement) in ("tl.copy", "tl.fill", "tl.reduce", "tl.gemm"):
+                target = regions(statement)[-1]
+                if is_on_chip(target.source) and is_whole(target):
+                    found.setdefault(target.source, []).append((number, around))
+
+    visit(function.body, [])
+    return found
+
+
+_BEGUN = StatementRule(
+    "before the first part", "A block of which parts are stored first begins with NaN, which shows.", _Begun.allocation
+)
