@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz.groups import Described, Step, behaviours, campaign
-from ttexplore.passes.groups.trace import Trace
+from ttexplore.passes.groups.races import Races
 
 RIGHT = Described(
     3, (1,),
@@ -37,6 +37,6 @@ def test_schedules() -> None:
 
 
 def test_a_race_that_is_not_seen_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trace, "_check", lambda *_: None)
+    monkeypatch.setattr(Races, "check", lambda *_: None)
     with pytest.raises(AssertionError, match="lowered, and it gives"):
         campaign(0, 40)

@@ -12,7 +12,9 @@ from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.passes.groups.trace import Edge, Trace, Turns, runs
+from ttexplore.passes.groups.races import Edge
+from ttexplore.passes.groups.steps import Turns, runs
+from ttexplore.passes.groups.trace import Trace
 from ttexplore.passes.groups.tree import Branch, Guard, Item, Leaf, Loop
 from ttexplore.record import Span
 
@@ -34,7 +36,7 @@ class _Order:
     def __post_init__(self) -> None:
         self.tree = self.traces[0].tree
         self.pairs: dict[tuple[int, int], list[tuple[Turns, Turns]]] = {}
-        for first, turns, second, later in {edge: None for trace in self.traces for edge in trace.edges}:
+        for first, turns, second, later in {edge: None for trace in self.traces for edge in trace.races.edges}:
             self.pairs.setdefault((first, second), []).append((turns, later))
 
     def sorted(self, items: list[Item], depth: int) -> list[Item]:
@@ -230,7 +232,7 @@ def check_order(items: Sequence[Item], trace: Trace) -> None:
                 raise _wrong(trace.tree.leaves[step[0]])
             last = now
     assert len({step for steps in trace.done for step in steps}) == len(place), "a step of no group"
-    _check_edges(trace.edges, place, trace)
+    _check_edges(trace.races.edges, place, trace)
 
 
 def _check_edges(edges: Iterable[Edge], place: dict[tuple[int, Turns], int], trace: Trace) -> None:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ttexplore.ir.adapter import identity
 from ttexplore.ir.build import scope_of, shape_of
 from ttexplore.ir.groups import BARRIER_SCOPE
-from ttexplore.passes.groups.trace import Trace, runs
+from ttexplore.passes.groups.steps import runs
+from ttexplore.passes.groups.trace import Trace
 from ttexplore.passes.groups.tree import Axis, Item
 
 # A block has two dimensions, or one.
