@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import Generic, NamedTuple, TypeGuard, TypeVar, overload
 
 from tvm import ir, tirx
 
@@ -12,6 +12,7 @@ from ttexplore.errors import TTExploreError
 from ttexplore.ir.adapter import set_span, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import sequence, statements, with_body, with_function_body
+from ttexplore.ir.dataflow import is_parallel
 
 ContextT = TypeVar("ContextT", bound="Context")
 _Rewritten = Callable[[list[tirx.Stmt]], list[tirx.Stmt]]
@@ -80,6 +81,15 @@ class Context:
         self._passed.clear()
         return self._bounds
 
+    @property
+    def is_in_nest(self) -> bool:
+        """Whether the statement is in a T.Parallel."""
+        return bool(self.around) and is_parallel(self.around[-1])
+
+    def is_nest(self, statement: tirx.Stmt) -> TypeGuard[tirx.For]:
+        """Whether a statement is a T.Parallel nest, from its first loop on."""
+        return is_parallel(statement) and not self.is_in_nest
+
     def made(self, rule: Rule, source: tirx.Stmt | None, made: Iterable[tirx.Stmt]) -> list[tirx.Stmt]:
         """See :meth:`Firings.made`."""
         return self.firings.made(rule, source, made)
@@ -131,12 +141,14 @@ def _same(before: list[tirx.Stmt], after: list[tirx.Stmt]) -> bool:
 
 
 def rewrite(rules: Sequence[StatementRule[ContextT]], context: ContextT) -> tirx.PrimFunc:
-    """The context's function with every statement replaced by what the first of the `rules` that answers says.
+    """The context's function with every statement replaced by what the first of the `rules` that answers says; the
+    function itself where none answers.
 
     Rules see a statement before those in it. A TTExploreError gets the statement's line.
     """
-    body = rewrite_body(statements(context.function.body), rules, context)
-    return with_function_body(context.function, body)
+    before = statements(context.function.body)
+    body = rewrite_body(before, rules, context)
+    return context.function if _same(before, body) else with_function_body(context.function, body)
 
 
 def rewrite_body(body: list[tirx.Stmt], rules: Sequence[StatementRule[ContextT]], context: ContextT) -> list[tirx.Stmt]:

@@ -11,7 +11,7 @@ from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.branches import branch
 from ttexplore.ir.build import dtype_of, op_name, scope_of, sequence, statements, whole_region
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body
 
 
 def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -27,17 +27,18 @@ def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.Pr
     them, so that it holds something whatever is taken. Raises Unsupported for a condition that depends on what the
     chip computes.
     """
-    if not any(isinstance(one, tirx.IfThenElse) for one in walk(function.body)):
-        return function
     return rewrite(_RULES, _Branches(function, firings))
 
 
 class _Branches(Context):
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.uses = _uses(blocks(function.body))
         # What has been cleared before a branch around.
         self.cleared = set[tirx.Buffer]()
+
+    @functools.cached_property
+    def uses(self) -> dict[tirx.Buffer, int]:
+        return _uses(blocks(self.function.body))
 
     def taken(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not isinstance(statement, tirx.IfThenElse) or any(map(is_parallel, self.around)):

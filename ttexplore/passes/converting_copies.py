@@ -21,7 +21,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ops.small import is_small
 from ttexplore.passes.added_buffers import taken_names
 
@@ -33,8 +33,6 @@ def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.Pri
                                              c_cast[i, j] = T.cast(c[i, j], "float8_e4m3fn")
                                          T.copy(c_cast, C[by * 32, bx * 32])
     """
-    if not any(map(_converts, walk(function.body))):
-        return function
     return rewrite([CAST], _Casts(function, firings))
 
 

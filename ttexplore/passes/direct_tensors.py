@@ -26,7 +26,7 @@ from ttexplore.ir.build import (
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
@@ -49,10 +49,7 @@ def with_staged_tensors(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
 
     Raises Unsupported for elements that make no block.
     """
-    staging = _Staging(function, firings)
-    fired = len(firings.all)
-    made = rewrite(_RULES, staging)
-    return made if len(firings.all) > fired else function
+    return rewrite(_RULES, _Staging(function, firings))
 
 
 # An element of a tensor that is read or stored.
@@ -160,7 +157,7 @@ class _Staging(Context):
     # Elements in T.Parallel
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if not is_parallel(statement) or (self.around and is_parallel(self.around[-1])):
+        if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
         stores = [one for one in body if isinstance(one, tirx.BufferStore) and not is_on_chip(one.buffer)]

@@ -27,7 +27,7 @@ from ttexplore.ir.build import (
     whole_region,
 )
 from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ops.small import largest_magnitude
 from ttexplore.passes.added_buffers import taken_names
 from ttexplore.plan import SMALL_WHOLES
@@ -53,8 +53,6 @@ def with_products_of_numbers(function: tirx.PrimFunc, firings: Firings) -> tirx.
 
     Raises Unsupported for sums that DST does not hold exactly, and for products of int32.
     """
-    if not any(map(_is_of_integers, walk(function.body))):
-        return function
     return rewrite([PRODUCT], _Products(function, firings))
 
 

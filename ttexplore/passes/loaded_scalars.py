@@ -26,8 +26,6 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     What a condition lets nobody ask for is read at the first element instead: `k < n and Mask[k]` reads Mask[0] where
     k is not less than n.
     """
-    if not any(_deciding(one) for one in walk(function.body)):
-        return function
     return rewrite(_LOADED, Context(function, firings))
 
 
@@ -157,7 +155,7 @@ def _both(asked: ir.Expr | None, holds: ir.Expr) -> ir.Expr:
 
 
 def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if (context.around and is_parallel(context.around[-1])) or not _deciding(statement):
+    if context.is_in_nest or not _deciding(statement):
         return None
     names = _Names()
 

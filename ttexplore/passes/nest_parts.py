@@ -21,7 +21,7 @@ from ttexplore.ir.build import (
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings
 from ttexplore.passes.added_buffers import taken_names
@@ -63,7 +63,7 @@ class Parts(Context):
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The replacement of a T.Parallel, for a rule of the pass."""
-        if not is_parallel(statement) or (self.around and is_parallel(self.around[-1])):
+        if not self.is_nest(statement):
             return None
         return Nest(self, statement, statement).whole()
 

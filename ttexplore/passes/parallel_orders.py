@@ -5,8 +5,8 @@ from __future__ import annotations
 from tvm import tirx
 
 from ttexplore.ir.build import with_body
-from ttexplore.ir.dataflow import is_parallel, parallel_body, same_indices
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.dataflow import parallel_body, same_indices
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 
 
 def with_ordered_parallel(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -15,16 +15,11 @@ def with_ordered_parallel(function: tirx.PrimFunc, firings: Firings) -> tirx.Pri
     for j, i in T.Parallel(64, 32):       for i, j in T.Parallel(32, 64):
         c[i, j] = a[i, j] * 2        ==>      c[i, j] = a[i, j] * 2
     """
-    if not any(is_parallel(one) for one in walk(function.body)):
-        return function
-    context = Context(function, firings)
-    fired = len(firings.all)
-    made = rewrite([_TURNED], context)
-    return made if len(firings.all) > fired else function
+    return rewrite([_TURNED], Context(function, firings))
 
 
 def _in_order(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
+    if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
     stores = [one for one in body if isinstance(one, tirx.BufferStore)]

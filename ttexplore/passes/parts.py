@@ -40,9 +40,7 @@ def with_whole_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
     stays. What has another form is left as it is, for later passes to refuse.
     """
     parts = _Operations(function, firings)
-    fired = len(firings.all)
-    made = parts.begun.filled(rewrite(_RULES, parts), firings)
-    return made if len(firings.all) > fired else function
+    return parts.begun.filled(rewrite(_RULES, parts), firings)
 
 
 class _Operations(Parts):

@@ -33,10 +33,7 @@ def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     says that an element is one of the tensor's: others are never stored. Raises Unsupported for other stores to tensors
     under a condition, and for loops of unknown or great length.
     """
-    context = Context(function, firings)
-    fired = len(firings.all)
-    made = rewrite([_PLAIN], context) if any(is_parallel(one) for one in walk(function.body)) else function
-    return made if len(firings.all) > fired else function
+    return rewrite([_PLAIN], Context(function, firings))
 
 
 def flattened(branch: tirx.IfThenElse) -> list[tirx.Stmt]:
@@ -45,7 +42,7 @@ def flattened(branch: tirx.IfThenElse) -> list[tirx.Stmt]:
 
 
 def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
+    if not context.is_nest(statement):
         return None
     loops, body = parallel_body(statement)
     if not any(isinstance(one, tirx.IfThenElse | tirx.For) for one in body):

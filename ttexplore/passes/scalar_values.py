@@ -22,7 +22,7 @@ from ttexplore.ir.build import (
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced, with_parts
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.passes.added_buffers import taken_names
@@ -50,10 +50,7 @@ def with_scalar_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFu
     Other passes choose elements of larger blocks, unless a block holds a part of a tensor, which has the element.
     Scalars that places, lengths or conditions depend on stay as they are.
     """
-    scalars = _Scalars(function, firings)
-    fired = len(firings.all)
-    made = rewrite(_RULES, scalars)
-    return made if len(firings.all) > fired else function
+    return rewrite(_RULES, _Scalars(function, firings))
 
 
 def is_variable(buffer: tirx.Buffer) -> bool:
@@ -81,7 +78,7 @@ class _Scalars(Context):
 
     def seen(self, statement: tirx.Stmt) -> None:
         """Not a rule that changes statements."""
-        if not self._in_nest():
+        if not self.is_in_nest:
             self.loaded.pass_by(statement, [*self.around])
 
     def allocation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -97,7 +94,7 @@ class _Scalars(Context):
 
     def name(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A name for a value that has elements in it, or is no integer."""
-        if not isinstance(statement, tirx.Bind) or statement.var in self.steering or self._in_nest():
+        if not isinstance(statement, tirx.Bind) or statement.var in self.steering or self.is_in_nest:
             return None
         value, dtype = statement.value, str(statement.var.ty.dtype)
         if not self._has_elements(value):
@@ -121,7 +118,7 @@ class _Scalars(Context):
 
     def store(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A store of one element outside of T.Parallel."""
-        if not isinstance(statement, tirx.BufferStore) or self._in_nest() or statement.buffer in self.steering:
+        if not isinstance(statement, tirx.BufferStore) or self.is_in_nest or statement.buffer in self.steering:
             return None
         if not is_on_chip(statement.buffer):
             # Where an element is stored must not depend on others: two cores could store to the same place.
@@ -148,7 +145,7 @@ class _Scalars(Context):
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""
-        if not isinstance(statement, tirx.IfThenElse) or self._in_nest() or not _is_of_scalars(statement):
+        if not isinstance(statement, tirx.IfThenElse) or self.is_in_nest or not _is_of_scalars(statement):
             return None
         if any(one in self.steering for one in _given_values(statement)):
             return None
@@ -156,7 +153,7 @@ class _Scalars(Context):
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Scalars that a T.Parallel uses."""
-        if not is_parallel(statement) or self._in_nest():
+        if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
         inside: set[ir.Expr] = {loop.loop_var for loop in loops}
@@ -196,9 +193,6 @@ class _Scalars(Context):
         return [tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
 
     # Values
-
-    def _in_nest(self) -> bool:
-        return bool(self.around) and is_parallel(self.around[-1])
 
     def _has_elements(self, value: ir.Expr) -> bool:
         return any(isinstance(one, ir.TensorLoad) or one in self.meanings for one in nodes_of(value))

@@ -49,7 +49,7 @@ class _Turns(Context):
         self.own = own
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        if not is_parallel(statement) or (self.around and is_parallel(self.around[-1])):
+        if not self.is_nest(statement):
             return None
         loops, body = parallel_body(statement)
         turn, made = _Turn(self.own), list[tirx.Stmt]()
@@ -62,7 +62,7 @@ class _Turns(Context):
 
     def elsewhere(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Outside of T.Parallel nothing is left of such a scalar."""
-        if self.around and is_parallel(self.around[-1]):
+        if self.is_in_nest:
             return None
         match statement:
             case tirx.AllocBuffer() | tirx.BufferStore() if statement.buffer in self.own:
