@@ -182,10 +182,21 @@ class Bind:
 
 @dataclass(frozen=True)
 class Store:
-    """``buffer[all loop variables] = value`` inside T.Parallel."""
+    """``buffer[all loop variables] = value`` inside T.Parallel, or at `indices`, of a tensor. A `test` is that of an
+    ``if`` around it, whose ``else`` stores `other`, or keeps what the element holds."""
 
     buffer: str
     value: Expression
+    indices: tuple[str, ...] = ()
+    test: Expression | None = None
+    other: Expression | None = None
+
+    @property
+    def loaded(self) -> set[str]:
+        """What is read for it; what it keeps is read as well."""
+        parts = [one for one in (self.value, self.test, self.other) if one is not None]
+        kept = {self.buffer} if self.test is not None and self.other is None else set[str]()
+        return kept.union(*map(loaded, parts))
 
 
 @dataclass(frozen=True)
@@ -215,6 +226,15 @@ class Loop:
     test: str = ""
 
 
+@dataclass(frozen=True)
+class Branch:
+    """``if test:`` around statements, a test as that of a loop; an ``else`` where there are `other` ones."""
+
+    test: str
+    body: tuple[Statement, ...]
+    other: tuple[Statement, ...] = ()
+
+
 ScalarForm = Literal["name", "variable", "element", "block"]
 
 
@@ -229,7 +249,7 @@ class Scalar:
     indices: tuple[str, ...] = ()
 
 
-Statement = Scalar | Allocate | Copy | Fill | Gemm | Reduce | Parallel | Loop
+Statement = Scalar | Allocate | Copy | Fill | Gemm | Reduce | Parallel | Loop | Branch
 
 
 @dataclass(frozen=True)
@@ -267,6 +287,8 @@ class Kernel:
             return self.number(one) if name == size else one
 
         def turns(statement: Statement) -> Statement:
+            if isinstance(statement, Branch):
+                return replace(statement, body=(*map(turns, statement.body),), other=(*map(turns, statement.other),))
             if not isinstance(statement, Loop):
                 return statement
             return replace(statement, extent=extent(statement.extent), body=tuple(map(turns, statement.body)))
@@ -293,16 +315,25 @@ class Schedule:
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """All statements below `body`, loops before what is in them."""
+    """All statements below `body`, loops and branches before what is in them."""
     for statement in body:
         yield statement
-        if isinstance(statement, Loop):
+        if isinstance(statement, Loop | Branch):
             yield from statements(statement.body)
+        if isinstance(statement, Branch):
+            yield from statements(statement.other)
+
+
+def stores(body: tuple[Statement, ...]) -> Iterator[Store]:
+    """All stores of T.Parallel below `body`."""
+    nests = (one for one in statements(body) if isinstance(one, Parallel))
+    return (one for nest in nests for one in nest.body if isinstance(one, Store))
 
 
 def outputs(kernel: Kernel) -> tuple[Tensor, ...]:
     """The tensors that the kernel stores to, in the order of its parameters."""
     stored = {one.target.name for one in statements(kernel.body) if isinstance(one, Copy)}
+    stored |= {one.buffer for one in stores(kernel.body)}
     return tuple(tensor for tensor in kernel.tensors if tensor.name in stored)
 
 
@@ -316,9 +347,12 @@ def unused(kernel: Kernel) -> tuple[Tensor, ...]:
     """The tensors that no statement names."""
     copies = [one for one in statements(kernel.body) if isinstance(one, Copy)]
     named = {region.name for one in copies for region in (one.source, one.target)}
-    tests = [one.test for one in statements(kernel.body) if isinstance(one, Loop)]
+    tests = [one.test for one in statements(kernel.body) if isinstance(one, Loop | Branch)]
     named |= {name for test in tests for name in re.findall(r"[^\W\d]\w*", test)}
     named |= {name for one in statements(kernel.body) if isinstance(one, Scalar) for name in loaded(one.value)}
+    nests = [one for one in statements(kernel.body) if isinstance(one, Parallel)]
+    named |= {name for nest in nests for one in nest.body if isinstance(one, Bind) for name in loaded(one.value)}
+    named |= {name for one in stores(kernel.body) for name in (one.buffer, *one.loaded)}
     return tuple(tensor for tensor in kernel.tensors if tensor.name not in named)
 
 

@@ -23,6 +23,7 @@ from tests.fuzz.description import (
     INDEX_FUNCTIONS,
     Allocate,
     Bind,
+    Branch,
     Call,
     Constant,
     Copy,
@@ -39,6 +40,7 @@ from tests.fuzz.description import (
     Region,
     Scalar,
     Statement,
+    Store,
     Tensor,
     inputs,
     outputs,
@@ -444,6 +446,8 @@ class _Run:
                     self.names[variable] = turn
                     if not statement.test or self.index(statement.test):
                         self.body(body)
+            case Branch(test, body, other):
+                self.body(body if self.index(test) else other)
             case Parallel():
                 self.parallel(statement)
             case Scalar():
@@ -549,20 +553,46 @@ class _Run:
             shape[axis] = extent
             self.names[variable] = np.arange(extent).reshape(shape)
         for one in statement.body:
-            value = self.value(one.value)
             if isinstance(one, Bind):
-                self.values[one.name], self.value_dtypes[one.name] = value, self.dtype(one.value)
+                self.values[one.name], self.value_dtypes[one.name] = self.value(one.value), self.dtype(one.value)
                 self.is_number[one.name] = self.is_float(one.value)
             else:
-                parts = (np.broadcast_to(x, statement.extents) for x in (value.value, value.low, value.high))
-                self.put(one.buffer, Interval(*(np.array(part) for part in parts)))
+                self.store(one, statement.extents)
+
+    def store(self, one: Store, extents: tuple[int, ...]) -> None:
+        value, p = self.value(one.value), self.precision
+        if one.test is not None:
+            kept = _operand(self.storage[one.buffer], p) if one.other is None else self.value(one.other)
+            value = _select(p, self.value(one.test), value, kept)
+        made = Interval(*(np.array(np.broadcast_to(x, extents)) for x in (value.value, value.low, value.high)))
+        if not one.indices:
+            self.put(one.buffer, made)
+            return
+        # Outside of a tensor nothing is stored.
+        made, whole = rounded(made, self.dtypes[one.buffer], p), self.storage[one.buffer]
+        at, inside = self.places(one.indices, whole.value.shape, extents)
+        parts = [np.array(part) for part in (whole.value, whole.low, whole.high)]
+        for array, values in zip(parts, (made.value, made.low, made.high), strict=True):
+            array[tuple(place[inside] for place in at)] = values[inside]
+        self.storage[one.buffer] = Interval(*parts)
+
+    def places(
+        self, indices: tuple[str, ...], shape: tuple[int, ...], extents: tuple[int, ...] = ()
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.bool_]]:
+        """The places of elements along each axis, brought into the shape, and which were inside of it."""
+        found = np.broadcast_arrays(*(np.asarray(self.index(text)) for text in indices), np.zeros(extents, np.int64))
+        at = found[: len(indices)]
+        inside = np.logical_and.reduce([(one >= 0) & (one < length) for one, length in zip(at, shape, strict=True)])
+        return [np.clip(one, 0, length - 1) for one, length in zip(at, shape, strict=True)], inside
 
     def value(self, expression: Expression) -> Interval:
         match expression:
             case Load(buffer, indices):
                 whole = self.storage[buffer]
-                at = tuple(self.index(text) for text in indices)
-                value = Interval(whole.value[at], whole.low[at], whole.high[at])
+                # Outside of a tensor are zeros.
+                places, inside = self.places(indices, whole.value.shape)
+                parts = (np.where(inside, part[tuple(places)], 0) for part in (whole.value, whole.low, whole.high))
+                value = Interval(*parts)
                 return value if self.dtypes[buffer] in INTEGERS else _operand(value, self.precision)
             case Constant(value):
                 return Interval.exact(value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.fuzz.description import (
     Allocate,
     Bind,
+    Branch,
     Call,
     Copy,
     Expression,
@@ -97,11 +99,26 @@ def _plainer(statement: Statement) -> Iterator[tuple[Statement, ...]]:
             for inner in _bodies(body):
                 if inner:
                     yield (replace(statement, body=inner),)
+        case Branch(test, body, other):
+            yield body
+            if other:
+                yield other
+                yield (Branch(test, body),)
+            for inner in _bodies(body):
+                yield (replace(statement, body=inner),)
+            for inner in _bodies(other):
+                yield (replace(statement, other=inner),)
         case Parallel(_, _, body):
             for number, one in enumerate(body):
                 rest = (*body[:number], *body[number + 1 :])
                 if rest:
                     yield (replace(statement, body=rest),)
+                if isinstance(one, Store) and one.test is not None:
+                    for made in (replace(one, test=None, other=None), replace(one, value=one.other or one.value)):
+                        yield (replace(statement, body=(*body[:number], made, *body[number + 1 :])),)
+                    for test in _plainer_values(one.test):
+                        made = (*body[:number], replace(one, test=test), *body[number + 1 :])
+                        yield (replace(statement, body=made),)
                 if isinstance(one, Bind) and one.form != "name":
                     made = (*body[:number], replace(one, form="name"), *body[number + 1 :])
                     yield (replace(statement, body=made),)
@@ -139,7 +156,15 @@ def _texts(statement: Statement) -> list[str]:
         case Copy(source, target):
             return [*source.starts, *target.starts]
         case Parallel():
-            return [text for one in statement.body for text in _value_texts(one.value)]
+            stores = [one for one in statement.body if isinstance(one, Store)]
+            values = [one.value for one in statement.body]
+            values += [one for store in stores for one in (store.test, store.other) if one is not None]
+            return [
+                *(text for value in values for text in _value_texts(value)),
+                *(text for store in stores for text in store.indices),
+            ]
+        case Branch(test):
+            return [test]
         case _:
             return []
 
@@ -175,12 +200,14 @@ def _names(statement: Statement) -> set[str]:
             return {a, b, c}
         case Scalar(name, value):
             return {name} | loaded(value)
+        case Loop(test=test) | Branch(test=test):
+            return set(re.findall(r"[^\W\d]\w*", test))
         case Reduce(_, source, target):
             return {source, target}
         case Parallel():
             names: set[str] = set()
             for one in statement.body:
-                names |= loaded(one.value) | ({one.buffer} if isinstance(one, Store) else set[str]())
+                names |= one.loaded | {one.buffer} if isinstance(one, Store) else loaded(one.value)
             return names
         case _:
             return set()

@@ -12,6 +12,7 @@ from tests.fuzz.description import (
     Bind,
     BindForm,
     Blocks,
+    Branch,
     Call,
     Constant,
     Copy,
@@ -131,6 +132,9 @@ def _statement(statement: Statement, depth: int) -> list[str]:
             if not statement.test:
                 return [*head, *_body(body, depth + 1)]
             return [*head, f"{indent}    if {statement.test}:", *_body(body, depth + 2)]
+        case Branch(test, body, other):
+            lines = [f"{indent}if {test}:", *(_body(body, depth + 1) or [f"{indent}    pass"])]
+            return [*lines, f"{indent}else:", *_body(other, depth + 1)] if other else lines
         case Parallel(variables, extents, body):
             head = f"{indent}for {', '.join(variables)} in T.Parallel({', '.join(map(str, extents))}):"
             inner = "    " * (depth + 1)
@@ -160,7 +164,13 @@ def _assignments(body: tuple[Bind | Store, ...], place: str) -> list[str]:
         one = rest.pop(0)
         value = expression_text(one.value, forms)
         if isinstance(one, Store):
-            lines.append(f"{one.buffer}[{place}] = {value}")
+            store = f"{one.buffer}[{', '.join(one.indices) or place}] = "
+            if one.test is None:
+                lines.append(f"{store}{value}")
+                continue
+            lines += [f"if {expression_text(one.test, forms)}:", f"    {store}{value}"]
+            if one.other is not None:
+                lines += ["else:", f"    {store}{expression_text(one.other, forms)}"]
             continue
         lines += [line.format(name=one.name, value=value) for line in _KEPT[one.form]]
         forms[one.name] = one.form

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.fuzz.campaign import Check, Tally, search, signature
 from tests.fuzz.description import (
     Allocate,
     Bind,
+    Branch,
     Call,
     Constant,
     Copy,
@@ -21,6 +23,7 @@ from tests.fuzz.description import (
     Loop,
     Named,
     Parallel,
+    Position,
     Region,
     Schedule,
     Store,
@@ -184,6 +187,52 @@ def test_bounds_before_0_and_blocks_behind_the_end() -> None:
     first, second = (1 + pages[0] * before + pages[0] + pages[1] + pages[2] for before in (1, 0))
     np.testing.assert_allclose(exact.value, np.concatenate([first, second]), atol=1e-5)
     assert check(kernel, Schedule(), Checks(Emulator(event_limit=0))) == ""
+
+
+def test_elements_of_tensors_and_branches() -> None:
+    """A T.Parallel that reads a tensor past its end and stores to another one, under a causal test, in two branches."""
+    block = Region("s", ("0", "0"), (32, 32), "whole")
+    load = Copy(Region("A", ("bx * 32", "0"), (32, 32)), block)
+    causal = Call("greater_equal", (Position("bx * 32 + i"), Position("j + 20")))
+    ahead = Load("A", ("bx * 32 + i + 5", "j"))
+    kept = Parallel(("i", "j"), (32, 32), (Store("s", ahead, (), causal),))
+    twice = Parallel(("i", "j"), (32, 32), (Store("s", Call("add", (Load("s", ("i", "j")), ahead))),))
+    store = Store("C", Load("s", ("i", "j")), ("bx * 32 + i", "j"), causal, Constant(0.5))
+    kernel = Kernel(
+        (3,),
+        (Tensor("A", (90, 32), "float32"), Tensor("C", (90, 32), "float32")),
+        (
+            Allocate("s", (32, 32), "float32", "shared"),
+            load,
+            Branch("bx % 2 == 0", (kept,), (twice,)),
+            Parallel(("i", "j"), (32, 32), (store,)),
+        ),
+    )
+    assert (
+        "        if bx % 2 == 0:\n"
+        "            for i, j in T.Parallel(32, 32):\n"
+        "                if ((bx * 32 + i) >= (j + 20)):\n"
+        "                    s[i, j] = A[bx * 32 + i + 5, j]\n"
+        "        else:\n"
+    ) in source_text(kernel)
+    assert traits(kernel, Schedule()) >= {
+        "if in T.Parallel", "if and else in T.Parallel", "if and else around blocks",
+        "read of T.Parallel from a tensor", "store of T.Parallel to a tensor", "condition on the place in a tensor",
+    }  # fmt: skip
+    (a,) = random_inputs(kernel, 0)
+    (exact,) = expected(kernel, [a], REFERENCE)
+    padded = np.pad(a, ((0, 6), (0, 0)))
+    later = np.pad(a, ((0, 11), (0, 0)))[5:]
+    rows, columns = np.indices(padded.shape)
+    under = rows >= columns + 20
+    made = np.where(rows // 32 % 2 == 0, np.where(under, later, padded), padded + later)
+    np.testing.assert_allclose(exact.value, np.where(under, made, 0.5)[:90], atol=1e-5)
+    assert check(kernel, Schedule(), Checks(Emulator(event_limit=0))) == ""
+    # A causal test for all but one element is told from one for all.
+    off = replace(store, test=Call("greater", causal.arguments))
+    wrong = replace(kernel, body=(*kernel.body[:-1], Parallel(("i", "j"), (32, 32), (off,))))
+    (other,) = expected(wrong, [a], REFERENCE)
+    assert not other.contains(exact.value).all()
 
 
 def test_what_nothing_uses_is_left_out_alone() -> None:

@@ -11,6 +11,7 @@ from tests.fuzz.description import (
     Allocate,
     Bind,
     Blocks,
+    Branch,
     Call,
     Copy,
     Expression,
@@ -19,6 +20,7 @@ from tests.fuzz.description import (
     Load,
     Loop,
     Parallel,
+    Position,
     Reduce,
     Region,
     Scalar,
@@ -26,6 +28,7 @@ from tests.fuzz.description import (
     Statement,
     Store,
     statements,
+    stores,
     unused,
 )
 from tests.fuzz.meaning import OPERATIONS
@@ -57,6 +60,19 @@ def _of_statements(kernel: Kernel) -> Iterator[str]:
         yield "several T.Parallel"
     if any(_has(one.value, "select") for nest in nests for one in nest.body):
         yield "if_then_else"
+    tensors = {tensor.name for tensor in kernel.tensors}
+    for one in stores(kernel.body):
+        if one.test is not None:
+            yield "if in T.Parallel" if one.other is None else "if and else in T.Parallel"
+            if any(index in text for text in _positions(one.test) for index in BLOCK_INDICES):
+                yield "condition on the place in a tensor"
+        if one.indices:
+            yield "store of T.Parallel to a tensor"
+        if one.loaded & tensors:
+            yield "read of T.Parallel from a tensor"
+    for one in every:
+        if isinstance(one, Branch):
+            yield "if and else around blocks" if one.other else "if around blocks"
     if any(isinstance(one, Loop) and _has_loop(one.body) for one in every):
         yield "nested loops"
     if any(isinstance(one, Loop) for one in every):
@@ -205,6 +221,16 @@ def _loads(value: Expression) -> set[str]:
             return set[str]().union(*map(_loads, arguments))
         case _:
             return set()
+
+
+def _positions(value: Expression) -> list[str]:
+    match value:
+        case Position(text):
+            return [text]
+        case Call(_, arguments):
+            return [text for one in arguments for text in _positions(one)]
+        case _:
+            return []
 
 
 def _has(value: Expression, name: str) -> bool:

@@ -15,25 +15,33 @@ from hypothesis.strategies import DrawFn
 from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.draw.blocks import fill, load, move, store, vector
 from tests.fuzz.draw.draft import Draft
-from tests.fuzz.draw.elementwise import parallel
+from tests.fuzz.draw.elementwise import direct, parallel
 from tests.fuzz.draw.formats import product_of_bytes, small_floats
 from tests.fuzz.draw.integers import integers, mask, wrapping
-from tests.fuzz.draw.loops import loop
+from tests.fuzz.draw.loops import branched, loop
 from tests.fuzz.draw.options import OPTIONS, scheduled
 from tests.fuzz.draw.parameters import hostile, unused
 from tests.fuzz.draw.products import chain, product
 from tests.fuzz.draw.reductions import reduction
 from tests.fuzz.draw.scalars import scalar
 
-_ANYWHERE = (parallel, parallel, product, reduction, store, vector, load, move, scalar)
+_ANYWHERE = (parallel, parallel, product, reduction, vector, load, move, scalar)
+
+
+def _branch(draft: Draft) -> None:
+    # Every element of an output is stored, so no branch stores.
+    branched(draft, (*_ANYWHERE, fill))
+
+
+_IN_LOOPS = (*_ANYWHERE, store, direct, _branch)
 
 
 def _loop(draft: Draft) -> None:
-    loop(draft, _ANYWHERE)
+    loop(draft, _IN_LOOPS)
 
 
 _PHASES: tuple[Callable[[Draft], None], ...] = (
-    *_ANYWHERE, fill, chain, _loop, integers, mask, wrapping, small_floats, product_of_bytes,
+    *_IN_LOOPS, fill, chain, _loop, integers, mask, wrapping, small_floats, product_of_bytes,
 )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ class Draft(Grid):
 
     `ranges` are those of the values of all that holds something, `unstored` what no output has yet, `loops` the axes of
     the loops around, `values` the names that the T.Parallel being drawn has given, with their ranges and the buffers
-    that they come from.
+    that they come from, `branching` whether an ``if`` is around.
     """
 
     def __init__(self, draw: DrawFn) -> None:
@@ -67,6 +67,7 @@ class Draft(Grid):
         self.values: dict[str, tuple[Interval, set[str]]] = {}
         # The scalars that hold something.
         self.forms: dict[str, ScalarForm] = {}
+        self.branching = False
         self.names = 0
 
     def scalars(self) -> list[Expression]:
@@ -98,7 +99,7 @@ class Draft(Grid):
                 self.unstored[name] = None
             case Parallel():
                 for one in statement.body:
-                    if isinstance(one, Store):
+                    if isinstance(one, Store) and not one.indices:
                         self.unstored[one.buffer] = None
             case _:
                 pass
@@ -155,7 +156,7 @@ class Draft(Grid):
             leading = [axis for axis in leading if not self.chance(3)]
             axes = [self.elsewhere(axis) if self.chance(4) else axis for axis in axes]
         before = [axis.text for axis in leading]
-        places = [_scaled(axis.text, axis.extent) for axis in axes]
+        places = [scaled(axis.text, axis.extent) for axis in axes]
         lengths = [axis.length for axis in axes]
         if self.style in ("odd", "tails") and self.chance(6):
             self.shift(lengths, places, output=output)
@@ -184,8 +185,7 @@ class Draft(Grid):
     def region(self, tensor: str, block: tuple[int, ...], starts: tuple[str, ...]) -> Region:
         shape = next(one.shape for one in self.tensors if one.name == tensor)
         extents = (1,) * (len(starts) - len(block)) + block
-        names = {axis.text for axis in (*self.leading, *self.loops)}
-        if len(starts) > len(block) and starts[-1] in names and starts[0] not in names:
+        if self.begins_with_block(starts, block):
             extents = block + (1,) * (len(starts) - len(block))
             return Region(tensor, starts, extents, "slice")
         if shape == block and self.chance(2):
@@ -195,6 +195,11 @@ class Draft(Grid):
         lengths = (length for start, length in zip(starts, shape, strict=True) if start.isdigit())
         inside = all(isinstance(length, int) and end <= length for end, length in zip(ends, lengths, strict=True))
         return Region(tensor, starts, extents, "slice" if inside and self.chance(4) else "index")
+
+    def begins_with_block(self, starts: tuple[str, ...], block: tuple[int, ...]) -> bool:
+        """Whether the axes of a block are the first ones of its tensor, before other ones."""
+        names = {axis.text for axis in (*self.leading, *self.loops)}
+        return len(starts) > len(block) and starts[-1] in names and starts[0] not in names
 
     def whole(self, buffer: str) -> Region:
         shape = self.buffers[buffer].shape
@@ -214,21 +219,26 @@ class Draft(Grid):
         self.add(Copy(self.region(tensor, block, starts), self.whole(buffer)))
         return buffer
 
+    def output(self, dtype: str) -> tuple[Tensor, tuple[str, ...]]:
+        """A new tensor that the block is stored to, and where in it."""
+        shape, starts = self.placed(self.places, output=True)
+        tensor = Tensor(self.name("C"), shape, dtype)
+        self.tensors.append(tensor)
+        self.stored.add(tensor.name)
+        return tensor, starts
+
     def store(self, name: str, dtype: str = "") -> None:
         """The block of a buffer to a tensor of its own, of a dtype that is drawn if none is given."""
         if len(self.stored) == 3:
             return
-        shape, starts = self.placed(self.places, output=True)
         dtype = dtype or (self.buffers[name].dtype if self.chance(2) else self.one(DTYPES))
-        tensor = Tensor(self.name("C"), shape, dtype)
-        self.tensors.append(tensor)
-        self.stored.add(tensor.name)
+        tensor, starts = self.output(dtype)
         self.add(Copy(self.whole(name), self.region(tensor.name, self.block, starts)))
         self.unstored.pop(name, None)
         self.unstored.pop(tensor.name, None)
 
 
-def _scaled(text: str, extent: int) -> str:
+def scaled(text: str, extent: int) -> str:
     if text.isdigit():
         return str(int(text) * extent)
     is_product = "%" not in text and "//" not in text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.fuzz.description import Bind, BindForm, Call, Constant, Expression, Load, Named, Parallel, Position, Store
-from tests.fuzz.draw.draft import DTYPES, Draft
+from tests.fuzz.draw.direct import element_of_tensor, places_of
+from tests.fuzz.draw.draft import DTYPES, Draft, scaled
 from tests.fuzz.draw.ranges import expression_range, follow
 from tests.fuzz.meaning import Interval
 
@@ -35,6 +38,9 @@ def parallel(draft: Draft) -> None:
             _overwritten(draft, variables, body)
             continue
         target = draft.target(draft.block, draft.one(DTYPES), "r")
+        if draft.chance(4):
+            _under_test(draft, variables, body, Store(target, value))
+            continue
         _store(draft, variables, body, [Store(target, value)])
     if not any(isinstance(one, Store) for one in body):
         target = draft.target(draft.block, draft.one(DTYPES), "r")
@@ -42,6 +48,28 @@ def parallel(draft: Draft) -> None:
     while body and isinstance(body[-1], Bind):
         body.pop()
     draft.add(Parallel(variables, draft.block, tuple(body)))
+
+
+def direct(draft: Draft) -> None:
+    """A block that is computed where it is stored, without one on the chip."""
+    if len(draft.stored) == 3:
+        return
+    variables = _variables(draft)
+    draft.values = {}
+    value = expression(draft, variables, draft.number(1, 3))
+    test = _condition(draft, variables, 1) if draft.chance(4) else None
+    other = None if test is None else expression(draft, variables, 1)
+    tensor, starts = draft.output(draft.one(DTYPES))
+    store = Store(tensor.name, value, places_of(draft, starts, variables), test, other)
+    draft.add(Parallel(variables, draft.block, (store,)))
+
+
+def _under_test(draft: Draft, variables: tuple[str, ...], body: list[Bind | Store], store: Store) -> None:
+    """A store in an ``if``; without an ``else`` where the block holds something that may stay."""
+    test = _condition(draft, variables, 1)
+    if store.buffer not in draft.ranges or draft.chance(2):
+        store = replace(store, other=expression(draft, variables, draft.number(0, 1)))
+    _store(draft, variables, body, [replace(store, test=test)])
 
 
 _FORMS: tuple[BindForm, ...] = ("name", "name", "list", "tuple", "dict", "walrus", "default", "helper")
@@ -136,10 +164,29 @@ def _condition(draft: Draft, variables: tuple[str, ...], depth: int) -> Expressi
         name = draft.one(["and", "or", "not"])
         sides = 1 if name == "not" else 2
         return Call(name, tuple(_condition(draft, variables, depth - 1) for _ in range(sides)))
+    if draft.chance(3):
+        return _by_place(draft, variables)
     element = None if draft.chance(2) else _element(draft, variables)
     if element is not None:
         return Call(draft.one(COMPARISONS), (element, expression(draft, variables, depth)))
     return Call(draft.one(COMPARISONS), (_position(draft, variables), _position(draft, variables)))
+
+
+def _by_place(draft: Draft, variables: tuple[str, ...]) -> Expression:
+    """A causal or windowed mask: the element's row in the whole tensor beside its column, or a number."""
+    axes = list(draft.places)
+    if draft.loops and draft.chance(2):
+        axes[-1] = replace(axes[-1], text=draft.loops[0].text)
+    places = [
+        Position(f"{scaled(axis.text, axis.extent)} + {variable}")
+        for axis, variable in zip(axes, variables, strict=True)
+    ]
+    row, column = places if len(places) > 1 else (places[0], Position(str(draft.number(0, 60))))
+    test = Call(draft.one(["less", "less_equal", "greater", "greater_equal", "not_equal"]), (row, column))
+    if not draft.chance(3):
+        return test
+    window = Position(f"{column.text} + {draft.number(1, 48)}")
+    return Call(draft.one(["and", "or"]), (test, Call(draft.one(["less", "greater_equal"]), (row, window))))
 
 
 def _position(draft: Draft, variables: tuple[str, ...]) -> Expression:
@@ -162,6 +209,8 @@ def _leaf(draft: Draft, variables: tuple[str, ...]) -> Expression:
         return draft.one(draft.scalars())
     if draft.values and draft.chance(3):
         return Named(draft.one(draft.values))
+    if draft.chance(5):
+        return element_of_tensor(draft, variables)
     if not draft.is_vector and draft.chance(3):
         rows, columns = (draft.defined((extent,)) for extent in draft.block)
         ways = [(n, variables[1:]) for n in columns] + [(n, variables[:1]) for n in rows]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.fuzz.description import (
     Blocks,
+    Branch,
     Copy,
     Fill,
     Loop,
@@ -56,6 +57,39 @@ def loop(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
         draft.forms = forms
 
 
+def branched(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
+    """Phases under a condition, others where it does not hold."""
+    if draft.branching:
+        return
+    outside, before = draft.body, set(draft.ranges)
+    forms, ranges = dict(draft.forms), dict(draft.ranges)
+    indices = [axis.text for axis in draft.loops] or draft.block_indices()
+    test = branch(draft, draft.one(indices or ["1"]))
+    sides: list[tuple[Statement, ...]] = []
+    held: list[set[str]] = []
+    draft.branching = True
+    for _ in range(draft.number(1, 2)):
+        tensors = {one.name: draft.ranges[one.name] for one in draft.tensors if one.name in draft.ranges}
+        draft.body, draft.ranges, draft.forms = [], ranges | tensors, dict(forms)
+        for _ in range(draft.number(1, 2)):
+            draft.one(phases)(draft)
+        sides.append(draft.taken_apart(outside))
+        outside = draft.body
+        held.append(set(draft.ranges))
+    draft.branching = False
+    tensors = {one.name: draft.ranges[one.name] for one in draft.tensors if one.name in draft.ranges}
+    draft.body, draft.ranges, draft.forms = outside, ranges | tensors, forms
+    if not any(sides):
+        return
+    made = Branch(test, sides[0], sides[1] if len(sides) > 1 else ())
+    draft.add(made)
+    # What one side alone writes holds nothing after it.
+    after = before | (set.intersection(*held) if len(held) > 1 else set[str]()) | set(tensors)
+    for name in [one for one in draft.ranges if one not in after]:
+        draft.ranges.pop(name)
+        draft.unstored.pop(name, None)
+
+
 def _shift(draft: Draft) -> str:
     """Where a loop begins that counts its turns from another number, which may be negative."""
     less = draft.number(1, 3)
@@ -102,7 +136,11 @@ def forget(draft: Draft, loop: Loop) -> None:
                 overwritten = [buffer]
             case Parallel():
                 stores = [store for store in one.body if isinstance(store, Store)]
-                overwritten = [store.buffer for store in stores if store.buffer not in loads(store.value, {})]
+                overwritten = [
+                    store.buffer
+                    for store in stores
+                    if store.buffer not in loads(store.value, {}) and (store.test is None or store.other is not None)
+                ]
             case Scalar(name, value, "variable"):
                 overwritten = [] if name in loaded(value) else [name]
             case _:

@@ -7,6 +7,7 @@ import numpy as np
 from tests.fuzz.description import (
     Allocate,
     Bind,
+    Branch,
     Call,
     Constant,
     Copy,
@@ -59,7 +60,7 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
     """What the statement does to the ranges of buffers and tensors."""
     match statement:
         case Copy(source, target):
-            ranges[target.name] = _joined(ranges[source.name], value_range(0, 0))
+            ranges[target.name] = joined(ranges[source.name], value_range(0, 0))
         case Fill(buffer, value):
             ranges[buffer] = value_range(value, value)
         case Gemm(a, b, c, _, _, clear):
@@ -77,19 +78,29 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
                 found = expression_range(one.value, ranges, named)
                 if isinstance(one, Bind):
                     named[one.name] = found
-                else:
-                    ranges[one.buffer] = found
+                    continue
+                if one.test is not None:
+                    other = ranges[one.buffer] if one.other is None else expression_range(one.other, ranges, named)
+                    found = joined(found, other)
+                ranges[one.buffer] = found
         case Scalar(name, value):
             found = expression_range(value, ranges, {})
-            ranges[name] = _joined(ranges[name], found) if statement.form == "block" else found
+            ranges[name] = joined(ranges[name], found) if statement.form == "block" else found
         case Loop():
             turns = statement.extent if isinstance(statement.extent, int) else MOST_TURNS
             for _ in range(turns + (MOST_BEFORE if statement.first else 0)):
                 for one in statement.body:
                     follow(one, ranges)
+        case Branch(_, body, other):
+            sides = [dict(ranges), dict(ranges)]
+            for side, inner in zip(sides, (body, other), strict=True):
+                for one in inner:
+                    follow(one, side)
+            ranges |= {name: joined(found, sides[1].get(name, found)) for name, found in sides[0].items()}
+            ranges |= {name: found for name, found in sides[1].items() if name not in ranges}
         case Allocate():
             pass
 
 
-def _joined(one: Interval, other: Interval) -> Interval:
+def joined(one: Interval, other: Interval) -> Interval:
     return value_range(float(min(one.low, other.low)), float(max(one.high, other.high)))

@@ -11,8 +11,8 @@ _FORMS: tuple[ScalarForm, ...] = ("name", "variable", "variable", "element", "bl
 
 def scalar(draft: Draft) -> None:
     """A scalar that T.Parallel and later scalars may use, or an element of a block that is stored alone."""
-    # A name of the body of a loop is gone after it.
-    form = "variable" if draft.loops else draft.one(_FORMS)
+    # A name of the body of a loop or branch is gone after it.
+    form = "variable" if draft.loops or draft.branching else draft.one(_FORMS)
     value = _value(draft, draft.number(0, 2))
     if form == "block":
         for buffer in draft.defined(draft.block)[:1]:
