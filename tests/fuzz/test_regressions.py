@@ -474,3 +474,27 @@ def kernel(
         T.copy(a, C)
 """
     holds(text, tmp_path)
+
+
+def test_a_flag_in_a_short_page(tmp_path: Path) -> None:
+    """A row of four flags is a page of 16 bytes: nothing behind it is read for one of them."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((64, 32), "bfloat16"),
+    Flags: T.Tensor((4, 4), "int32"),
+    C: T.Tensor((64, 32), "float32"),
+):
+    with T.Kernel(2) as bx:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[bx * 32, 0], a)
+        if Flags[bx, 3] > 0:
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] + 1.0
+        T.copy(a, C[bx * 32, 0])
+"""
+    for target in ("wormhole_n150", "blackhole_p150"):
+        holds(text, tmp_path, target=target, options={"layouts": {"Flags": {"page": "row"}}})

@@ -79,13 +79,15 @@ static int32_t whole_number(uint32_t bits) {
 }"""
 
 READ_NUMBER = """\
-// Reads the whole number that one element of a page is: an int32, or a bfloat16. What lies around it arrives first.
+// Reads the whole number that one element of a page is: an int32, or a bfloat16. What follows the last aligned address
+// before it arrives first.
 template <typename Tensor, typename Buffer>
 static int32_t read_number(
     const Noc& noc, const Tensor& tensor, uint32_t page, uint32_t offset, const Buffer& around, uint32_t place,
     uint32_t around_bytes, uint32_t bytes) {
     const uint32_t first = offset / around_bytes * around_bytes;
-    noc.async_read(tensor, around, around_bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
+    noc.async_read(
+        tensor, around, offset - first + bytes, {.page_id = page, .offset_bytes = first}, {.offset_bytes = place});
     noc.async_read_barrier();
     const uint32_t source = around.get_write_ptr() + place + (offset - first);
     if (bytes == 2) return whole_number(*reinterpret_cast<volatile tt_l1_ptr uint16_t*>(source));
