@@ -16,6 +16,7 @@ from tests.corpus.formats import FORMATS
 from tests.corpus.gathers import GATHERS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.index_tensors import INDEX_TENSORS
+from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
 from tests.corpus.reductions import REDUCTIONS
@@ -31,7 +32,7 @@ from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
-    *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES,
+    *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES, *LIMITED,
     *WARPS,
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,16 +22,20 @@ from ttexplore.ir.build import (
     operation,
     regions,
     shape_of,
+    variable,
+    when,
     whole_region,
     whole_tensor,
     with_nest,
 )
 from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
+from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.passes.added_buffers import taken_names
+from ttexplore.passes.plain_elements import store_refused
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -69,6 +74,8 @@ class _Block:
     atomic: bool = False
     # The indices of elements at computed places.
     places: tuple[ir.Expr, ...] = ()
+    # The condition under which the elements of a block are stored.
+    condition: ir.Expr | None = None
 
     @property
     def buffer(self) -> tirx.Buffer:
@@ -88,8 +95,34 @@ class _Block:
             return tirx.Evaluate(call("tl.gather", [self.region, target, *own, *places]))
         return self._copy([self.region, target])
 
-    def store(self) -> tirx.Stmt:
-        return self._copy([whole_region(self.buffer), self.region])
+    def store(self) -> list[tirx.Stmt]:
+        """The statements that store the block: of its rows and columns those for which its condition holds."""
+        if self.condition is None:
+            return [self._copy([whole_region(self.buffer), self.region])]
+        made: list[tirx.Stmt] = []
+        region, tests = list(self.region.region), list[ir.Expr]()
+        for one in _parts(self.condition):
+            axes = [axis for axis, run in enumerate(self.axes) if run is not None and _uses(one, run)]
+            varying = [run for run in self.variables if _uses(one, run)]
+            if not varying:
+                tests.append(one)
+                continue
+            full = constant(self.region.region[axes[0]].extent) if len(axes) == len(varying) == 1 else None
+            if full == 1:
+                tests.append(_at(one, varying[0], 0))
+                continue
+            stored = None if full is None else _count(one, varying[0], full)
+            if stored is None:
+                raise store_refused(self.region.source, one)
+            axis = axes[0]
+            region[axis] = ir.Range.from_min_extent(region[axis].min, tirx.Min(region[axis].extent, stored))
+        for axis, part in enumerate(region):
+            if constant(part.extent) != constant(self.region.region[axis].extent):
+                name = variable("stored")
+                made.append(tirx.Bind(name, part.extent))
+                region[axis] = ir.Range.from_min_extent(part.min, name)
+        made.append(self._copy([whole_region(self.buffer), tirx.BufferRegion(self.region.source, region)]))
+        return [when(functools.reduce(tirx.And, tests), made)] if tests else made
 
     def _copy(self, parts: list[ir.TensorRegion]) -> tirx.Stmt:
         return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: 1} if self.atomic else None))
@@ -125,7 +158,7 @@ class _Staging(Context):
             if place != target or _adds(statement):
                 loads.append(block.load())
             if place == target:
-                stores.append(block.store())
+                stores += block.store()
             parts[place] = whole_region(block.buffer)
         given = operation(statement).attrs
         attrs = {} if given is None else {str(name): value for name, value in given.items()}
@@ -182,7 +215,7 @@ class _Staging(Context):
                     inside.append(one)
         elements.check_order()
         allocated = [block.allocation for block in elements.stored]
-        after = [block.store() for block in elements.stored]
+        after = [one for block in elements.stored for one in block.store()]
         if (only := _only_moves(inside, elements.loaded)) is not None:
             return [*allocated, elements.loaded[0].load(only), *after]
         before = [part for block in elements.loaded for part in (block.allocation, block.load())]
@@ -222,9 +255,11 @@ class _Elements:
         if is_on_chip(statement.buffer):
             value = self.read(statement.value)
             return tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
-        atomic = updates(statement.value)
-        value = plain(self.read(statement.value, statement.buffer if atomic else None))
-        block = self.block(statement, atomic=atomic)
+        atomic, condition = updates(statement.value), condition_of(statement.value)
+        value = plain(self.read(value_of(statement.value), statement.buffer if atomic else None))
+        if condition is not None:
+            condition = self.written_out(condition)
+        block = self.block(statement, atomic=atomic, condition=condition)
         return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
 
     def gathered(self, load: ir.TensorLoad) -> _Block | None:
@@ -254,8 +289,8 @@ class _Elements:
             index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
         return index
 
-    def block(self, access: _Access, *, atomic: bool) -> _Block:
-        """The block that an element is one of, as its loop variables run."""
+    def block(self, access: _Access, *, atomic: bool, condition: ir.Expr | None = None) -> _Block:
+        """The block that an element is one of, as its loop variables run; `condition` is that of a store."""
         writes = isinstance(access, tirx.BufferStore)
         tensor = access.buffer if writes else access.source
         does = "stores to" if writes else "reads"
@@ -278,9 +313,11 @@ class _Elements:
         # What the nest has stored is read from where it was stored.
         for block in self.stored if writes else (*self.stored, *self.loaded):
             if _same_region(block.region, region) and _same_axes(block.axes, axes) and block.atomic == atomic:
+                if (writes or block in self.stored) and not _same_condition(block.condition, condition):
+                    raise self.refusal(access, does, "other stores to these elements have other conditions")
                 return block
         shape = tuple(self.extents[one] for one in used) or (1,)
-        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used), axes, atomic)
+        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used), axes, atomic, condition=condition)
         (self.stored if writes else self.loaded).append(made)
         return made
 
@@ -349,6 +386,39 @@ def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:
 
 def _same_axes(one: tuple[ir.Var | None, ...], other: tuple[ir.Var | None, ...]) -> bool:
     return all(a is b or (a is not None and b is not None and a.same_as(b)) for a, b in zip(one, other, strict=True))
+
+
+def _same_condition(one: ir.Expr | None, other: ir.Expr | None) -> bool:
+    return (one is None and other is None) or (
+        one is not None and other is not None and bool(tvm_ffi.structural_equal(one, other))
+    )
+
+
+def _parts(condition: ir.Expr) -> list[ir.Expr]:
+    """The conditions that must all hold for this one to hold."""
+    return [*_parts(condition.a), *_parts(condition.b)] if isinstance(condition, tirx.And) else [condition]
+
+
+def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
+    """For how many of the first values of a loop variable a condition holds; None where it may hold for others, too."""
+    if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE) or str(condition.a.ty.dtype) != "int32":
+        return None
+    low, high = (condition.a, condition.b) if isinstance(condition, tirx.LT | tirx.LE) else (condition.b, condition.a)
+    end = sym.Analyzer().simplify(high - low + variable + int(isinstance(condition, tirx.LE | tirx.GE)))
+    if _uses(end, variable):
+        return None
+    # The difference is only computed where it is small.
+    some = tirx.Select(_at(condition, variable, 0), end, tirx.const(0, "int32"))
+    return tirx.Select(_at(condition, variable, extent - 1), tirx.const(extent, "int32"), some)
+
+
+def _uses(condition: ir.Expr, variable: ir.Var) -> bool:
+    return any(variable.same_as(part) for part in nodes_of(condition))
+
+
+def _at(condition: ir.Expr, variable: ir.Var, value: int) -> ir.Expr:
+    number = tirx.const(value, "int32")
+    return replaced(condition, lambda part: number if variable.same_as(part) else part)
 
 
 def _is_tensor(part: ir.Expr) -> TypeIs[ir.TensorRegion]:

@@ -10,6 +10,7 @@ from ttexplore.ir.adapter import call, elements
 from ttexplore.ir.build import arguments, constant, op_name, operation, with_nest
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
 
@@ -94,6 +95,8 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
                 for index in load.indices
             ]  # fmt: skip
             places += [index for one in body if isinstance(one, tirx.BufferStore) for index in one.indices]
+            values = [one.value for one in body if isinstance(one, tirx.BufferStore)]
+            places += [one for value in values if (one := condition_of(value)) is not None]
             found = [load for index in places for load in loads_of(index)]
             return [one for one in found if not any(part in inside for part in nodes_of(one))]
         case tirx.For() if statement.kind != tirx.ForKind.THREAD_BINDING:
@@ -296,7 +299,10 @@ class _Places(Context):
             tests: list[ir.Expr] = []
             for part, length in zip(region.region, extents_of(region.source), strict=True):
                 if not is_on_chip(region.source) and self.depends(part.min):
-                    tests += [part.min >= 0, *([part.min < length] if constant(part.extent) == 1 else [])]
+                    # Where nothing is stored, it is not stored anywhere.
+                    start = part.min >= 0
+                    tests.append(start if constant(part.extent) is not None else tirx.Or(start, part.extent <= 0))
+                    tests += [part.min < length] if constant(part.extent) == 1 else []
             made += self.checked(name, tests, statement)
         return [*made, statement] if made else None
 

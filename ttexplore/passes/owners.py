@@ -24,12 +24,14 @@ from ttexplore.ir.build import (
     op_name,
     regions,
     sequence,
+    shape_of,
     statements,
     variable,
     with_function_body,
 )
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
 from ttexplore.ir.index import Key, Range, Variable, convert, value_range, variables
+from ttexplore.ir.limited import full_extents
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ir.sizes import bound_shape
 from ttexplore.passes.launch_grid import grid_loops
@@ -187,8 +189,9 @@ class _Uses:
                 if str(one.source.name) != name or is_on_chip(one.source):
                     continue
                 lows = [low for part in one.region if (low := self.exact(part.min)) is not None]
-                extents = [extent for part in one.region if (extent := constant(part.extent)) is not None]
-                if len(lows) < len(one.region) or len(extents) < len(one.region):
+                # Of a block that is stored in part, each element may be.
+                extents = full_extents(one, shape_of((target if one is source else source).source))
+                if len(lows) < len(one.region) or extents is None:
                     raise _unknown(name, statement)
                 made = _Use(
                     statement, name, "update" if attribute(statement, ATOMIC) else kind, tuple(lows), tuple(extents),

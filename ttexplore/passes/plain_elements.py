@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import tvm_ffi
@@ -11,8 +12,9 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import constant, statements, with_nest
-from ttexplore.ir.dag import replaced
+from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.limited import stored_if
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.ir.sizes import extents_of
 
@@ -29,16 +31,16 @@ def with_plain_elements(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
             for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
                 d[i, j] += a[i, j] * k
 
-    What only one branch stores keeps its value in the other. Of a tensor that is left out, where the condition only
-    says that an element is one of the tensor's: others are never stored. Raises Unsupported for other stores to tensors
-    under a condition, and for loops of unknown or great length.
+    What only one branch stores keeps its value in the other. Stores to tensors keep their condition, unless it only
+    says that an element is one of the tensor's: others are never stored. Raises Unsupported for stores to tensors under
+    a condition that is about values of elements, and for loops of unknown or great length.
     """
     return rewrite([_PLAIN], Context(function, firings))
 
 
 def flattened(branch: tirx.IfThenElse) -> list[tirx.Stmt]:
     """The stores and names in a branch one after another, with choices in place of the condition."""
-    return _Flat().branch(branch, [])
+    return _Flat(set()).branch(branch, [])
 
 
 def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -47,14 +49,16 @@ def _plain(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     loops, body = parallel_body(statement)
     if not any(isinstance(one, tirx.IfThenElse | tirx.For) for one in body):
         return None
-    return [with_nest(loops, _Flat().body(body, []))]
+    inside = {loop.loop_var for loop in loops} | {one.var for one in walk(loops[-1].body) if isinstance(one, tirx.Bind)}
+    return [with_nest(loops, _Flat(inside).body(body, []))]
 
 
 class _Flat:
-    """The statements of a nest one after another. `placed` are the values of the loop variables that are gone, `named`
-    those of the names that are kept."""
+    """The statements of a nest one after another. `inside` are the variables that differ in its turns, `placed` the
+    values of the loop variables that are gone, `named` those of the names that are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, inside: set[ir.Var]) -> None:
+        self.inside = inside
         self.placed: dict[ir.Expr, ir.Expr] = {}
         self.named: dict[ir.Expr, ir.Expr] = {}
 
@@ -89,17 +93,14 @@ class _Flat:
         value = self.value(statement.value)
         if not is_on_chip(statement.buffer):
             places = [self.written_out(one) for one in indices]
-            conditions = [one for one in conditions if not _is_inside(self.written_out(one), statement.buffer, places)]
+            conditions = [self.written_out(one) for one in conditions]
+            conditions = [one for one in conditions if not _is_inside(one, statement.buffer, places)]
             if conditions and not updates(value):
-                name = statement.buffer.name
-                raise Unsupported(
-                    "L003",
-                    f"a store to the tensor {name} under the condition {conditions[0]}",
-                    hint=f"choose what is stored: {name}[...] = T.if_then_else(condition, value, 0); only bounds "
-                    f"of {name} itself, such as index >= 0 and index < {extents_of(statement.buffer)[-1]}, may "
-                    "decide whether an element is stored",
-                    span=span_of(statement),
-                )
+                for load in (load for one in conditions for load in loads_of(one)):
+                    if any(part in self.inside for index in load.indices for part in nodes_of(index)):
+                        raise store_refused(statement.buffer, conditions[0]).at(span_of(statement))
+                value = stored_if(functools.reduce(tirx.And, conditions), value)
+                return tirx.BufferStore(statement.buffer, value, indices, statement.span)
         for one in reversed(conditions):
             old = tirx.BufferLoad(statement.buffer, indices)
             value = tirx.if_then_else(one, value, old)
@@ -139,6 +140,17 @@ class _Flat:
             self.placed[loop.loop_var] = tirx.const(turn, "int32")
             made += self.body(statements(loop.body), conditions)
         return made
+
+
+def store_refused(tensor: tirx.Buffer, condition: ir.Expr) -> Unsupported:
+    """The refusal of a store to a tensor under a condition that says of no first rows and columns that they are
+    stored."""
+    return Unsupported(
+        "L003",
+        f"a store to the tensor {tensor.name} under the condition {condition}",
+        hint=f"choose what is stored: {tensor.name}[...] = T.if_then_else(condition, value, 0); a condition may decide "
+        "whether an element is stored if it compares one loop variable with an end: i < n",
+    )
 
 
 def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) -> list[tirx.Stmt] | None:

@@ -18,29 +18,37 @@ import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import elements
+from ttexplore.ir.adapter import elements, to_expr
 from ttexplore.ir.bounds import MAX_SIZE, Bounds
 from ttexplore.ir.build import constant, loop, op, regions, shape_of
 from ttexplore.ir.dag import nodes_of, parts_of, with_parts
 from ttexplore.ir.gathers import gathered_block, places_of
+from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.sizes import extents_of
 from ttexplore.passes.accessors import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
+
+# The first of some tiles or elements, and where they end.
+Guard = tuple[ir.Expr | int, ir.Expr | int]
 
 
 @dataclass(frozen=True)
 class Axis:
     """A block along one axis of a tensor: its first element, its extent, and the tensor's length along the axis, which
-    is an expression for a T.dynamic size."""
+    is an expression for a T.dynamic size. `stored` is how many of the first elements are stored, if not all are."""
 
     number: int
     low: ir.Expr
     extent: int
     length: ir.Expr | int
+    stored: ir.Expr | None = None
 
-
-# The first of some tiles or elements, and where they end.
-Guard = tuple[ir.Expr | int, ir.Expr | int]
+    def guard(self, *, inside: bool) -> Guard:
+        """The guard of what moves; `inside` says that the whole block lies in the tensor."""
+        if self.stored is None:
+            return (0, self.extent) if inside else (self.low, self.length)
+        end = self.low + self.stored
+        return self.low, end if inside else tirx.Min(end, to_expr(self.length))
 
 
 @dataclass(frozen=True)
@@ -108,11 +116,11 @@ def block_region(
     longs = sum(constant(part.extent) != 1 for part in region.region)
     by_elements = layout.data_format != BLOCK_FLOAT and longs <= 2 and all(isinstance(one, int) for one in strides)
     axes: list[Axis] = []
-    for number, (part, length) in enumerate(zip(region.region, extents_of(tensor), strict=True)):
-        extent = constant(part.extent)
-        if extent is None:
-            raise Unsupported("L006", f"{tensor.name}: a region of variable size", hint="use constant block sizes")
-        axes.append(Axis(number, part.min, extent, length))
+    extents = full_extents(region, block)
+    if extents is None or (not write and is_limited(region)):
+        raise Unsupported("L006", f"{tensor.name}: a region of variable size", hint="use constant block sizes")
+    for number, (part, length, extent) in enumerate(zip(region.region, extents_of(tensor), extents, strict=True)):
+        axes.append(Axis(number, part.min, extent, length, None if constant(part.extent) is not None else part.extent))
     try:
         rows, columns, outer, matrix = _matrix_axes(axes, block, f"{tensor.name}")
     except Unsupported:
@@ -127,10 +135,11 @@ def block_region(
             condition = _where_inside(axis, condition, bounds)
     # Rows of several matrices, which all of their rows are: the block has them one below the other.
     folded = 1 if matrix is None else math.prod(axis.extent for axis in axes[axes.index(matrix) + 1 : -1])
+    limited = is_limited(region)
     if (
         matrix is not None
         and folded > 1
-        and not (bounds.proves(matrix.low + matrix.extent <= matrix.length) and _has_start(matrix, bounds))
+        and (limited or not (bounds.proves(matrix.low + matrix.extent <= matrix.length) and _has_start(matrix, bounds)))
     ):
         raise Unsupported(
             "L006",
@@ -139,7 +148,11 @@ def block_region(
         )
     stride = strides[-2]
     on_tiles = (
-        not by_rows and matrix is None and _on_tile(rows, TILE_ROWS, bounds) and _on_tile(columns, TILE_COLUMNS, bounds)
+        not by_rows
+        and not limited
+        and matrix is None
+        and _on_tile(rows, TILE_ROWS, bounds)
+        and _on_tile(columns, TILE_COLUMNS, bounds)
     )
     whole = (_fills(rows, TILE_ROWS, bounds), _fills(columns, TILE_COLUMNS, bounds))
     if not write and layout.role == "inout":
@@ -194,7 +207,7 @@ def _elements(
         outer = axis is not row and axis is not axes[-1]
         steps += [strides[axis.number] if outer else 0, int(axis is row), int(axis is axes[-1])]
         inside = bounds.proves(axis.low + axis.extent <= axis.length) and _has_start(axis, bounds)
-        guards.append((0, extent) if inside else (axis.low, axis.length))
+        guards.append(axis.guard(inside=inside))
     return BlockRegion(
         bounds.ranges.simplify(page), extents[0], extents[1], strides[-2] if len(strides) > 1 else 1, _guards(guards),
         condition, row=row.low, column=axes[-1].low, steps=tuple(steps),
@@ -423,7 +436,7 @@ def _guards(guards: list[Guard]) -> tuple[Guard, Guard] | None:
 
 def _unit(rows: Axis, matrix: Axis | None, bounds: Bounds) -> int:
     """The largest number of rows per strip of a block."""
-    if matrix is not None:
+    if matrix is not None or rows.stored is not None:
         return 1
     for unit in (16, 8, 4, 2):
         if bounds.is_multiple(rows.low, unit) and _fills(rows, unit, bounds):
@@ -450,6 +463,11 @@ def _no_strips(
         if columns.extent == 1:
             instead += ", or store each number in its own row: a tensor of shape (..., 1)"
         return f"it starts at {columns.low} along its last axis", instead
+    if columns.stored is not None:
+        return (
+            f"how many of its {columns.extent} columns are stored is only known when the kernel runs",
+            f"decide by rows, or keep the tensor in tiles of whole elements: without {BLOCK_FLOAT}",
+        )
     if not _fills(columns, FACE, bounds):
         return (
             f"its {columns.extent} columns end inside a group of {FACE}, and other elements follow",
@@ -506,7 +524,7 @@ def _strips(
             (folded > 1 and axis is matrix)
             or (bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds))
         )
-        guards.append((0, axis.extent) if inside else (axis.low, axis.length))
+        guards.append(axis.guard(inside=inside))
     if folded > 1 and guards[0][0] == 0:
         guards[0] = (0, counted.extent * folded)
     return BlockRegion(

@@ -23,6 +23,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import nodes_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
+from ttexplore.ir.limited import condition_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.passes.added_buffers import taken_names
@@ -327,6 +328,8 @@ def _steering(function: tirx.PrimFunc) -> set[ir.Expr]:
             case tirx.BufferStore():
                 values.setdefault(one.buffer, []).append(one.value)
                 waiting.extend(one.indices)
+                if (condition := condition_of(one.value)) is not None:
+                    waiting.append(condition)
             case tirx.Evaluate(value=ir.Call()):
                 ranges = (part for region in regions(one) for part in region.region)
                 waiting += (bound for part in ranges for bound in (part.min, part.extent))

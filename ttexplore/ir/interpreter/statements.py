@@ -26,6 +26,8 @@ class Flags:
     transpose_a: bool
     transpose_b: bool
     clear_accum: bool
+    # The extents of the region of a tensor that holds the whole of a block, where a part of the block is stored.
+    whole: tuple[int, ...] = ()
 
 
 def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
@@ -45,7 +47,7 @@ def copy(core: Core, source: Region, target: Region, flags: Flags) -> None:
         into[...] = values.reshape(into.shape)
         return
     array, inside, part = _inside(core, target)
-    array[inside] = values.reshape([extent for _, extent in target[1]])[part]
+    array[inside] = values.reshape(flags.whole or [extent for _, extent in target[1]])[part]
 
 
 def copy_tiles(core: Core, source: Region, target: Region, *given: int | Flags) -> None:

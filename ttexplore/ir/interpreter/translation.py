@@ -21,6 +21,7 @@ from ttexplore.ir.build import (
     bound_form,
     dtype_of,
     op_name,
+    regions,
     scope_of,
     shape_of,
     statements,
@@ -49,6 +50,7 @@ from ttexplore.ir.kernel import (
     Statement,
     Store,
 )  # fmt: skip
+from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.turns import stored_by_turns
@@ -448,13 +450,22 @@ class _Writer(_Lines[ir.Var]):
         self.reach(Place(s), depth)
         shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
         flags = reduction_of(s) or Flags(
-            *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
+            *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum")),
+            whole=_stored_from(s),
         )
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
 
 
 def _is_whole(value: ir.Expr) -> bool:
     return not str(value.ty.dtype).startswith(("float", "bfloat"))
+
+
+def _stored_from(s: tirx.Evaluate) -> tuple[int, ...]:
+    """The extents of a region that holds the whole of a block, where a copy stores a part of it."""
+    if op_name(s) != "tl.copy" or not is_limited(regions(s)[1]):
+        return ()
+    source, target = regions(s)
+    return tuple(full_extents(target, shape_of(source.source)) or ())
 
 
 def _unwritten(buffer: tirx.Buffer) -> str:

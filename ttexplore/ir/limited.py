@@ -1,0 +1,50 @@
+"""Stores of a part of a block: its first rows or columns, as many as are known when the kernel runs.
+
+In T.Parallel, a store to a tensor under a condition has the value ``tl.stored_if(condition, value)``. In a copy to a
+tensor, an extent that is a name says how many elements of the block along that axis are stored.
+"""
+
+from __future__ import annotations
+
+from tvm import ir
+
+from ttexplore.ir.adapter import call, elements, operation_name
+from ttexplore.ir.build import constant
+
+_STORED_IF = "tl.stored_if"
+
+
+def stored_if(condition: ir.Expr, value: ir.Expr) -> ir.Expr:
+    """The value of a store that is left out where a condition does not hold."""
+    return call(_STORED_IF, [condition, value], dtype=str(value.ty.dtype))
+
+
+def condition_of(value: ir.Expr) -> ir.Expr | None:
+    """The condition of a store, by its value; None where it stores in any case."""
+    return elements(value.args)[0] if isinstance(value, ir.Call) and operation_name(value) == _STORED_IF else None
+
+
+def value_of(value: ir.Expr) -> ir.Expr:
+    """The value of a store, without its condition."""
+    return value if condition_of(value) is None else elements(value.args)[1] if isinstance(value, ir.Call) else value
+
+
+def is_limited(region: ir.TensorRegion) -> bool:
+    """Whether a copy to a region stores a part of its block."""
+    return any(constant(part.extent) is None for part in region.region)
+
+
+def full_extents(region: ir.TensorRegion, block: tuple[int, ...]) -> list[int] | None:
+    """The extents of a region that holds the whole of a block; None where they do not fit together."""
+    long = iter([extent for extent in block if extent != 1])
+    found: list[int] = []
+    for part in region.region:
+        extent = constant(part.extent)
+        if extent != 1:
+            whole = next(long, None)
+            if extent is None and whole is None:
+                return None
+            extent = whole if extent is None else extent
+        assert extent is not None
+        found.append(extent)
+    return found
