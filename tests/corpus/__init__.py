@@ -19,6 +19,7 @@ from tests.corpus.index_tensors import INDEX_TENSORS
 from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
+from tests.corpus.rearranged import REARRANGED
 from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
@@ -32,8 +33,8 @@ from tests.corpus.warps import WARPS
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
-    *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *GATHERS, *SCALARS, *SUMS, *NAMES, *LIMITED,
-    *WARPS,
+    *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *REARRANGED, *GATHERS, *SCALARS, *SUMS, *NAMES,
+    *LIMITED, *WARPS,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

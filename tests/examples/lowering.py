@@ -73,11 +73,11 @@ def l006() -> Any:
 
 def l007() -> Any:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+    def kernel(A: T.Tensor((4, 64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         with T.Kernel(1) as bx:
-            a = T.alloc_shared((64, 64), "bfloat16")
-            T.copy(A[0:32, 0:64], a[16:48, 0:64])
-            T.copy(a, B)
+            b = T.alloc_fragment((64, 64), "float32")
+            T.reduce_sum(A[0:1, 0:64, 0:64], b, dim=0)
+            T.copy(b, B)
 
     return ttx.explore(kernel)
 

@@ -229,6 +229,23 @@ def scattered() -> Any:
     return kernel
 
 
+def rearranged() -> Any:
+    """Pairs of elements of a computed block, the last of which do not fill the tiles."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 96), "float32"), C: T.Tensor((40, 144), "float32")):
+        with T.Kernel(2) as bx:
+            a, c = T.alloc_shared((40, 48), "float32"), T.alloc_fragment((40, 72), "float32")
+            T.copy(A[0, bx * 48], a)
+            for i, j in T.Parallel(40, 48):
+                a[i, j] = a[i, j] + 2.0
+            for i, j in T.Parallel(40, 72):
+                c[i, j] = a[39 - i, j // 2 + 6] * 2.0
+            T.copy(c, C[0, bx * 72])
+
+    return kernel
+
+
 def reduced() -> Any:
     """Maxima and sums of rows that end in a tile. The numbers are below 0 and padding is not: it must not count."""
 

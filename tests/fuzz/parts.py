@@ -1,5 +1,6 @@
 # pyright: basic
-"""Random parts of blocks: rows, columns, elements and regions, read and stored, copied, filled and turned.
+"""Random parts of blocks: rows, columns, elements, regions and elements at computed places, read and stored, copied,
+filled and turned.
 
     python -m tests.fuzz.parts [number] [first seed]
 
@@ -36,7 +37,9 @@ class Part:
 
 
 def _start(rng: random.Random, length: int, extent: int) -> int:
-    """A start of a part at a tile."""
+    """A start of a part: half of them are at tiles."""
+    if rng.random() < 0.5:
+        return rng.randint(0, length - extent)
     return 32 * rng.randint(0, (length - extent) // 32)
 
 
@@ -105,6 +108,29 @@ def _broadcast(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Pa
     return Part(kind, (f"for i, j in T.Parallel({b[0]}, {b[1]}):", f"    b[i, j] = b[i, j] + {text}"), added)
 
 
+def _computed(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Part:
+    """Elements of one block at computed places, perhaps the same for all rows or columns, for all of the other."""
+    rows, columns = b
+    indices: list[str] = []
+    for length in a:
+        variable, extent = rng.choice((("i", rows), ("j", columns)))
+        wanted = [f"({variable} * {rng.randint(1, 5)} + {rng.randint(0, 9)}) % {rng.randint(1, length)}"]
+        divisor = -(-extent // length) + rng.randint(0, 3)
+        wanted.append(f"{variable} // {divisor}" if divisor > 1 else variable)
+        if rng.random() < 0.3:
+            wanted.append(f"{length - 1} - {variable} // {divisor}" if divisor > 1 else f"{extent - 1} - {variable}")
+        if rng.random() < 0.3:
+            wanted.append(f"(i + j) % {length}")
+        indices.append(rng.choice(wanted))
+    places = [eval(index, {}, dict(zip("ij", np.mgrid[:rows, :columns], strict=True))) for index in indices]
+
+    def added(one: Block, other: Block) -> None:
+        other += one[places[0], places[1]]
+
+    read = f"a[{indices[0]}, {indices[1]}]"
+    return Part("computed", (f"for i, j in T.Parallel({rows}, {columns}):", f"    b[i, j] = b[i, j] + {read}"), added)
+
+
 def _line(rng: random.Random, a: tuple[int, int], b: tuple[int, int]) -> Part:
     """Rows or columns of one block become some of the other, in the turns of a loop."""
     axis = rng.randrange(2)
@@ -148,7 +174,9 @@ def verdict(seed: int, folder: Path) -> list[str]:
     rng = random.Random(seed)
     a, b = _shapes(rng)
     dtype, held = rng.choice(("float32", "bfloat16")), rng.choice(("float32", "bfloat16"))
-    parts = [rng.choice((_region, _region, _broadcast, _line, _fill))(rng, a, b) for _ in range(rng.randint(1, 3))]
+    parts = [
+        rng.choice((_region, _region, _broadcast, _computed, _line, _fill))(rng, a, b) for _ in range(rng.randint(1, 3))
+    ]
     text = "\n".join((
         "import ttexplore.language as T", "", "", "@T.prim_func",
         f'def kernel(A: T.Tensor((2, *{a}), "{dtype}"), B: T.Tensor((2, *{b}), "{dtype}"), '

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.fuzz.parts import campaign
-from ttexplore.passes import lower_tt_tile_intrinsics, parts
+from ttexplore.passes import lower_tt_tile_intrinsics, nest_parts
 
 
 def test_parts_are_those_of_numpy() -> None:
     told = campaign(0, 16)
-    for what in ("region", "turned", "copy", "element", "rows", "columns", "fill"):
+    for what in ("region", "turned", "copy", "element", "rows", "columns", "fill", "computed"):
         assert told[what] >= 1, told
 
 
@@ -31,6 +31,6 @@ def test_parts_without_a_mask_are_found(monkeypatch: pytest.MonkeyPatch) -> None
     def none(*_: Any) -> list[Any]:
         return []
 
-    monkeypatch.setattr(parts._Nest, "tests", none)
+    monkeypatch.setattr(nest_parts.Nest, "tests", none)
     with pytest.raises(AssertionError, match=r"differs|Not equal"):
         campaign(0, 16)

@@ -149,21 +149,6 @@ def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
     ("body", "line", "kind", "message", "hint"),
     [
         (
-            "for i, j in T.Parallel(64, 32):\n    b[i, j] = a[i, j + 16]", 1, Unsupported,
-            "a[i, j + 16]: the part starts at 16, and only whole tiles move",
-            "start at a multiple of 32, or T.copy the part from the tensor to a block of its own",
-        ),
-        (
-            "T.copy(a[8:24, :], b[:16, :])", 0, Unsupported,
-            "a[8 + i, j]: the part starts at 8, and only whole tiles move",
-            "start at a multiple of 32, or T.copy the part from the tensor to a block of its own",
-        ),
-        (
-            "for i, j in T.Parallel(64, 32):\n    b[i, j + 1] = a[i, j]", 1, Unsupported,
-            "b[i, j + 1]: the part starts at 1, and only whole tiles move",
-            "start at a multiple of 32, or T.copy the part from the tensor to a block of its own",
-        ),
-        (
             "for i, j in T.Parallel(64, 64):\n    b[i, 3] = a[i, j]", 1, Unsupported,
             "b[i, 3]: each turn of j stores to the same element",
             "store each element once, and use two T.Parallel nests where one needs what the other stores",
@@ -187,10 +172,6 @@ def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         (
             "for i, j in T.Parallel(64, 64):\n    b[i, j] = a[i, j + 32]", 1, KernelError,
             "a has 64 elements along axis 1, but j reaches 95", "make the buffer as large as the loop",
-        ),
-        (
-            "for i, j in T.Parallel(64, 32):\n    b[i, j] = a[i, 2 * j]", 1, Unsupported,
-            "a[i, 2 * j] in a T.Parallel over (i, j)", "",
         ),
     ],
 )  # fmt: skip

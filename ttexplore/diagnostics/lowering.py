@@ -37,8 +37,8 @@ LOWERING = (
     ),
     diagnostic(
         "L007", "part of an on-chip buffer",
-        "A part of an on-chip buffer moves as whole tiles; a row, a column or an element is chosen by itself.",
-        "Start a part at a multiple of 32 along each of its axes, or allocate a buffer for it.",
+        "Operations take blocks of one or two dimensions, and parts of them; a part of these has no meaning for them.",
+        "Allocate a buffer for the part, or copy the part to one.",
     ),
     diagnostic(
         "L009", "unsupported dtype",

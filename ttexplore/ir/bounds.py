@@ -24,6 +24,7 @@ from ttexplore.ir.index import (
     learn_loop,
     narrowed,
     placed,
+    value_range,
 )
 from ttexplore.ir.shallow import is_large
 from ttexplore.ir.sizes import size_variables
@@ -142,6 +143,11 @@ class Bounds:
         """Whether a condition always holds."""
         return bool(self.proofs.can_prove(condition)) or self.known.fulfil(condition) or self._proves_apart(condition)
 
+    def is_seen_within(self, value: ir.Expr, length: int) -> bool:
+        """Whether the ranges of its variables alone show that an index is one of an axis, as the verifier wants it."""
+        found = self.known.limits(value)
+        return found is not None and bool(found[0] >= 0) and bool(found[1] < length)
+
     def is_multiple(self, value: ir.Expr, unit: int) -> bool:
         """Whether a number is always a multiple of another one."""
         rest = tirx.floormod(value, unit)
@@ -201,12 +207,19 @@ class _Values:
         low, turns = (placed(convert(e, self.number), self.bound) for e in (start, count))
         learn_loop(self.ranges, self.number(variable), low, turns)
 
-    def fulfil(self, condition: ir.Expr) -> bool:
-        """Whether a condition holds for all values that its variables can have; False where that is not known."""
+    def limits(self, value: ir.Expr) -> Range | None:
+        """The least and the most that a value is, each variable for itself; None where that is not known."""
+        return value_range(self._placed(value), self.ranges)
+
+    def _placed(self, value: ir.Expr) -> Expression:
         for one in self.told:
             self._learn(*one)
         self.told.clear()
-        wanted = placed(convert(condition, self.number), self.bound)
+        return placed(convert(value, self.number), self.bound)
+
+    def fulfil(self, condition: ir.Expr) -> bool:
+        """Whether a condition holds for all values that its variables can have; False where that is not known."""
+        wanted = self._placed(condition)
         if not self.given:
             return always(wanted, self.ranges)
         given = [placed(convert(one, self.number), self.bound) for one in self.given]

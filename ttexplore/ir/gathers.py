@@ -1,4 +1,4 @@
-"""Blocks whose elements are read from computed places of a tensor."""
+"""Blocks whose elements are read from computed places of a tensor, or of another block."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from tvm import ir, tirx
 
 from ttexplore.ir.build import arguments, number_of, op_name, operands, regions, shape_of
+from ttexplore.ir.dataflow import is_on_chip
+
+GATHERS = ("tl.gather", "tt.read_gathered", "tt.rearrange")
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Gathered:
 
 
 def gathered_block(statement: tirx.Stmt) -> Gathered:
-    """What ``tl.gather`` or ``tt.read_gathered`` computes places from: two of its arguments are variables."""
+    """What an operation of :data:`GATHERS` computes places from: two of its arguments are variables."""
     if op_name(statement) == "tl.gather":
         row, column = arguments(statement)[2:4]
         rows, columns = (1, *shape_of(regions(statement)[1].source))[-2:]
@@ -29,6 +32,11 @@ def gathered_block(statement: tirx.Stmt) -> Gathered:
     assert isinstance(row, ir.Var)
     assert isinstance(column, ir.Var)
     return Gathered((row, column), (rows, columns))
+
+
+def is_rearranged(statement: tirx.Stmt) -> bool:
+    """Whether a statement makes a block from the elements of another one, at computed places."""
+    return op_name(statement) == "tl.gather" and is_on_chip(regions(statement)[0].source)
 
 
 def places_of(statement: tirx.Stmt) -> list[ir.Expr]:

@@ -67,6 +67,17 @@ READ_GATHERED = _block(
     ),
     "places computed from two variables, which are the row and the column in the block",
 )  # fmt: skip
+REARRANGE = _block(
+    "rearrange", "writer",
+    (
+        circular_buffer("source"), circular_buffer("cb", "write"),
+        *map(integer, (
+            "row", "column", "source_row_slots", "rows", "columns", "row_slots", "column_slots", "row_index",
+            "column_index",
+        )),
+    ),
+    "the places in the source are computed from two variables, which are the row and the column in the block",
+)  # fmt: skip
 WRITE_BLOCK = _block("write_block", "writer", (*_STORES, *_TILES, *_GUARDS))
 WRITE_STRIPS = _block("write_strips", "writer", (*_STORES, *_STRIPS, *_GUARDS))
 WRITE_ELEMENTS = _block("write_elements", "writer", (*_STORES, *_ELEMENTS, *_GUARDS), "element by element")
@@ -85,6 +96,7 @@ BLOCK_OPS = (
     READ_STRIPS,
     READ_ELEMENTS,
     READ_GATHERED,
+    REARRANGE,
     WRITE_BLOCK,
     WRITE_STRIPS,
     WRITE_ELEMENTS,

@@ -94,6 +94,29 @@ NOC_WRITE_ELEMENT = Op(
     "whose address is equal to its own modulo 16 first",
     functions=("copy_element", "write_element"),
 )  # fmt: skip
+MOVE_ELEMENT = Op(
+    "move_element",
+    (
+        circular_buffer("source"), slot("slot", "source"), integer("slot_offset_bytes"), circular_buffer("cb", "write"),
+        slot("cb_slot", "cb"), integer("cb_offset_bytes"), integer("count_bytes"),
+    ),
+    "copy_element({source.buffer}.get_read_ptr() + {slot} + {slot_offset_bytes}, {cb.buffer}.get_write_ptr() + "
+    "{cb_slot} + {cb_offset_bytes}, {count_bytes})",
+    _DATAFLOW_BUFFER,
+    "riscv",
+    role="writer",
+    note="one element from one circular buffer to another, exact in every format",
+    functions=("copy_element",),
+)  # fmt: skip
+REFRESH_L1 = Op(
+    "refresh_l1",
+    (),
+    "invalidate_l1_cache()",
+    "api/dataflow/dataflow_api.h",
+    "riscv",
+    role="writer",
+    note="forgets what the processor has cached of L1, so that it reads what the packer wrote; Wormhole has no cache",
+)
 NOC_WRITE_ZEROS = Op(
     "noc_write_zeros",
     (circular_buffer("cb", "write"), slot("slot", "cb")),
@@ -193,6 +216,8 @@ PROTOCOL_OPS = (
     NOC_READ_ELEMENT,
     NOC_WRITE_PART,
     NOC_WRITE_ELEMENT,
+    MOVE_ELEMENT,
+    REFRESH_L1,
     NOC_WRITE_ZEROS,
     NOC_ZEROS_BARRIER,
     NOC_READ_BARRIER,

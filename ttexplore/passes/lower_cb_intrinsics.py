@@ -36,7 +36,7 @@ from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.kernel_statements import packed_by, pruned
 from ttexplore.passes.regions import byte_in_tile
 from ttexplore.passes.tile_graph import tile_graph_with
-from ttexplore.plan import FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
+from ttexplore.plan import DATA_FORMATS, FACE, KERNEL_ROLES, TILE_COLUMNS, TILE_ROWS, CircularBuffer, KernelRole, Plan
 from ttexplore.target import Target
 
 
@@ -95,6 +95,7 @@ _WAIT = Rule("wait", "The consumer waits until a block has arrived.")
 _POP = Rule("pop", "The consumer frees the room of a block after its last use in the sequence.")
 _TRANSFERS = Rule("transfers", "A block moves over the NoC, tile by tile or in parts of tiles.")
 _ZEROS = Rule("zeros", "Zeros fill the part of a block that has no elements, or lies outside the tensor.")
+_REARRANGED = Rule("rearranged", "The elements of a block are copied to their places in another one, one by one.")
 _BARRIER = Rule("barrier", "A kernel waits until its transfers have completed; adjacent blocks share the wait.")
 _NUMBERS = Rule("tile of constants", "The reader writes a tile of row or column numbers itself.")
 _AROUND = Rule(
@@ -507,6 +508,9 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
             parts = [op("cb_reserve_back", cb, 1), op("write_index_tile", cb, 0, axis), op("cb_push_back", cb, 1)]
             made += context.made(_NUMBERS, statement, parts)
             continue
+        if op_name(statement) == "tt.rearrange":
+            made += _rearranged(statement, context)
+            continue
         if op_name(statement) in _STORES:
             made += _stored(statement, context)
             continue
@@ -529,6 +533,61 @@ def _moved_body(body: list[tirx.Stmt], context: _Movement) -> list[tirx.Stmt]:
         made.append(statement)
     flush()
     return made
+
+
+def _rearranged(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
+    """Copy the elements of a block to their places in another one."""
+    given, variables = operands(statement), gathered_block(statement).variables
+    source, cb = buffer_of(given["source"]), buffer_of(given["cb"])
+    taken, filled = context.plan.buffer(source.name), context.plan.buffer(cb.name)
+    element = DATA_FORMATS[filled.data_format].tile_bytes // (TILE_ROWS * TILE_COLUMNS)
+    rows, columns = number_of(given["rows"]), number_of(given["columns"])
+    across = number_of(given["source_row_slots"])
+    lengths = taken.block_pages // across * TILE_ROWS, across * TILE_COLUMNS
+
+    def move(r: ir.Expr, c: ir.Expr) -> list[tirx.Stmt]:
+        known = _known((r, rows), (c, columns))
+        for index, extent in ((r, rows), (c, columns)):
+            if isinstance(index, ir.Var):
+                context.bounds.known.counts(index, _int(0), _int(extent))
+        values: dict[ir.Var, ir.Expr] = dict(zip(variables, (r, c), strict=True))
+        row, column = (
+            _seen_within(known.simplify(with_variables(given[name], lambda one: values.get(one, one))), length, context)
+            for name, length in zip(("row", "column"), lengths, strict=True)
+        )
+        parts = [
+            known.simplify(one)
+            for y, x, down, across in (
+                (row, column, given["source_row_slots"], 1), (r, c, given["row_slots"], given["column_slots"])
+            )
+            for one in (
+                tirx.floordiv(y, TILE_ROWS) * down + tirx.floordiv(x, TILE_COLUMNS) * across,
+                byte_in_tile(y, x, element),
+            )
+        ]  # fmt: skip
+        return [op("move_element", source, *parts[:2], cb, *parts[2:], element)]
+
+    def zeros(t: ir.Expr, _: ir.Expr) -> list[tirx.Stmt]:
+        return [op("noc_write_zeros", cb, t)]
+
+    fills = [] if rows % TILE_ROWS == 0 and columns % TILE_COLUMNS == 0 else [
+        *_loops(filled.block_pages, 1, zeros), op("noc_zeros_barrier"), op("noc_read_barrier"),
+    ]  # fmt: skip
+    return [
+        *context.made(_WAIT, statement, [op("cb_wait_front", source, taken.block_pages)]),
+        *context.made(_RESERVE, statement, [op("cb_reserve_back", cb, filled.block_pages)]),
+        *context.made(_ZEROS, statement, fills),
+        *context.made(_REARRANGED, statement, [op("refresh_l1"), *_loops(rows, columns, move)]),
+        *context.made(_PUSH, statement, [op("cb_push_back", cb, filled.block_pages)]),
+        *context.made(_POP, statement, [op("cb_pop_front", source, taken.block_pages)]),
+    ]
+
+
+def _seen_within(index: ir.Expr, length: int, context: _Movement) -> ir.Expr:
+    """An index that is inside, in a form that shows it."""
+    if context.bounds.is_seen_within(index, length):
+        return index
+    return tirx.Min(tirx.Max(index, _int(0)), _int(length - 1))
 
 
 def _number(context: _Movement, statement: tirx.Bind) -> list[tirx.Stmt]:

@@ -27,6 +27,7 @@ from ttexplore.ir.build import (
     with_function_body,
 )  # fmt: skip
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.gathers import is_rearranged
 from ttexplore.ir.program import Program
 from ttexplore.ir.reductions import Reduction, reduction_of, runs_on_fpu
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite_body
@@ -41,6 +42,7 @@ from ttexplore.passes.regions import (
     gathered_region,
     place_of,
     read_operation,
+    rearrange_operation,
     write_operation,
 )
 from ttexplore.passes.tile_storage import BLOCK, TileStorage
@@ -201,6 +203,9 @@ class _Lowering(Context):
             return None
         source, target = (one.source for one in regions(statement))
         name, cb = str(source.name), self.tiles[target]
+        if is_rearranged(statement):
+            turned = self.storage.orders[str(cb.name)] == "column_major"
+            return [rearrange_operation(statement, self.tiles[source], cb, turned)]
         block = gathered_region(
             statement, self.plan.layout(name), self.plan.accessor(name), self.bounds, self.target.dram_alignment_bytes
         )
@@ -423,7 +428,7 @@ def _check_fidelity(plan: Plan, a: tirx.Buffer, b: tirx.Buffer) -> None:
 _RULES = (
     StatementRule(BLOCK.name, BLOCK.sentence, _Lowering.allocation),
     StatementRule("load", "The reader moves a block of a tensor as tiles, or as parts of them.", _Lowering.load),
-    StatementRule("gather", "The reader computes the place of each part of a block.", _Lowering.gather),
+    StatementRule("gather", "The reader, or the writer, computes the place of each part of a block.", _Lowering.gather),
     StatementRule("number", "An element that decides something is read as a number.", _Lowering.number),
     StatementRule("store", "The writer moves a block to a tensor as tiles, or as parts of them.", _Lowering.store),
     StatementRule(

@@ -26,6 +26,7 @@ from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings
 from ttexplore.passes.added_buffers import taken_names
 from ttexplore.passes.begun_blocks import BegunBlocks
+from ttexplore.passes.rearranged import nearest, rearranged
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
 
@@ -94,6 +95,16 @@ class _Read:
 
 
 @dataclass
+class _Gathered:
+    """A block of the elements of another one at computed places."""
+
+    source: tirx.Buffer
+    places: list[ir.Expr]
+    made: tirx.Buffer
+    indices: list[ir.Expr]
+
+
+@dataclass
 class Nest:
     """A T.Parallel nest that is to read and store whole blocks only; `statement` is the kernel's own. `names` are those
     of indices, `before` and `after` the statements around the nest."""
@@ -105,6 +116,7 @@ class Nest:
     before: list[tirx.Stmt] = field(default_factory=list["tirx.Stmt"])
     stores: list[_Stored] = field(default_factory=list[_Stored])
     reads: list[_Read] = field(default_factory=list[_Read])
+    gathered: list[_Gathered] = field(default_factory=list[_Gathered])
 
     def __post_init__(self) -> None:
         self.loops, self.body = parallel_body(self.nest)
@@ -138,7 +150,7 @@ class Nest:
                     inside.append(tirx.BufferStore(block.allocation.buffer, value, [*self.variables], one.span))
                 case _:
                     return None
-        if not self.reads and not self.stores:
+        if not self.reads and not self.stores and not self.gathered:
             return None
         after = [part for one in self.stores for part in self.merged(one)]
         allocated = [one.allocation for one in self.stores]
@@ -154,8 +166,7 @@ class Nest:
         """What the indices of an element are; None for others than starts with a loop variable each."""
         found: list[_Index] = []
         for index in indices:
-            while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
-                index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
+            index = self.written_out(index)
             if loads_of(index):
                 return None
             used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
@@ -168,6 +179,12 @@ class Nest:
             found.append(_Index(used[0], start))
         variables = [one.variable for one in found if one.variable is not None]
         return found if len({*variables}) == len(variables) else None
+
+    def written_out(self, index: ir.Expr) -> ir.Expr:
+        """An index without the names of the nest."""
+        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
+            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
+        return index
 
     def extent(self, index: _Index) -> int:
         """How many elements an index reaches."""
@@ -206,7 +223,7 @@ class Nest:
             raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
         place = self.place(load.indices)
         if place is None:
-            return load
+            return self.computed(load)
         self.check_inside(load, place)
         for one in reversed(self.stores):
             if not one.buffer.same_as(buffer):
@@ -223,6 +240,33 @@ class Nest:
         made, indices = self.part(buffer, place, load)
         self.reads.append(_Read(buffer, place, made, indices))
         return tirx.BufferLoad(made, indices, load.span)
+
+    def computed(self, load: ir.TensorLoad) -> ir.Expr:
+        """The element of a block that holds those at the computed places of a load."""
+        buffer, indices = load.source, [self.written_out(one) for one in load.indices]
+        if any(loads_of(one) for one in indices):
+            return load
+        for stored in self.stores:
+            if stored.buffer.same_as(buffer):
+                raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
+        for known in self.gathered:
+            if known.source.same_as(buffer) and _same_indices(known.places, indices):
+                return tirx.BufferLoad(known.made, known.indices, load.span)
+        # Elements that are the same for all rows are a row, those that are the same for all columns a column.
+        used = [
+            one for one in self.variables if any(part.same_as(one) for index in indices for part in nodes_of(index))
+        ]
+        own = [*used] or [*self.variables]
+        shape = [extent for one, extent in zip(self.variables, self.extents, strict=True) if _is_in(one, own)]
+        made = self.parts.allocate(buffer, "rearranged", shape)
+
+        def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+            values: dict[ir.Expr, ir.Expr] = dict(zip(own, at, strict=True))
+            return [replaced(one, lambda part: values.get(part, part)) for one in indices]
+
+        self.before += [made, rearranged(buffer, made.buffer, places, self.parts.bounds, span_of(load))]
+        self.gathered.append(_Gathered(buffer, indices, made.buffer, [*own]))
+        return tirx.BufferLoad(made.buffer, [*own], load.span)
 
     def fits(self, load: ir.TensorLoad) -> bool:
         """Whether tiles of a block can be read as they are where the load is."""
@@ -292,16 +336,25 @@ class Nest:
     def moved(
         self, buffer: tirx.Buffer, starts: Sequence[ir.Expr], shape: Sequence[int], load: ir.TensorLoad
     ) -> tirx.Buffer:
-        """The block of another shape that holds the tiles from these starts on."""
-        tiles = [self.tiles(start, tile, load) for start, tile in zip(starts, _tiles(len(shape)), strict=True)]
+        """The block of another shape that holds what is in another one from these starts on."""
         made = self.parts.allocate(buffer, "part", shape)
-        self.before += [made, _copied_tiles(buffer, made.buffer, tiles)]
+        found = [self.tiles(start, tile) for start, tile in zip(starts, _tiles(len(shape)), strict=True)]
+        tiles = [one for one in found if one is not None]
+        if len(tiles) == len(found):
+            moved = _copied_tiles(buffer, made.buffer, tiles)
+        else:
+
+            def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+                return [start + one for start, one in zip(starts, at, strict=True)]
+
+            moved = rearranged(buffer, made.buffer, places, self.parts.bounds, span_of(load))
+        self.before += [made, moved]
         return made.buffer
 
-    def tiles(self, start: ir.Expr, tile: int, access: ir.TensorLoad | tirx.BufferStore) -> ir.Expr:
-        """The tile at which a part starts. Raises Unsupported for a part that starts elsewhere."""
+    def tiles(self, start: ir.Expr, tile: int) -> ir.Expr | None:
+        """The tile at which a part starts; None for a part that starts inside of one."""
         if not self.parts.bounds.is_multiple(start, tile):
-            raise self.refusal(access, f"the part starts at {start}, and only whole tiles move", tile)
+            return None
         return sym.Analyzer().simplify(tirx.floordiv(start, tile))
 
     # Storing
@@ -323,10 +376,6 @@ class Nest:
         block = self.parts.allocate(store.buffer, "part", self.extents)
         turned = len(used) == 2 and bool(used[0].same_as(self.variables[1]))
         made = _Stored(store.buffer, place, block, turned)
-        # Starts are checked here, where the store is at hand.
-        for one, tile, length in zip(place, _tiles(len(place)), shape_of(store.buffer), strict=True):
-            if one.variable is not None and length != 1:
-                self.tiles(one.start, tile, store)
         self.stores.append(made)
         return made
 
@@ -343,15 +392,22 @@ class Nest:
                     wanted[number], starts[number], axes[number] = shape[axis], 0 - one.start, axis
         made: list[tirx.Stmt] = []
         if [*shape_of(block)] != wanted or any(constant(start) != 0 for start in starts):
-            sizes = _tiles(len(wanted))
-            if stored.turned:
-                sizes = sizes[::-1]
-            tiles = [
-                sym.Analyzer().simplify(0 - tirx.floordiv(0 - start, tile))
-                for start, tile in zip(starts, sizes, strict=True)
-            ]
+            sizes = _tiles(len(wanted))[:: -1 if stored.turned else 1]
             placed = self.parts.allocate(buffer, "placed", wanted)
-            made += [placed, _copied_tiles(block, placed.buffer, tiles)]
+            backs = [self.tiles(0 - start, tile) for start, tile in zip(starts, sizes, strict=True)]
+            tiles = [sym.Analyzer().simplify(0 - one) for one in backs if one is not None]
+            if len(tiles) == len(backs):
+                made += [placed, _copied_tiles(block, placed.buffer, tiles)]
+            else:
+                given = shape_of(block)
+
+                def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
+                    return [
+                        nearest(one, sym.Analyzer().simplify(0 - start), length)
+                        for one, start, length in zip(at, starts, given, strict=True)
+                    ]
+
+                made += [placed, rearranged(block, placed.buffer, places, self.parts.bounds, span_of(self.statement))]
             block = placed.buffer
 
         def value(where: list[ir.Var]) -> ir.Expr:
@@ -388,15 +444,23 @@ class Nest:
             for a, b in zip(one, other, strict=True)
         )
 
-    def refusal(self, access: ir.TensorLoad | tirx.BufferStore, why: str, tile: int = 0) -> Unsupported:
+    def refusal(self, access: ir.TensorLoad | tirx.BufferStore, why: str) -> Unsupported:
         buffer = access.buffer if isinstance(access, tirx.BufferStore) else access.source
         indices = ", ".join(str(index) for index in access.indices)
-        hint = "store each element once, and use two T.Parallel nests where one needs what the other stores"
-        if tile:
-            hint = f"start at a multiple of {tile}, or T.copy the part from the tensor to a block of its own"
         return Unsupported(
-            "L007" if tile else "L003", f"{buffer.name}[{indices}]: {why}", hint=hint, span=span_of(access)
+            "L003",
+            f"{buffer.name}[{indices}]: {why}",
+            hint="store each element once, and use two T.Parallel nests where one needs what the other stores",
+            span=span_of(access),
         )
+
+
+def _is_in(variable: ir.Var, variables: Sequence[ir.Var]) -> bool:
+    return any(variable.same_as(one) for one in variables)
+
+
+def _same_indices(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> bool:
+    return all(bool(tvm_ffi.structural_equal(a, b)) for a, b in zip(one, other, strict=True))
 
 
 def _tiles(rank: int) -> list[int]:

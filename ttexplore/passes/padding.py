@@ -179,6 +179,9 @@ class _Facts:
             case "tl.copy" | "tl.gather" if statement in self.loads:
                 block = self.loads[statement]
                 return Padding(block.zero_rows, block.zero_columns)
+            case "tl.gather":
+                # The writer fills the tiles of a rearranged block with zeros first.
+                return Padding(True, True)
             case "tl.copy" if is_on_chip(regions(statement)[0].source):
                 return self._value(statement, regions(statement)[0].source)
             case "tl.fill":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 
 from tvm import ir, tirx
@@ -12,6 +13,7 @@ from ttexplore.ir.adapter import is_buffer, span_of
 from ttexplore.ir.bounds import Bounds
 from ttexplore.ir.build import dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
+from ttexplore.ir.gathers import is_rearranged
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.ir.storage import Staging, StagingBuffer
@@ -103,7 +105,14 @@ def propagate_tt_layout(
     return program.with_plan(
         buffers=buffers,
         compute=compute,
-        notes=(*program.plan.notes, *_elementwise_notes(moved), *masks, *unused, *depths),
+        notes=(
+            *program.plan.notes,
+            *_elementwise_notes(moved),
+            *_rearranged_notes(kernel),
+            *masks,
+            *unused,
+            *depths,
+        ),
     )
 
 
@@ -137,6 +146,17 @@ def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[str]:
             yield (
                 f"{tensor} is gathered{line}: {count} {pieces} for each block{waits}, because their places are computed"
             )
+
+
+def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[str]:
+    """The blocks whose elements the writer moves one by one, and what that costs."""
+    for statement in filter(is_rearranged, blocks(kernel.body)):
+        span, (source, target) = span_of(statement), (region.source for region in regions(statement))
+        line = f" in line {span.line}" if span else ""
+        yield (
+            f"{source.name} is rearranged{line}: for each block the writer copies {math.prod(shape_of(target))} single "
+            "elements on the chip, because no operation on tiles moves them to their places"
+        )
 
 
 _SINGLE = "cb_depth, chunk_k_tiles or qk_chunk_tiles"
@@ -221,6 +241,8 @@ def _regions(statement: tirx.Stmt, bounds: Bounds, program: Program, target: Tar
             check_block(region.source)
             check_on_chip(region)
     found: list[BlockRegion] = []
+    if is_rearranged(statement):
+        return []
     if name == "tl.gather":
         layout = program.plan.layout(str(tensors[0].source.name))
         return [gathered_region(statement, layout, accessor_of(layout), bounds, target.dram_alignment_bytes)]

@@ -25,6 +25,7 @@ from ttexplore.ir.dag import nodes_of, parts_of, with_parts
 from ttexplore.ir.gathers import gathered_block, places_of
 from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.sizes import extents_of
+from ttexplore.ir.storage import tile_grid
 from ttexplore.passes.accessors import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
 
@@ -563,6 +564,21 @@ def read_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion, col
             row_slots, *block.guard_arguments,
         )  # fmt: skip
     return op("read_strips", tensor, cb, *_strip_arguments(block), row_slots, column_slots, *block.guard_arguments)
+
+
+def rearrange_operation(
+    statement: tirx.Stmt, source: tirx.Buffer, cb: tirx.Buffer, column_major: bool
+) -> tirx.Stmt:  # fmt: skip
+    """The statement that makes a block of elements at computed places of another one, whose tiles are in row-major
+    order."""
+    block, (given, made) = gathered_block(statement), (one.source for one in regions(statement))
+    rows, columns = tile_grid(shape_of(made))
+    row_slots, column_slots = (1, rows) if column_major else (columns, 1)
+    row, column = [tirx.const(0, "int32"), *places_of(statement)][-2:]
+    return op(
+        "rearrange", source, cb, row, column, tile_grid(shape_of(given))[1], *block.shape, row_slots, column_slots,
+        *block.variables,
+    )  # fmt: skip
 
 
 def write_operation(tensor: tirx.Buffer, cb: tirx.Buffer, block: BlockRegion) -> tirx.Stmt:

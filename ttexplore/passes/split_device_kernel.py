@@ -171,11 +171,18 @@ def _select(
             made.append(statement)
             if role == "compute":
                 made += _sent(statement, plan, firings)
-        elif role == "compute" and FORMS[op_name(statement)].op.role == "reader":
-            cb = buffer_of(operands(statement)["cb"])
-            if plan.buffer(cb.name).consumer == "compute":
+        elif role == "compute":
+            cb = _filled_by_mover(statement)
+            if cb is not None and plan.buffer(cb.name).consumer == "compute":
                 made += firings.made(_RECEIVE, statement, [_marker("receive_block", cb, plan)])
     return made
+
+
+def _filled_by_mover(statement: tirx.Stmt) -> tirx.Buffer | None:
+    """The circular buffer that reader or writer fill with a block."""
+    form = FORMS[op_name(statement)]
+    fills = any(one.name == "cb" and one.access == "write" for one in form.operands)
+    return buffer_of(operands(statement)["cb"]) if form.op.role != "compute" and fills else None
 
 
 def _sent(statement: tirx.Stmt, plan: Plan, firings: Firings) -> list[tirx.Stmt]:

@@ -17,6 +17,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, parallel_body, webs
+from ttexplore.ir.gathers import is_rearranged
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of, runs_on_fpu
 from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
@@ -255,9 +256,12 @@ class _Web:
                 if _is_reduced_along_columns(write):
                     self._reduce_row(write)
         loads, stores = (
-            [one for one in copies if str(_tensor(one).name) in tilized and one not in by_elements]
+            [
+                one for one in copies
+                if not is_rearranged(one) and str(_tensor(one).name) in tilized and one not in by_elements
+            ]
             for copies in (self.loads, self.stores)
-        )
+        )  # fmt: skip
         straight = [store for store in stores if self._is_straight(store)]
         for load in loads:
             if not straight:
@@ -372,10 +376,16 @@ class _Web:
         )
 
     def _loaded(self, load: tirx.Stmt) -> Held:
-        return self.tensors[str(_tensor(load).name)]
+        return self._held(load)
 
     def _stored(self, store: tirx.Stmt) -> Held:
-        return self.tensors[str(_tensor(store).name)]
+        return self._held(store)
+
+    def _held(self, copy: tirx.Stmt) -> Held:
+        """How what is loaded or stored holds its elements: a tensor, or a block that the writer rearranges."""
+        if is_rearranged(copy):
+            return Held(self.dtype, FORMAT_OF_DTYPE[dtype_of(self.web.buffer)], "writer")
+        return self.tensors[str(_tensor(copy).name)]
 
     def _plain_write(self) -> bool:
         """Whether one statement other than a gemm writes the value, once and without reading it."""
@@ -600,14 +610,16 @@ def _is_transposed_b(read: tirx.Stmt, role: str) -> bool:
 
 
 def _is_load(statement: tirx.Stmt) -> bool:
-    """Whether a statement copies from a tensor into an on-chip buffer."""
+    """Whether a statement copies from a tensor into an on-chip buffer; the writer loads rearranged blocks."""
     if op_name(statement) == "tl.gather":
         return True
     return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [False, True]
 
 
 def _is_store(statement: tirx.Stmt) -> bool:
-    """Whether a statement copies from an on-chip buffer to a tensor."""
+    """Whether a statement copies from an on-chip buffer to a tensor; the writer takes what it rearranges."""
+    if is_rearranged(statement):
+        return True
     return op_name(statement) == "tl.copy" and [is_on_chip(one.source) for one in regions(statement)] == [True, False]
 
 

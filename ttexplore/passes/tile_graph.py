@@ -32,8 +32,8 @@ def tile_graph(program: Program, buffers: tuple[CircularBuffer, ...]) -> TileGra
             values = {name: str(value.name) for name, value in operands(statement).items() if is_buffer(value)}
             cb = values["cb"]
             match values:
-                case {"source": tensor}:
-                    flow(tensor, movers[cb], times * pages[cb])
+                case {"source": source}:
+                    flow(source, movers[cb], times * pages.get(source, pages[cb]))
                     flow(movers[cb], cb, times * pages[cb])
                 case {"target": tensor}:
                     flow(cb, "writer", times * pages[cb])

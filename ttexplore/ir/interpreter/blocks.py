@@ -143,6 +143,27 @@ def read_gathered(
     return core.blocks[cb].fill(write)
 
 
+def rearrange(
+    core: Core, source: str, cb: str, row: Array, column: Array, source_row_slots: int, rows: int, columns: int,
+    row_slots: int, column_slots: int, row_index: Array, column_index: Array,
+) -> Wait | None:  # fmt: skip
+    given, made = core.blocks[source], core.blocks[cb]
+    if (wait := given.awaited() or made.full()) is not None:
+        return wait
+    tiles = given.take()
+    assert isinstance(tiles, np.ndarray)
+    y, x = (np.broadcast_to(one, (rows, columns)) for one in (row, column))
+    r, c = np.broadcast_arrays(np.arange(rows)[:, None], np.arange(columns)[None, :])
+    slot = r // TILE_ROWS * row_slots + c // TILE_COLUMNS * column_slots
+    values = tiles[y // TILE_ROWS * source_row_slots + x // TILE_COLUMNS, y % TILE_ROWS, x % TILE_COLUMNS]
+
+    def write(block: Array) -> None:
+        block[...] = 0.0
+        block[slot, r % TILE_ROWS, c % TILE_COLUMNS] = values
+
+    return made.fill(write)
+
+
 def write_strips(
     core: Core, cb: str, tensor: str, page: int, stride: int, matrix_stride: int, matrix_rows: int, row: int,
     column: int, rows: int, columns: int, unit: int, row_slots: int, column_slots: int, *guards: int,

@@ -40,6 +40,14 @@ class Blocks(Tiles, Protocol):
         """Let `write` make the next block, as soon as there is room."""
         ...
 
+    def full(self) -> Wait | None:
+        """What there is to wait for before the next block is made."""
+        ...
+
+    def awaited(self) -> Wait | None:
+        """What there is to wait for before a block is taken."""
+        ...
+
     def take(self) -> Array | Wait:
         """The block that was made first."""
         ...
@@ -229,18 +237,23 @@ class Channel(_Planned):
     def has_room(self, count: int) -> bool:
         return len(self.blocks) < self.plan.stages
 
+    def full(self) -> Wait | None:
+        has_room = self.has_room(self.plan.block_pages)
+        return None if has_room else RoomWait(self, self.plan.block_pages, self.where.place)
+
+    def awaited(self) -> Wait | None:
+        return None if self.blocks else TilesWait(self, self.plan.block_pages, self.where.place)
+
     def fill(self, write: Callable[[Array], None]) -> Wait | None:
-        if not self.has_room(self.plan.block_pages):
-            return RoomWait(self, self.plan.block_pages, self.where.place)
+        if (wait := self.full()) is not None:
+            return wait
         block = unwritten((self.plan.block_pages, 32, 32), self.dtype)
         write(block)
         self.blocks.append(block)
         return None
 
     def take(self) -> Array | Wait:
-        if not self.blocks:
-            return TilesWait(self, self.plan.block_pages, self.where.place)
-        return self.blocks.popleft()
+        return self.awaited() or self.blocks.popleft()
 
     def receive(self, count: int) -> Wait | None:
         if not self.blocks:
@@ -276,6 +289,12 @@ class Block:
 
     def take(self) -> Array | Wait:
         return self.tiles
+
+    def full(self) -> Wait | None:
+        return None
+
+    def awaited(self) -> Wait | None:
+        return None
 
     def get(self, index: int) -> Array:
         return self.tiles[index]

@@ -95,6 +95,22 @@ def write_element(
     core.unwritten.add(tensor)
 
 
+def move_element(
+    core: Core, source: str, slot: int, slot_offset: int, cb: str, cb_slot: int, cb_offset: int, count: int
+) -> None:  # fmt: skip
+    """One element from one circular buffer to another."""
+    if not (0 <= slot_offset < 1024 * count and 0 <= cb_offset < 1024 * count):
+        raise core.where.fault(
+            "V013", f"an element at {slot_offset} of a tile is copied to {cb_offset} of one", "check the offsets"
+        )
+    value = core.queues[source].get(slot)[_place(slot_offset // count)]
+    core.queues[cb].to_fill(cb_slot)[_place(cb_offset // count)] = value
+
+
+def refresh(core: Core) -> None:
+    """Nothing is cached here."""
+
+
 def _place(element: int) -> tuple[int, int]:
     """Row and column of an element of a tile, by its number in memory."""
     face, inside = divmod(element, FACE * FACE)

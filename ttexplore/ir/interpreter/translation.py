@@ -29,7 +29,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.functions import FUNCTIONS
-from ttexplore.ir.gathers import gathered_block
+from ttexplore.ir.gathers import GATHERS, gathered_block
 from ttexplore.ir.groups import COUNTS
 from ttexplore.ir.index import WHOLE, CoreItem, CoreValue, Variable, is_binary
 from ttexplore.ir.interpreter.arrays import Array, held, rounded
@@ -440,7 +440,7 @@ class _Writer(_Lines[ir.Var]):
             ]  # fmt: skip
             self.emit(depth, f"yield from {self.constant(GROUP_STATEMENTS[name])}({', '.join(['core', *shown])})")
             return
-        if name in ("tl.gather", "tt.read_gathered"):
+        if name in GATHERS:
             self.gathered(s, depth)
         if name in FORMS:
             self.operation(FORMS[name], self.given(s), Place(s), depth)

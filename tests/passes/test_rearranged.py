@@ -1,0 +1,146 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+# pyright: reportUnusedVariable=false, reportOperatorIssue=false
+"""Blocks that the writer rearranges, against NumPy; and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.rearranged import chained, computed_places, unaligned_parts
+from tests.passes.test_parts import HEAD
+from ttexplore.errors import KernelError
+
+
+def run(kernel: Any, given: Any = None, **options: Any) -> tuple[list[Any], list[Any], Any]:
+    """The inputs as float64, the outputs of interpreter and emulator, which are equal, and the exploration."""
+    exploration = ttx.explore(kernel, options=options)
+    assert exploration.error is None, str(exploration.error)
+    inputs = exploration.inputs()
+    if given is None:
+        numbers = np.random.default_rng(3)
+        given = [numbers.integers(-4, 5, one.shape).astype(one.dtype) for one in inputs]
+    check = exploration.check(given)
+    assert check, str(check)
+    made = [exploration.run(given, backend=one).outputs for one in ("interpreter", "emulator")]
+    for one, other in zip(*made, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return [one.astype(np.float64) for one in given], [one.astype(np.float64) for one in made[1]], exploration
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
+def test_computed_places(dtype: str) -> None:
+    (a, v), (out, w), exploration = run(computed_places(dtype))
+    i, j = np.mgrid[:40, :70]
+    n = np.arange(64)
+    for item in range(2):
+        s = a[item * 40 : item * 40 + 40]
+        b = s * 3 + 1
+        want = b[i, j // 2] * 2 - b[39 - i, (j * 5 + 2) % 64] + s[i // 8, j - j // 10] + v[(i + j) % 50]
+        want += v[j % 7] - v[i // 3]
+        for k in range(3):
+            want += b[i // 2 + k * 10, j % 5 + k]
+        np.testing.assert_array_equal(out[item], want)
+        np.testing.assert_array_equal(w[item], b[n // 2, n % 2] + b[n % 40, n])
+    assert any("is rearranged in line" in one and " 70 single elements" in one for one in exploration.plan.notes)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
+def test_parts_that_start_inside_of_tiles(dtype: str) -> None:
+    (a,), (out, v), _ = run(unaligned_parts(dtype))
+    want = np.zeros((70, 64))
+    want[9:29, 1:41] = a[3:23, 17:57]
+    want[60:65, 33:53] = a[7:12, 5:25] * 2
+    for k in range(4):
+        want[6 * k + 40 : 6 * k + 46, 3 * k : 3 * k + 3] = a[30:33, 11 * k : 11 * k + 6].T
+    want[31:39, 50:63] = 5
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(v, want[9, 2:35] + a[7:40, 9])
+
+
+def test_rearranged_blocks_are_operands_of_everything() -> None:
+    (a, b), (out, m, s), _ = run(chained())
+    j = np.arange(64)
+    total, counted = np.zeros((64, 32)), np.zeros(64)
+    for k in range(2):
+        p = a[:, k * 64 + j // 32 + 2 * (j % 32)]
+        total += p @ b[k * 64 : k * 64 + 64]
+        counted += total.max(axis=1)[j // 4 * 4]
+    np.testing.assert_array_equal(out, total)
+    np.testing.assert_array_equal(m, counted)
+    np.testing.assert_array_equal(s, p[::-1, 1::2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int32", "uint8", "int8", "float8_e4m3fn"])
+def test_every_dtype_is_copied_exactly(dtype: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 40), dtype), Out: T.Tensor((32, 80), dtype)):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((32, 40), dtype), T.alloc_fragment((32, 80), dtype)
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 80):
+                b[i, j] = a[31 - i, j // 2]
+            T.copy(b, Out)
+
+    numbers = np.random.default_rng(1)
+    if "int" in dtype:
+        low, high = (-(2**31), 2**31) if dtype == "int32" else (-128, 128) if dtype == "int8" else (0, 256)
+        a = numbers.integers(low, high, (32, 40)).astype(dtype)
+    else:
+        a = (numbers.standard_normal((32, 40)) * 3).astype(getattr(ml_dtypes, dtype, None) or dtype)
+    _, (out,), _ = run(kernel, [a])
+    want = a[::-1].repeat(2, axis=1)
+    if dtype == "float16":  # stored as bfloat16
+        want = want.astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(out, want.astype(np.float64))
+
+
+def test_infinity_and_nan_stay_where_they_are() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 40), "float32"), Out: T.Tensor((32, 70), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_fragment((32, 40), "float32"), T.alloc_fragment((32, 70), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 40):
+                a[i, j] = T.abs(a[i, j])
+            for i, j in T.Parallel(32, 70):
+                b[i, j] = a[i, j // 2 + 3]
+            T.copy(b, Out)
+
+    a = np.random.default_rng(1).standard_normal((32, 40)).astype(np.float32)
+    a[3, 7], a[3, 9], a[31, 39] = np.nan, -np.inf, 1e-40
+    _, (out,), _ = run(kernel, [a])
+    # The SFPU takes denormal numbers for zero.
+    a[31, 39] = 0
+    np.testing.assert_array_equal(out, np.abs(a)[:, np.arange(70) // 2 + 3])
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message", "hint"),
+    [
+        (
+            "for i, j in T.Parallel(64, 64):\n    b[i, j] = a[i, 2 * j]", 1,
+            "a has 64 elements along axis 1, and column * 2 may be outside", "limit the index: T.max(index, 0)",
+        ),
+        (
+            "for i, j in T.Parallel(64, 64):\n    b[i, j] = a[i, (j + 1) // 2 - 1]", 1,
+            "a has 64 elements along axis 1, and (column + 1) // 2 - 1 may be outside", "T.min(index, length - 1)",
+        ),
+    ],
+)  # fmt: skip
+def test_places_outside_are_refused(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:
+    file = tmp_path / "kernels.py"
+    text = HEAD + "".join(f"        {one}\n" for one in body.split("\n")) + "        T.copy(b, B)\n"
+    file.write_text(text)
+    error = ttx.explore(f"{file}::kernel").error
+    assert isinstance(error, KernelError), str(error)
+    assert message in error.message
+    assert hint in (error.hint or "")
+    assert error.span is not None
+    assert error.span.line == HEAD.count("\n") + 1 + line

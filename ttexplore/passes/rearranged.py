@@ -1,0 +1,48 @@
+"""Blocks that hold the elements of other blocks at computed places: the writer copies them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm import ir, sym, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import call
+from ttexplore.ir.bounds import Bounds
+from ttexplore.ir.build import loop, shape_of, variable, whole_region
+from ttexplore.record import Span
+
+# The indices of an element of the source, for the indices of an element of the block that is made.
+Places = Callable[[Sequence[ir.Expr]], Sequence[ir.Expr]]
+
+
+def rearranged(
+    source: tirx.Buffer, made: tirx.Buffer, places: Places, bounds: Bounds, span: Span | None
+) -> tirx.Stmt:  # fmt: skip
+    """The statement that fills a block of one or two dimensions with elements of another one.
+
+    Raises KernelError, at `span`, for places that are not known to be inside of the source.
+    """
+    shape = shape_of(made)
+    own = [variable(name) for name in ("row", "column")]
+    around = [loop(one, extent, []) for one, extent in zip(own, (1, *shape)[-2:], strict=True)]
+    for one in around:
+        bounds.enter(one)
+    found = [bounds.ranges.simplify(one) for one in places(own[2 - len(shape) :])]
+    for axis, (index, length) in enumerate(zip(found, shape_of(source), strict=True)):
+        if not (bounds.proves(index >= 0) and bounds.proves(index < length)):
+            raise KernelError(
+                "K001",
+                f"{source.name} has {length} elements along axis {axis}, and {index} may be outside",
+                hint="limit the index: T.max(index, 0), T.min(index, length - 1)",
+                span=span,
+            )
+    for one in reversed(around):
+        bounds.leave(one)
+    return tirx.Evaluate(call("tl.gather", [whole_region(source), whole_region(made), *own, *found]))
+
+
+def nearest(index: ir.Expr, start: ir.Expr, length: int) -> ir.Expr:
+    """How far an index is from a start, or the nearest index that a block of a length has. What is subtracted is never
+    more than there is."""
+    return sym.Analyzer().simplify(tirx.Min(tirx.Max(index, start) - start, tirx.const(length - 1, "int32")))
