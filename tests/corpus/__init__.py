@@ -23,6 +23,7 @@ from tests.corpus.rearranged import REARRANGED
 from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
+from tests.corpus.scans import SCANS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
@@ -35,6 +36,7 @@ CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
     *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *REARRANGED, *GATHERS, *SCALARS, *SUMS, *NAMES,
     *LIMITED, *WARPS,
+    *SCANS,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -690,7 +690,6 @@ def test_a_kernel_without_source() -> None:
         ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_binding", "a Tensix core has no threads or warps"),
         ("tcgen05_cp_warpx4 ptx_mma gemm_sp", "use T.gemm on whole blocks"),
         ("atomic_or atomic_load", "let one block own each output element"),
-        ("cumsum", "loop over the rows with an accumulator"),
         ("device_assert assume", "leave it out of the kernel"),
         ("reshape view", "give the tensor this shape on the host"),
         ("rng_rand", "pass random numbers as a tensor"),

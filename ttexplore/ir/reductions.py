@@ -17,11 +17,12 @@ from ttexplore.options import Engine
 
 @dataclass(frozen=True)
 class Joining:
-    """How a reduction joins elements: `joined` is the operation on two of them, `of_magnitudes` says that it joins
-    absolute values."""
+    """How a reduction joins elements: `joined` is the operation on two of them, `expression` the same in the IR, and
+    `of_magnitudes` says that it joins absolute values."""
 
     pool: Literal["sum", "max", "min"]
     joined: np.ufunc
+    expression: type[tirx.BinaryOpExpr]
     of_magnitudes: bool = False
 
     @property
@@ -42,11 +43,11 @@ class Joining:
 
 
 JOININGS: dict[str, Joining] = {
-    "sum": Joining("sum", np.add),
-    "max": Joining("max", np.maximum),
-    "min": Joining("min", np.minimum),
-    "abssum": Joining("sum", np.add, of_magnitudes=True),
-    "absmax": Joining("max", np.maximum, of_magnitudes=True),
+    "sum": Joining("sum", np.add, tirx.Add),
+    "max": Joining("max", np.maximum, tirx.Max),
+    "min": Joining("min", np.minimum, tirx.Min),
+    "abssum": Joining("sum", np.add, tirx.Add, of_magnitudes=True),
+    "absmax": Joining("max", np.maximum, tirx.Max, of_magnitudes=True),
 }
 
 

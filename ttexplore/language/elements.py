@@ -15,7 +15,7 @@ from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.dag import LEAVES, parts_of, replaced
 
 # The argument that an operation of blocks writes to.
-_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1}
+_WRITTEN = {"tl.copy": 1, "tl.fill": 0, "tl.gemm": 2, "tl.reduce": 1, "tl.scan": 1}
 
 Frame = list[tirx.Stmt]
 

@@ -135,7 +135,8 @@ def same_block(one: list[int], other: list[int]) -> bool:
     return [extent for extent in one if extent != 1] == [extent for extent in other if extent != 1]
 
 
-def _shown(value: ir.TensorRegion) -> str:
+def shown_block(value: ir.TensorRegion) -> str:
+    """A region in a message: its buffer and its extents."""
     return f"{value.source.name} {tuple(extents(value))}"
 
 
@@ -212,7 +213,7 @@ def copy(src: object, dst: object, **hints: object) -> ir.Call | None:
     if not same_block(extents(source), extents(target)):
         raise KernelError(
             "K002",
-            f"T.copy: the shapes differ: {_shown(source)} to {_shown(target)}",
+            f"T.copy: the shapes differ: {shown_block(source)} to {shown_block(target)}",
             hint="copy blocks of the same shape",
         )
     return call("tl.copy", [source, target])
@@ -243,7 +244,7 @@ def _matrix(value: object, what: str) -> tuple[ir.TensorRegion, int, int]:
     block = as_region(value, what)
     shape = extents(block)
     if len(shape) < 2 or any(extent != 1 for extent in shape[:-2]):
-        raise KernelError("K002", f"{what}: {_shown(block)} is not a matrix", hint="index the leading dimensions")
+        raise KernelError("K002", f"{what}: {shown_block(block)} is not a matrix", hint="index the leading dimensions")
     return block, shape[-2], shape[-1]
 
 
@@ -282,7 +283,7 @@ def product(
         how = "".join(f", {name}" for name, on in (("transpose_A", transpose_A), ("transpose_B", transpose_B)) if on)
         raise KernelError(
             "K002",
-            f"{what}: {_shown(a)} times {_shown(b)}{how} does not fit {_shown(c)}",
+            f"{what}: {shown_block(a)} times {shown_block(b)}{how} does not fit {shown_block(c)}",
             hint="check the block shapes, transpose_A and transpose_B",
         )
     if policy is not None:
@@ -351,14 +352,14 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
     source, target = as_region(src, what), as_region(dst, what)
     shape, kept = extents(source), extents(target)
     if not -len(shape) <= dim < len(shape):
-        raise KernelError("K002", f"{what}: dim={shown(dim)}, but {_shown(source)} has {len(shape)} dimensions")
+        raise KernelError("K002", f"{what}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions")
     dim %= len(shape)
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])
     if kept not in fitting:
         raise KernelError(
             "K002",
-            f"{what}: {_shown(source)} along dim={dim} does not fit {_shown(target)}",
+            f"{what}: {shown_block(source)} along dim={dim} does not fit {shown_block(target)}",
             hint="the result has the source's shape without that dimension",
         )
     return call("tl.reduce", [source, target], {"kind": reduce_type, "dim": dim, "clear": int(clear)})

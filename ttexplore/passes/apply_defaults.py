@@ -20,6 +20,7 @@ from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
 from ttexplore.passes.scalar_values import with_scalar_blocks
+from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
 from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
 from ttexplore.passes.wide_indices import with_wide_indices
@@ -32,7 +33,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
-    Groups of threads that wait for each other at barriers first become one sequence of statements.
+    Scans of blocks first become loops, and groups of threads that wait for each other at barriers become one sequence
+    of statements.
 
     Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
@@ -47,7 +49,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     """
     check_integers(program.kernel, program.plan.size_values)
     kernel, firings = program.kernel, Firings()
-    kernel, groups = with_one_sequence(kernel, firings)
+    kernel, groups = with_one_sequence(with_scans_as_loops(kernel, firings), firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     for better in (
         with_launched_places,
@@ -68,17 +70,19 @@ def apply_defaults(program: Program, target: Target) -> Program:
         kernel = better(kernel, firings)
     kernel, owned = with_owners(kernel, program.plan.size_values, firings)
     program = program if kernel is program.kernel else program.with_kernel(kernel, firings)
-    notes = (*notes, *owned, *notes_on_decisions(kernel), *_on_conversions(firings))
+    notes = (*notes, *owned, *notes_on_decisions(kernel), *_on_rewrites(firings))
     return program.with_plan(target=target.name, notes=notes)
 
 
-def _on_conversions(firings: Firings) -> Iterator[str]:
-    """How copies cast and integers are multiplied, and why."""
+def _on_rewrites(firings: Firings) -> Iterator[str]:
+    """How copies cast, integers are multiplied and blocks are scanned, and why."""
     for firing in firings.all:
         if firing.rule is CAST and firing.source is not None:
             yield note_on_cast(firing.source)
         if firing.rule is PRODUCT and firing.source is not None:
             yield note_on_product(firing.source)
+        if firing.rule is SCAN and firing.source is not None:
+            yield note_on_scan(firing.source)
 
 
 def _work(options: Options) -> str:

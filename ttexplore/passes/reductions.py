@@ -10,8 +10,6 @@ from ttexplore.ir.reductions import Reduction, reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, walk
 from ttexplore.passes.added_buffers import AddedBuffers
 
-_JOINED: dict[str, type[tirx.BinaryOpExpr]] = {"sum": tirx.Add, "max": tirx.Max, "min": tirx.Min}
-
 
 def with_joined_results(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
     """The kernel without reductions that keep what their target holds.
@@ -50,7 +48,7 @@ class _Joins(AddedBuffers):
 
 def _joined(target: tirx.Buffer, part: tirx.Buffer, reduction: Reduction) -> tirx.Stmt:
     """The nest that joins what a block holds with the result of a reduction."""
-    joined = _JOINED[reduction.joining.pool]
+    joined = reduction.joining.expression
     return parallel_nest(target, lambda at: joined(tirx.BufferLoad(target, at), tirx.BufferLoad(part, at)))
 
 

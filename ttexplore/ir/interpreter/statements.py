@@ -1,4 +1,4 @@
-"""The operations of the kernel language, on regions: copy, fill, gemm, reduce and parts, before there are tiles."""
+"""The operations of the kernel language, on regions, before there are tiles: copy, fill, gemm, reduce, scan, parts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ttexplore.errors import KernelError
 from ttexplore.ir.interpreter.arrays import rounded
 from ttexplore.ir.interpreter.machine import Core, Index
 from ttexplore.ir.reductions import Reduction
+from ttexplore.ir.scans import Scan
 from ttexplore.ir.uncertain import Elements, Operand
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
 
@@ -92,9 +93,18 @@ def reduce(core: Core, source: Region, target: Region, reduction: Reduction) -> 
     out[...] = rounded(found, core.dtypes[target[0]])
 
 
+def scan(core: Core, source: Region, target: Region, scan: Scan) -> None:
+    values, out = (_view(core, one, rank=scan.rank) for one in (source, target))
+    before, running = (slice(None),) * scan.dim, None
+    for place in scan.places(values.shape[scan.dim]):
+        one = values[(*before, place)]
+        running = one if running is None else scan.joining.joined(running, one)
+        out[(*before, place)] = rounded(running, core.dtypes[target[0]])
+
+
 STATEMENTS: dict[str, Callable[..., None]] = {
     "tl.copy": copy, "tl.fill": fill, "tl.gemm": gemm, "tl.reduce": reduce,
-    "tl.copy_tiles": copy_tiles, "tl.gather": gather,
+    "tl.scan": scan, "tl.copy_tiles": copy_tiles, "tl.gather": gather,
 }  # fmt: skip
 
 

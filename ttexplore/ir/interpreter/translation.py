@@ -52,6 +52,7 @@ from ttexplore.ir.kernel import (
 )  # fmt: skip
 from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.reductions import reduction_of
+from ttexplore.ir.scans import scan_of
 from ttexplore.ir.sizes import size_variables
 from ttexplore.ir.turns import stored_by_turns
 from ttexplore.ir.uncertain import lifted
@@ -449,10 +450,8 @@ class _Writer(_Lines[ir.Var]):
             raise _unknown(name if name.startswith("tt.") else f"T.{name[3:]}", s)
         self.reach(Place(s), depth)
         shown = [self.region(v) if isinstance(v, ir.TensorRegion) else self.expression(v) for v in values]
-        flags = reduction_of(s) or Flags(
-            *(bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum")),
-            whole=_stored_from(s),
-        )
+        how = (bool(attribute(s, one)) for one in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
+        flags = reduction_of(s) or scan_of(s) or Flags(*how, whole=_stored_from(s))
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
 
 
