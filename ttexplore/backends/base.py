@@ -59,8 +59,9 @@ class Execution:
     """The result of a run.
 
     `outputs` are the output and inout tensors in parameter order, in storage dtype (ml_dtypes' bfloat16, float32,
-    int32; dtypes of 8 bits and fewer are converted back from bfloat16) and logical shape. `seconds` is the wall-clock
-    time of the kernels alone, without compilation and transfers. `log_file` has all messages of a device and its SDK.
+    int32; dtypes of 8 bits and fewer are converted back from bfloat16) and logical shape. `seconds` is the time of the
+    kernels alone, without compilation and transfers: of the emulator, the processor's, otherwise wall-clock time.
+    `log_file` has all messages of a device and its SDK.
     """
 
     outputs: tuple[Array, ...]

@@ -82,7 +82,7 @@ class Emulator:
 
     `arithmetic` is ``exact``: sums and products of the matrix unit and the SFPU agree bit for bit with the simulated
     chips; or ``fast``: this machine's float32. With ``fast``, large matrix products are 10 to 20 times faster, with
-    errors of at most a few units of TF32's last place; SFPU functions are about 10 times faster, with errors of a few
+    errors of at most a few units of TF32's last place; SFPU functions are about 50 times faster, with errors of a few
     units of float32's last place.
 
     Approximate variants of SFPU operations compute the exact function; NoC coordinates are logical coordinates.

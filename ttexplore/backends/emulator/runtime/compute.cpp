@@ -208,13 +208,15 @@ static const char* rows_uninit(FpuOperation operation) {
     return operation == Fpu_tilize ? "tilize_uninit" : "pack_untilize_uninit";
 }
 
-static void check_rows_undone(const ComputeState& state, FpuOperation operation, const std::string& call) {
-    if (state.rows_pending != Fpu_none && state.rows_pending != operation) {
-        const std::string last = operation_name(state.rows_pending, 0, false), undo = rows_uninit(state.rows_pending);
-        kernel_fault("B014",
-                     call + " after " + last + " without " + undo,
-                     "call " + undo + " after the last " + last + ": its set-up of the unpacker or packer is still in effect");
-    }
+static bool rows_undone(const ComputeState& state, FpuOperation operation) {
+    return state.rows_pending == Fpu_none || state.rows_pending == operation;
+}
+
+[[noreturn]] static void rows_not_undone(const ComputeState& state, const std::string& call) {
+    const std::string last = operation_name(state.rows_pending, 0, false), undo = rows_uninit(state.rows_pending);
+    kernel_fault("B014",
+                 call + " after " + last + " without " + undo,
+                 "call " + undo + " after the last " + last + ": its set-up of the unpacker or packer is still in effect");
 }
 
 static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uint32_t in1, uint32_t line) {
@@ -224,7 +226,9 @@ static void set_init(FpuOperation operation, uint32_t variant, uint32_t in0, uin
                      operation_name(operation, variant, true) + " after unary_bcast without unary_bcast_uninit",
                      "call unary_bcast_uninit<...>(cb) when the broadcasts are done");
     }
-    check_rows_undone(state, operation, operation_name(operation, variant, true));
+    if (!rows_undone(state, operation)) {
+        rows_not_undone(state, operation_name(operation, variant, true));
+    }
     state.fpu = operation;
     state.fpu_variant = variant;
     state.fpu_line = line;
@@ -359,8 +363,8 @@ static void transpose(const float* from, float* to) {
     }
 }
 
-// The tile as the source register holds it; unpacked once per page and variant.
-static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t variant, const char* call) {
+// The position of a tile in a circular buffer that was waited for.
+static uint32_t source_position(Core* core, uint32_t id, uint32_t tile, const char* call) {
     const Buffer& buffer = core->buffers[id];
     const BufferConfig& config = machine.buffers[id];
     if (tile >= buffer.waited) {
@@ -376,6 +380,13 @@ static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t 
                                  buffer_name(id).c_str(), position, config.pages),
                      "make the capacity a multiple of every push and pop: the chip does not wrap around inside a block");
     }
+    return position;
+}
+
+// The tile as the source register holds it; unpacked once per page and variant.
+static const float* source_tile(Core* core, uint32_t id, uint32_t tile, uint8_t variant, const char* call) {
+    const uint32_t position = source_position(core, id, tile, call);
+    const BufferConfig& config = machine.buffers[id];
     float* source = core->memory->sources + static_cast<uint64_t>(config.first_page + position) * TILE_ELEMENTS;
     uint8_t& tag = core->memory->source_tag[config.first_page + position];
     if (tag != variant) {
@@ -413,12 +424,15 @@ void emulator_copy_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t line)
     check_source_a(state, in, "copy_tile");
     const bool integers = source_key(in) == KEY_INT32;
     check_width(in, "copy_tile");
-    const float* source = source_tile(running->core, in, tile, Exact, "copy_tile");
-    float* target = dst_for_math(state, dst, true, "copy_tile", integers);
     if (state.fpu_variant & 1) {
-        transpose(source, target);
+        const float* source = source_tile(running->core, in, tile, Exact, "copy_tile");
+        transpose(source, dst_for_math(state, dst, true, "copy_tile", integers));
     } else {
-        memcpy(target, source, TILE_ELEMENTS * sizeof(float));
+        // Most tiles are copied once: straight to DST, so that nothing is kept of them.
+        const BufferConfig& config = machine.buffers[in];
+        const uint8_t* page = page_memory(running->core, in, source_position(running->core, in, tile, "copy_tile"));
+        float* target = dst_for_math(state, dst, true, "copy_tile", integers);
+        unpack(page, config.format, config.unpack_to_dest, variant_mask(Exact), target);
     }
     record(Event_fpu, in, 1);
 }
@@ -434,22 +448,24 @@ void emulator_transpose_tile(uint32_t in, uint32_t tile, uint32_t dst, uint32_t 
     record(Event_fpu, in, 1);
 }
 
-// Index in face order of the element that a broadcast operand gives at (face, row, column).
-static uint32_t broadcast_index(uint32_t broadcast, uint32_t face, uint32_t row, uint32_t column, uint32_t used_row) {
-    switch (broadcast) {
-        case 1: return (face & 2) * FACE_ELEMENTS + row * 16;                                           // COL
-        case 2: return ((used_row >> 4) * 2 + (face & 1)) * FACE_ELEMENTS + (used_row & 15) * 16 + column;  // ROW
-        case 3: return 0;                                                                               // SCALAR
-        default: return face * FACE_ELEMENTS + row * 16 + column;
-    }
-}
-
+// The tile that a broadcast operand stands for. `broadcast` is a BroadcastType, `used_row` the row that ROW repeats.
 static void spread(const float* source, uint32_t broadcast, uint32_t used_row, float* target) {
+    if (broadcast == 0) {
+        memcpy(target, source, TILE_ELEMENTS * sizeof(float));
+        return;
+    }
+    const bool columns = broadcast == 1, rows = broadcast == 2;
     for (uint32_t face = 0; face < 4; ++face) {
+        const float* repeated = source + element_place(used_row, (face & 1) * 16);
         for (uint32_t row = 0; row < 16; ++row) {
+            float* place = target + face * FACE_ELEMENTS + row * 16;
+            if (rows) {
+                memcpy(place, repeated, 16 * sizeof(float));
+                continue;
+            }
+            const float value = source[columns ? (face & 2) * FACE_ELEMENTS + row * 16 : 0];
             for (uint32_t column = 0; column < 16; ++column) {
-                target[face * FACE_ELEMENTS + row * 16 + column] =
-                    source[broadcast_index(broadcast, face, row, column, used_row)];
+                place[column] = value;
             }
         }
     }
@@ -806,7 +822,9 @@ void emulator_pack_tile(uint32_t dst, uint32_t out, uint32_t out_of_order, uint3
                                  KEY_NAMES[pack_key(out)], KEY_NAMES[state.pack]),
                      format_text("call pack_reconfig_data_format(%u) first", out));
     }
-    check_rows_undone(state, Fpu_none, "pack_tile");
+    if (!rows_undone(state, Fpu_none)) {
+        rows_not_undone(state, "pack_tile");
+    }
     if (state.reduce_mask && state.fpu != Fpu_reduce) {
         kernel_fault("B014",
                      "pack_tile after a reduction without reduce_uninit()",

@@ -176,8 +176,14 @@ Core* core_at(uint32_t x, uint32_t y);
 CoreMemory* memory_of(Core* core);
 
 std::string buffer_name(uint32_t buffer);
+[[noreturn]] void missing_buffer(uint32_t buffer);
 // The buffer's state on the running core; faults where the program has no such buffer.
-Buffer& checked_buffer(uint32_t buffer);
+inline Buffer& checked_buffer(uint32_t buffer) {
+    if (buffer >= MAXIMUM_BUFFERS || !machine.buffers[buffer].used) {
+        missing_buffer(buffer);
+    }
+    return running->core->buffers[buffer];
+}
 inline uint8_t* page_memory(Core* core, uint32_t buffer, uint32_t page) {
     const BufferConfig& config = machine.buffers[buffer];
     return core->memory->l1 + config.l1_offset + page * config.page_bytes;

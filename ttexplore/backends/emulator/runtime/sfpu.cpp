@@ -133,15 +133,39 @@ static void with_functions(Use use) {
     machine.exact ? with_functions_of<true>(use) : with_functions_of<false>(use);
 }
 
+// Like those above, but no call is left in the loop: that makes vectors of it. The exact arithmetic has branches, and
+// would only become longer.
+template <class Function>
+__attribute__((flatten)) static void apply_inlined(float* tile, uint32_t faces, Function function) {
+    apply(tile, faces, function);
+}
+template <class Function>
+__attribute__((flatten)) static void apply_binary_inlined(const float* a, const float* b, float* out, uint32_t faces,
+                                                          Function function) {
+    apply_binary(a, b, out, faces, function);
+}
+
 // `function` takes the functions and the bits of a value, or of two.
 template <class Function>
 static void apply_bits(float* tile, uint32_t faces, Function function) {
-    with_functions([=](auto sfpu) { apply(tile, faces, [=](float x) { return float_of(function(sfpu, bits_of(x))); }); });
+    with_functions([=](auto sfpu) {
+        const auto of_value = [=](float x) { return float_of(function(sfpu, bits_of(x))); };
+        if constexpr (sfpu.IS_EXACT) {
+            apply(tile, faces, of_value);
+        } else {
+            apply_inlined(tile, faces, of_value);
+        }
+    });
 }
 template <class Function>
 static void apply_bits(const float* a, const float* b, float* out, uint32_t faces, Function function) {
     with_functions([=](auto sfpu) {
-        apply_binary(a, b, out, faces, [=](float x, float y) { return float_of(function(sfpu, bits_of(x), bits_of(y))); });
+        const auto of_values = [=](float x, float y) { return float_of(function(sfpu, bits_of(x), bits_of(y))); };
+        if constexpr (sfpu.IS_EXACT) {
+            apply_binary(a, b, out, faces, of_values);
+        } else {
+            apply_binary_inlined(a, b, out, faces, of_values);
+        }
     });
 }
 
@@ -451,57 +475,105 @@ void emulator_sfpu_ternary(uint32_t operation, uint32_t wide, uint32_t dst0, uin
 
 // ---- reductions
 
-// The 32 numbers of a row: even and odd columns of the left and of the right face, eight lanes each, are added, then the
-// lanes that lie 4, 2 and 1 apart.
+// Loops go over many rows or columns at once, so that compilers make vectors of them.
+
+// The 32 numbers of each row: even and odd columns of the left and of the right face, eight lanes each, are added, then
+// the lanes that lie 4, 2 and 1 apart, of which only those that lane 0 depends on are needed.
 template <class Functions>
-static Bits sum_of_row(Functions sfpu, const Bits* row) {
-    Bits lanes[8];
-    for (uint32_t lane = 0; lane < 8; ++lane) {
-        const Bits* left = row + 2 * lane;
-        lanes[lane] = sfpu.add(left[0], sfpu.add(left[1], sfpu.add(left[16], left[17])));
-    }
-    for (uint32_t distance = 4; distance; distance /= 2) {
-        Bits before[8];
-        memcpy(before, lanes, sizeof lanes);
-        for (uint32_t lane = 0; lane < 8; ++lane) {
-            lanes[lane] = sfpu.add(before[lane], before[(lane - distance) & 7u]);
+static void add_rows(Functions sfpu, const float* tile, Bits* results) {
+    Bits lanes[32 * 8];
+    for (uint32_t half = 0; half < 2; ++half) {
+        const float *left = tile + half * 2 * FACE_ELEMENTS, *right = left + FACE_ELEMENTS;
+        for (uint32_t i = 0; i < 16 * 8; ++i) {
+            const Bits in_right = sfpu.add(bits_of(right[2 * i]), bits_of(right[2 * i + 1]));
+            lanes[half * 16 * 8 + i] = sfpu.add(bits_of(left[2 * i]), sfpu.add(bits_of(left[2 * i + 1]), in_right));
         }
     }
-    return lanes[0];
+    for (uint32_t row = 0; row < 32; ++row) {
+        const Bits* lane = lanes + row * 8;
+        const Bits even = sfpu.add(sfpu.add(lane[0], lane[4]), sfpu.add(lane[6], lane[2]));
+        const Bits odd = sfpu.add(sfpu.add(lane[7], lane[3]), sfpu.add(lane[5], lane[1]));
+        results[row] = sfpu.add(even, odd);
+    }
 }
 
-// The 32 numbers of a column: four rows that lie 4 apart in each face, upper and lower face, then four neighbours.
+// The 32 numbers of each column: four rows that lie 4 apart in each face, upper and lower face, then four neighbours.
 template <class Functions>
-static Bits sum_of_column(Functions sfpu, const Bits* column) {
-    Bits parts[4];
-    for (uint32_t row = 0; row < 4; ++row) {
-        const Bits *upper = column + row, *lower = column + 16 + row;
-        parts[row] = sfpu.add(sfpu.add(upper[0], sfpu.add(upper[4], sfpu.add(upper[8], upper[12]))),
-                              sfpu.add(lower[0], sfpu.add(lower[4], sfpu.add(lower[8], lower[12]))));
+static void add_columns(Functions sfpu, const float* tile, Bits* results) {
+    const bool in_pairs = machine.wormhole;
+    for (uint32_t column = 0; column < 32; ++column) {
+        const float *upper = tile + element_place(0, column), *lower = tile + element_place(16, column);
+        Bits parts[4];
+        for (uint32_t row = 0; row < 4; ++row) {
+            const auto in_face = [=](const float* face) {
+                const Bits last = sfpu.add(bits_of(face[(row + 8) * 16]), bits_of(face[(row + 12) * 16]));
+                return sfpu.add(bits_of(face[row * 16]), sfpu.add(bits_of(face[(row + 4) * 16]), last));
+            };
+            parts[row] = sfpu.add(in_face(upper), in_face(lower));
+        }
+        const Bits first = sfpu.add(parts[0], parts[1]), last = sfpu.add(parts[2], parts[3]);
+        results[column] = in_pairs ? sfpu.add(first, last) : sfpu.add(parts[0], sfpu.add(parts[1], last));
     }
-    return machine.wormhole ? sfpu.add(sfpu.add(parts[0], parts[1]), sfpu.add(parts[2], parts[3]))
-                            : sfpu.add(parts[0], sfpu.add(parts[1], sfpu.add(parts[2], parts[3])));
 }
 
-static Bits reduced_integers(PoolType pool, const Bits* values) {
-    Bits result = values[0];
-    for (uint32_t i = 1; i < 32; ++i) {
-        const int32_t held = static_cast<int32_t>(result), next = static_cast<int32_t>(values[i]);
-        result = pool == PoolType::SUM ? result + values[i] : (pool == PoolType::MAX) == (next > held) ? values[i] : result;
+// What `take` leaves of the numbers of each row or column, in any order.
+template <class Take>
+static void take_rows(const float* tile, Bits* results, Take take) {
+    Bits kept[512], other[256];
+    for (uint32_t half = 0; half < 2; ++half) {
+        const float *left = tile + half * 2 * FACE_ELEMENTS, *right = left + FACE_ELEMENTS;
+        for (uint32_t i = 0; i < FACE_ELEMENTS; ++i) {
+            kept[half * FACE_ELEMENTS + i] = take(bits_of(left[i]), bits_of(right[i]));
+        }
     }
-    return result;
+    const auto take_neighbours = [=](const Bits* from, Bits* to, uint32_t count) {
+        for (uint32_t i = 0; i < count; ++i) {
+            to[i] = take(from[2 * i], from[2 * i + 1]);
+        }
+    };
+    take_neighbours(kept, other, 256);
+    take_neighbours(other, kept, 128);
+    take_neighbours(kept, other, 64);
+    take_neighbours(other, results, 32);
+}
+template <class Take>
+static void take_columns(const float* tile, Bits* results, Take take) {
+    for (uint32_t side = 0; side < 32; side += 16) {
+        for (uint32_t column = 0; column < 16; ++column) {
+            results[side + column] = bits_of(tile[element_place(0, side) + column]);
+        }
+        for (uint32_t row = 1; row < 32; ++row) {
+            for (uint32_t column = 0; column < 16; ++column) {
+                results[side + column] = take(results[side + column], bits_of(tile[element_place(row, side) + column]));
+            }
+        }
+    }
+}
+template <class Take>
+static void take_of(bool rows, const float* tile, Bits* results, Take take) {
+    rows ? take_rows(tile, results, take) : take_columns(tile, results, take);
 }
 
-static Bits reduced_numbers(PoolType pool, bool rows, const Bits* values) {
-    Bits result = values[0];
-    if (pool == PoolType::SUM) {
-        with_functions([&](auto sfpu) { result = rows ? sum_of_row(sfpu, values) : sum_of_column(sfpu, values); });
-        return machine.wide_dst ? result : result & 0xFFFF0000u;
+static void reduce_integers(PoolType pool, bool rows, const float* tile, Bits* results) {
+    switch (pool) {
+        case PoolType::SUM: return take_of(rows, tile, results, [](Bits x, Bits y) { return x + y; });
+        case PoolType::MAX:
+            return take_of(rows, tile, results, [](Bits x, Bits y) { return static_cast<int32_t>(x) > static_cast<int32_t>(y) ? x : y; });
+        default:
+            return take_of(rows, tile, results, [](Bits x, Bits y) { return static_cast<int32_t>(x) < static_cast<int32_t>(y) ? x : y; });
     }
-    for (uint32_t i = 1; i < 32; ++i) {
-        result = pool == PoolType::MAX ? larger(result, values[i]) : smaller(result, values[i]);
+}
+
+static void reduce_numbers(PoolType pool, bool rows, const float* tile, Bits* results) {
+    switch (pool) {
+        case PoolType::SUM: break;
+        case PoolType::MAX: return take_of(rows, tile, results, [](Bits x, Bits y) { return larger(x, y); });
+        default: return take_of(rows, tile, results, [](Bits x, Bits y) { return smaller(x, y); });
     }
-    return result;
+    with_functions([=](auto sfpu) { rows ? add_rows(sfpu, tile, results) : add_columns(sfpu, tile, results); });
+    for (uint32_t at = 0; at < 32 && !machine.wide_dst; ++at) {
+        results[at] &= 0xFFFF0000u;
+    }
 }
 
 void emulator_sfpu_reduce(uint32_t pool_number, uint32_t dimension, uint32_t data_format, uint32_t dst, uint32_t tiles,
@@ -532,13 +604,7 @@ void emulator_sfpu_reduce(uint32_t pool_number, uint32_t dimension, uint32_t dat
     state.rows_of_extreme = extreme && rows;
     float* tile = dst_for_math(state, dst, false, "sfpu_reduce", integers);
     Bits results[32];
-    for (uint32_t at = 0; at < 32; ++at) {
-        Bits values[32];
-        for (uint32_t i = 0; i < 32; ++i) {
-            values[i] = bits_of(tile[rows ? element_place(at, i) : element_place(i, at)]);
-        }
-        results[at] = integers ? reduced_integers(pool, values) : reduced_numbers(pool, rows, values);
-    }
+    integers ? reduce_integers(pool, rows, tile, results) : reduce_numbers(pool, rows, tile, results);
     for (uint32_t i = 0; i < TILE_ELEMENTS; ++i) {
         tile[i] = float_of(integers ? UNWRITTEN_INTEGER : UNWRITTEN_NUMBER);
     }

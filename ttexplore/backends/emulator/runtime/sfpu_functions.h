@@ -42,18 +42,11 @@ inline Bits shifted(Bits x, int32_t amount) {
     return amount >= 0 ? x << (amount & 31) : x >> (-amount & 31);
 }
 
-// To the nearest integer, ties away from zero, as a magnitude of at most `limit`; 2^16 and above give the limit.
+// To the nearest integer, ties away from zero, as a magnitude of at most `limit`; 2^16 and above give the limit. All steps
+// are exact, and there are no branches, so that compilers make vectors of it.
 inline int32_t rounded_magnitude(Bits x, int32_t limit) {
-    const int32_t e = exponent(x);
-    if (e < -1) {
-        return 0;
-    }
-    if (e >= 16) {
-        return limit;
-    }
-    const uint64_t full = 0x800000u | (x & MANTISSA);
-    const uint64_t fixed = e >= 0 ? full << e : full >> -e;
-    const int32_t whole = static_cast<int32_t>(fixed >> 23) + ((fixed & MANTISSA) >= 0x400000u);
+    const float size = float_of(magnitude(x)), held = size < 65536.0f ? size : 65536.0f;
+    const int32_t below = static_cast<int32_t>(held), whole = below + (held - static_cast<float>(below) >= 0.5f);
     return whole > limit ? limit : whole;
 }
 // To a signed 16-bit integer of sign and magnitude, so at most 32767.
@@ -82,7 +75,7 @@ inline Bits to_bfloat16_even(Bits x) { return (x + 0x7FFFu + (x >> 16 & 1u)) & 0
 // summands is shifted with a sticky bit (which is lost if nothing else is left of it), three bits decide the rounding.
 // Denormals count as zero. Wormhole has fewer sticky bits after a carry and its own zeros and NaN.
 template <bool WORMHOLE>
-Bits multiply_add_model(Bits x, Bits y, Bits z) {
+__attribute__((noinline)) Bits multiply_add_model(Bits x, Bits y, Bits z) {
     const int32_t x_exponent = biased_exponent(x), y_exponent = biased_exponent(y), z_exponent = biased_exponent(z);
     const uint64_t x_mantissa = x_exponent ? 0x800000u | (x & MANTISSA) : 0, y_mantissa = y_exponent ? 0x800000u | (y & MANTISSA) : 0;
     uint32_t sum_z = (z_exponent ? 0x800000u | (z & MANTISSA) : 0) << 3;
@@ -159,6 +152,8 @@ Bits multiply_add_model(Bits x, Bits y, Bits z) {
 // the multiply-add unit's own rounding; else with that of the machine that emulates.
 template <bool WORMHOLE, bool WIDE, bool EXACT>
 struct Sfpu {
+    static constexpr bool IS_EXACT = EXACT;
+
     // x * y + z. The model rounds as IEEE does where only one summand has a sticky bit and nothing cancels: so where the
     // product is at most 4 times the larger summand.
     static Bits mad(Bits x, Bits y, Bits z) {
@@ -222,17 +217,16 @@ struct Sfpu {
 
     // 1 / x to 7 bits, from a table; Blackhole only.
     static Bits reciprocal_estimate(Bits x) {
-        static constexpr uint8_t TABLE[128] = {
+        // As wide as the numbers, so that vectors can look it up.
+        static constexpr Bits TABLE[128] = {
             127, 125, 123, 121, 119, 117, 116, 114, 112, 110, 109, 107, 105, 104, 102, 100, 99, 97, 96, 94, 93, 91,
             90, 88, 87, 85, 84, 83, 81, 80, 79, 77, 76, 75, 74, 72, 71, 70, 69, 68, 66, 65, 64, 63, 62, 61, 60, 59, 58,
             57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 40, 39, 38, 37, 36, 35, 35, 34, 33,
             32, 31, 31, 30, 29, 28, 28, 27, 26, 25, 25, 24, 23, 23, 22, 21, 21, 20, 19, 19, 18, 17, 17, 16, 15, 15, 14,
             14, 13, 12, 12, 11, 11, 10, 9, 9, 8, 8, 7, 7, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0};
         const Bits size = magnitude(x), sign = x & SIGN;
-        if (size < 0x800000u) {
-            return sign | INFINITE;
-        }
-        return size >= 0x7E800000u ? sign : sign | (253u - (size >> 23)) << 23 | static_cast<Bits>(TABLE[size >> 16 & 0x7Fu]) << 16;
+        const Bits estimate = (253u - (size >> 23)) << 23 | TABLE[size >> 16 & 0x7Fu] << 16;
+        return sign | (size < 0x800000u ? INFINITE : size >= 0x7E800000u ? ZERO : estimate);
     }
 
     // 1 / x by Newton's method from a quadratic estimate (Wormhole) or from the table (Blackhole). `normalized` says
@@ -255,10 +249,8 @@ struct Sfpu {
         const Bits minus_two = of(-2.0f);
         const Bits estimate = reciprocal_estimate(x), t = mad(x, estimate, minus_two);
         const Bits first = mad(estimate, negated(t), SIGN);
-        if (!negative(t) && !normalized) {
-            return estimate;  // t is NaN: x is zero or infinite
-        }
-        return steps > 1 ? mad(first, negated(mad(x, first, minus_two)), SIGN) : first;
+        const Bits result = steps > 1 ? mad(first, negated(mad(x, first, minus_two)), SIGN) : first;
+        return !negative(t) && !normalized ? estimate : result;  // t is NaN: x is zero or infinite
     }
 
     static Bits recip_tile(Bits x) {
@@ -290,10 +282,8 @@ struct Sfpu {
         const Bits f = mad(steps, of(-1.42860677e-6f), mad(steps, of(-6.93145752e-1f), x));
         const Bits y = horner(f, of(1.37805939e-3f), of(8.37312452e-3f), of(4.16695364e-2f), of(1.66664720e-1f),
                               of(4.99999851e-1f), ONE);
-        if (biased_exponent(x) == 255 && (x & MANTISSA)) {
-            return x;
-        }
-        return exponential_of(INFINITE, mad(y, f, ONE), whole);
+        const Bits result = exponential_of(INFINITE, mad(y, f, ONE), whole);
+        return magnitude(x) > INFINITE ? x : result;
     }
 
     // 2^(l - 127): l as a number of 8 whole and 23 fraction bits is exponent and, through a polynomial, mantissa.
@@ -316,10 +306,8 @@ struct Sfpu {
         const Bits y = horner(f, of(0x1.41cp-13f), of(0x1.5f4p-10f), of(0x1.3b4p-7f), of(0x1.c6afd8p-5f));
         const Bits r = horner(f, y, of(0x1.ebfba0p-3f), of(0x1.62e42ep-1f), ONE);
         const Bits overflowed = mul(y, INFINITE);
-        if (negative(x) && magnitude(x) > INFINITE) {
-            return overflowed;
-        }
-        return exponential_of(overflowed, r, whole);
+        const Bits result = exponential_of(overflowed, r, whole);
+        return negative(x) && magnitude(x) > INFINITE ? overflowed : result;
     }
 
     static Bits sigmoid(Bits x) {
@@ -416,12 +404,7 @@ struct Sfpu {
         r = mad(r, mul(f, f), f);
         const Bits scale = with_exponent(ZERO, whole + 126);
         const Bits x0 = mad(r, scale, sub(scale, HALF)), x1 = add(x0, ONE);
-        if (whole >= 61) {
-            return with_sign_of(mad(a - 1u, ZERO, ONE), x);
-        }
-        if (biased_exponent(x) < 115) {
-            return x;
-        }
+        const Bits limit = with_sign_of(mad(a - 1u, ZERO, ONE), x);
         Bits estimate, y0, t;
         if (WORMHOLE) {  // an estimate of -1 / x1
             estimate = 0xFEF30000u - x1;
@@ -437,7 +420,8 @@ struct Sfpu {
             y0 = mul(x0, estimate);
             t = mad(negated(x1), y0, x0);
         }
-        return with_sign_of(mad(t, estimate, y0), x);
+        const Bits result = with_sign_of(mad(t, estimate, y0), x);
+        return whole >= 61 ? limit : biased_exponent(x) < 115 ? x : result;
     }
 
     // An odd polynomial of x by an even one, between -1 and 1.
@@ -461,11 +445,10 @@ struct Sfpu {
 
     static Bits gelu_tile(Bits x) {
         if (WIDE) {
-            if (!less(of(-5.54259443f), x)) {
-                return sub(x, x);
-            }
             const Bits error = error_function(smaller(mul(x, of(0.7071067811865475f)), of(10.0f)));
-            return error == MINUS_ONE ? mul(x, of(2.9802322387695313e-08f)) : mul(x, mad(HALF, error, HALF));
+            const Bits share = error == MINUS_ONE ? of(2.9802322387695313e-08f) : mad(HALF, error, HALF);
+            const Bits result = mul(x, share);
+            return less(of(-5.54259443f), x) ? result : sub(x, x);
         }
         const Bits s = mul(x, x);
         if (!less(of(-5.54259443f), x)) {
@@ -649,16 +632,16 @@ struct Sfpu {
             return to_bfloat16_even(result);
         }
         const int32_t a_exponent = biased_exponent(a), b_exponent = biased_exponent(b);
-        if (a_exponent < 1 || a_exponent == 255 || b_exponent < 1 || b_exponent == 255) {
-            return magnitude(b) > INFINITE ? b : mul(a, (b & (SIGN | EXPONENT)) ^ INFINITE);
-        }
+        const bool ordinary = (a_exponent >= 1) & (a_exponent < 255) & (b_exponent >= 1) & (b_exponent < 255);
+        const Bits limit = magnitude(b) > INFINITE ? b : mul(a, (b & (SIGN | EXPONENT)) ^ INFINITE);
         const Bits x = with_exponent(a, 127), y = with_exponent(b, 127), r = reciprocal(y, 1, true);
         Bits q = mul(x, r);
         q = mad(mad(q, negated(y), x), r, q);
         // The exponent of the quotient may be out of range: two factors make it.
         const int32_t e = a_exponent - (b_exponent - 127) + biased_exponent(q);
         const int32_t half = static_cast<int32_t>(static_cast<uint32_t>(e) >> 1);
-        return mul(with_exponent(q, half), with_exponent(ONE, e - half));
+        const Bits quotient = mul(with_exponent(q, half), with_exponent(ONE, e - half));
+        return ordinary ? quotient : limit;
     }
 
     static Bits leaky_relu_tile(Bits x, Bits slope) { return negative(x) ? mul(x, slope) : x; }
