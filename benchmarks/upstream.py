@@ -117,7 +117,8 @@ def run_kernel(kernel: Kernel, examples: Path, emulate: bool) -> Result:
             run = explored.run(arrays, backend="emulator")
             if not run.passed:
                 return result("wrong", detail=f"emulator: {run.message}")
-        return result("runs", target=explored.target.name, notes=len(explored.plan.notes))
+        notes = sum(len(launch.plan.notes) for launch in explored.launches)
+        return result("runs", target=explored.target.name, notes=notes)
     except VerifyError as error:
         return result("crash", detail=str(error))
     except TTExploreError as error:

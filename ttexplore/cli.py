@@ -293,6 +293,7 @@ def _show_parser() -> argparse.ArgumentParser:
     parser = _kernel_parser("show", "Lower a kernel and show its steps.")
     parser.add_argument("--step", metavar="S", help="show one step, by name, letter or number: what it changed")
     parser.add_argument("--code", choices=("reader", "compute", "writer", "host"), help="show the emitted C++")
+    parser.add_argument("--launch", metavar="N", type=int, help="show one launch of several, counted from 1")
     return parser
 
 
@@ -417,7 +418,22 @@ def _identity(exploration: Explored) -> JsonObject:
 
 def _show(arguments: argparse.Namespace) -> Answer:
     exploration = _explored(arguments)
+    number: int | None = arguments.launch
+    if number is not None:
+        count = len(exploration.launches)
+        if not 1 <= number <= count:
+            raise UsageError("U001", f"there is no launch {number}", hint=f"the kernel has {count}, counted from 1")
+        exploration = exploration.launches[number - 1]
     identity = _identity(exploration)
+    if len(exploration.launches) != 1:
+        if arguments.step is not None or arguments.code is not None:
+            raise UsageError(
+                "U019",
+                f"{exploration.kernel.name} has {len(exploration.launches)} launches, each with steps and code",
+                hint="name one: --launch 1",
+            )
+        shown: JsonObject = {**identity, "launches": [_shown(launch).data for launch in exploration.launches]}
+        return Answer(str(exploration), shown, error=exploration.error)
     if arguments.step is not None:
         key = int(arguments.step) if re.fullmatch("[0-9]{1,9}", arguments.step) else arguments.step
         if isinstance(key, int) and key >= len(exploration.steps):
@@ -427,6 +443,11 @@ def _show(arguments: argparse.Namespace) -> Answer:
     if arguments.code is not None:
         text = str(exploration.code[arguments.code])
         return Answer(text.rstrip("\n"), {**identity, "code": {arguments.code: text}})
+    return _shown(exploration)
+
+
+def _shown(exploration: Explored) -> Answer:
+    """The steps and the plan of one launch."""
     error = exploration.error
     steps = [
         {
@@ -435,7 +456,7 @@ def _show(arguments: argparse.Namespace) -> Answer:
         }
         for step in exploration.steps
     ]  # fmt: skip
-    data: JsonObject = {**identity, "steps": steps, "plan": to_json(exploration.plan)}
+    data: JsonObject = {**_identity(exploration), "steps": steps, "plan": to_json(exploration.plan)}
     if error is not None:
         data["error"] = to_json(error.record())
     return Answer(str(exploration), data, error=error)

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution
-from ttexplore.backends.compare import RoundingErrors, compare
+from ttexplore.backends.compare import RoundingErrors, Side, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
 from ttexplore.emit import emit
 from ttexplore.errors import Cancelled, TTExploreError, UsageError
@@ -31,19 +31,23 @@ from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
-from ttexplore.ir.sizes import bound_shape, extents_of
+from ttexplore.ir.sizes import bound_shape, extents_of, size_variables
 from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
+from ttexplore.ops.small import numpy_dtype
 from ttexplore.options import option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
+from ttexplore.passes.launches import launches_of
 from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
-from ttexplore.plan import Plan, Size
+from ttexplore.plan import Plan, Precision, Size
 from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
+from ttexplore.request import RunRequest
 from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
+from ttexplore.views.markup import plural
 
 Array = NDArray[Any]
 
@@ -66,7 +70,27 @@ def explore(
         traced = (
             load_kernel(kernel, **kernel_arguments) if isinstance(kernel, str) else trace(kernel, **kernel_arguments)
         )
-    return _lowered(traced, chip, asked, sizes_of(traced.function, sizes))
+    return _explored(traced, chip, asked, sizes_of(traced.function, sizes))
+
+
+def _explored(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
+    """Lower each launch of the kernel."""
+    with errors_of_ours("splitting the kernel into its launches"):
+        parts = launches_of(traced)
+    if parts == (traced,):
+        return _lowered(traced, target, options, sizes)
+    named = {str(tensor.name) for part in parts for tensor in part.tensors}
+    made: list[Exploration] = []
+    for number, part in enumerate(parts):
+        names = {str(variable.name) for variable in size_variables(part.function)}
+        own = dict(options)
+        if own.get("layouts"):
+            # A name that no launch has is refused by the first.
+            tensors = {str(tensor.name) for tensor in part.tensors}
+            asked = dictionary("layouts", own["layouts"], "tensors", '{"A": "L1"}').items()
+            own["layouts"] = {n: one for n, one in asked if n in tensors or (not number and n not in named)}
+        made.append(_lowered(part, target, own, tuple(size for size in sizes if size.name in names)))
+    return Launches(traced, target, options, (), tuple(made))
 
 
 def _lowered(traced: TracedKernel, target: Target, options: dict[str, Any], sizes: tuple[Size, ...]) -> Exploration:
@@ -170,6 +194,11 @@ class Exploration(Explored):
     _steps: tuple[Step, ...]
 
     @property
+    def launches(self) -> tuple[Exploration, ...]:
+        """The explorations of the kernel's launches, in order: this one itself, unless it has several T.Kernel."""
+        return (self,)
+
+    @property
     def steps(self) -> Steps[Step]:
         return Steps(self._steps, [name for one in PIPELINE for name in (one.name, one.letter)])
 
@@ -211,9 +240,14 @@ class Exploration(Explored):
         asked = parse_options(options)
         kept = {name: value for name, value in self.options.items() if name not in options}
         chip = self.target if target is None else get_target(target)
-        return _lowered(self.kernel, chip, kept | asked, self.plan.sizes)
+        return _explored(self.kernel, chip, kept | asked, self._sizes)
 
     # Sizes
+
+    @property
+    def _sizes(self) -> tuple[Size, ...]:
+        """The T.dynamic sizes of the kernel, with their values."""
+        return self.plan.sizes
 
     def with_sizes(self, **sizes: int) -> Exploration:
         """The same lowering for other values of the kernel's T.dynamic sizes: only the plan changes, not steps or code.
@@ -278,14 +312,14 @@ class Exploration(Explored):
 
     def _run(
         self, program: Program, arrays: tuple[Array, ...], cancel: threading.Event | None = None,
-        time_limit_seconds: float = math.inf, unit: float | None = None,
+        time_limit_seconds: float = math.inf, unit: float | None = None, errors: Mapping[str, Array] | None = None,
     ) -> Interpretation:  # fmt: skip
         """Interpret a step's program with tensors in the formats of the final plan: early plans lack layouts."""
         plan = program.plan if program.plan.layouts else program.plan.replace(layouts=self.plan.layouts)
         with errors_of_ours("interpreting the kernel"):
             return interpret(
                 program.functions, plan, arrays, self._roles, time_limit_seconds=time_limit_seconds, cancel=cancel,
-                unit=unit,
+                unit=unit, errors=errors,
             )  # fmt: skip
 
     def _kept(self) -> Kept | None:
@@ -356,4 +390,201 @@ class Exploration(Explored):
         return option_forms(self.plan.partition.work_items if self.plan.partition else 0)
 
 
-__all__ = ["Check", "Exploration", "Run", "Step", "StepCheck", "Steps", "compare_explorations", "explore"]
+@dataclass(frozen=True, eq=False, repr=False)
+class Launches(Exploration):
+    """A kernel with several launches, each an exploration of its own. They run one after another: what one writes, a
+    later one reads.
+
+    Runs and checks are those of the whole. Steps, plan and code are those of a launch: ``ex.launches[0].steps``.
+    """
+
+    _launches: tuple[Exploration, ...]
+
+    @property
+    def launches(self) -> tuple[Exploration, ...]:
+        return self._launches
+
+    def _of_each(self, what: str) -> UsageError:
+        return UsageError(
+            "U019",
+            f"{self.kernel.name} has {plural(len(self.launches), 'launch')}, each with {what} of its own",
+            hint="use those of one launch: ex.launches[0], and so on",
+        )
+
+    @property
+    def steps(self) -> Steps[Step]:
+        raise self._of_each("steps")
+
+    @property
+    def plan(self) -> Plan:
+        raise self._of_each("a plan")
+
+    @functools.cached_property
+    def files(self) -> dict[str, Listing]:
+        raise self._of_each("files")
+
+    @functools.cached_property
+    def trace(self) -> Trace:
+        raise self._of_each("a trace")
+
+    @property
+    def error(self) -> TTExploreError | None:
+        return next((one.error for one in self.launches if one.error is not None), None)
+
+    def fork(self, at: str | int | None = None, *, target: str | Target | None = None, **options: Any) -> Exploration:
+        """Lower all launches again with other options, or with another target. Raises UsageError for a step `at`."""
+        if at is not None:
+            raise self._of_each("steps")
+        return super().fork(target=target, **options)
+
+    # Sizes
+
+    @property
+    def _sizes(self) -> tuple[Size, ...]:
+        values = {size.name: size.value for launch in self.launches for size in launch.plan.sizes}
+        return sizes_of(self.kernel.function, values)
+
+    def with_sizes(self, **sizes: int) -> Exploration:
+        known = {size.name: size.value for size in self._sizes}
+        wanted = {size.name: size.value for size in sizes_of(self.kernel.function, {**known, **sizes})}
+        if wanted == known:
+            return self
+        made = (
+            launch.with_sizes(**{size.name: wanted[size.name] for size in launch.plan.sizes})
+            for launch in self.launches
+        )
+        return dataclasses.replace(self, _launches=tuple(made))
+
+    # Running
+
+    @functools.cached_property
+    def _roles(self) -> dict[str, str]:
+        """The roles of the parameters for all launches together: what the first that uses one reads is an input."""
+        first: dict[str, str] = {}
+        written: set[str] = set()
+        for launch in self.launches:
+            for name, role in launch._roles.items():
+                first.setdefault(name, role)
+                if role != "input":
+                    written.add(name)
+        own = [str(p.name) for p in self.kernel.function.params if is_buffer(p)]
+        return {
+            name: "input" if name not in written else "output" if first[name] == "output" else "inout" for name in own
+        }
+
+    def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
+        all_of = {tensor.name: tensor for launch in self.launches for tensor in launch._tensors(_ROLES)}
+        return [all_of[name] for name, role in self._roles.items() if role in roles]
+
+    def _chained(
+        self, run: Callable[[Exploration, tuple[Array, ...]], tuple[Array, ...]], arrays: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """The outputs of the kernel, where `run` gives those of a launch for its inputs."""
+        held = dict(zip((one.name for one in self._tensors(_INPUTS)), arrays, strict=True))
+        for launch in self.launches:
+            outputs = run(launch, tuple(held[one.name] for one in launch._tensors(_INPUTS)))
+            held |= zip((one.name for one in launch._tensors(_OUTPUTS)), outputs, strict=True)
+        return tuple(held[one.name] for one in self._tensors(_OUTPUTS))
+
+    def _reference(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> tuple[Array, ...]:
+        return self._chained(lambda launch, given: launch._reference(launch._inputs(given, 0), cancel), arrays)
+
+    def _rounding(self, arrays: tuple[Array, ...], cancel: threading.Event | None = None) -> RoundingErrors:
+        @functools.cache
+        def errors(unit: float) -> tuple[Array, ...]:
+            known: dict[str, Array] = {}
+
+            def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
+                inputs, first = launch._inputs(given, 0), launch._steps[0].before
+                result = launch._run(first, inputs, cancel, unit=unit, errors=known)
+                known.update(zip((one.name for one in launch._tensors(_OUTPUTS)), result.errors, strict=True))
+                return result.outputs
+
+            self._chained(run, arrays)
+            return tuple(known[one.name] for one in self._tensors(_OUTPUTS))
+
+        return errors
+
+    def _precisions(self) -> tuple[Precision, ...]:
+        """The precision that each output is held to: the lowest of all launches, because errors are passed on."""
+        used: set[Precision] = {one for launch in self.launches for one in launch.plan.precisions}
+        lowest = max(used, key=_PRECISIONS.index)
+        return (lowest,) * len(self._tensors(_OUTPUTS))
+
+    def _ran(self, request: RunRequest) -> Run:
+        """Run the launches on a backend. Each is compared with its reference for the inputs that it got; the outputs,
+        with the reference of the whole."""
+        if self.error is not None:
+            raise self.error
+        if request.code:
+            raise self._of_each("code")
+        runs: list[Run] = []
+
+        def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
+            runs.append(launch._ran(dataclasses.replace(request, inputs=given, sizes=None)))
+            execution = runs[-1].execution
+            assert execution is not None, "a run gives one"
+            return execution.outputs
+
+        arrays = self._inputs(request.inputs, request.seed)
+        outputs = self._chained(run, arrays)
+        reference = self._reference(arrays, request.cancel)
+        name = f"{request.backend.name} against reference"
+        whole = Side.of(name, outputs, reference, self._precisions(), self._rounding(arrays, request.cancel))
+        names = [launch.kernel.name for launch in self.launches]
+        own = zip(names, runs, strict=True)
+        sides = [
+            whole, *(dataclasses.replace(side, name=f"{name}: {side.name}") for name, one in own for side in one.sides)
+        ]  # fmt: skip
+        failed = [f"{name}: {one.message}" for name, one in zip(names, runs, strict=True) if not one.passed]
+        found, seconds = whole.comparison, sum(one.seconds for one in runs)
+        kinds = self._tensors(_OUTPUTS)
+        return Run(
+            request.backend.name,
+            tuple(o.astype(numpy_dtype(one.dtype)) for o, one in zip(outputs, kinds, strict=True)),
+            found.passed and not failed, found.pcc, found.max_rel_error, seconds, "\n".join([found.message, *failed]),
+            found, Execution(outputs, seconds, None, ""), tuple(sides),
+        )  # fmt: skip
+
+    def check(
+        self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Check:  # fmt: skip
+        """Check the steps of each launch, for the inputs that the reference of the launches before it gives."""
+        if self.error is not None:
+            raise self.error
+        sized = self._sized(inputs, sizes)
+        if sized is not self:
+            return sized.check(inputs, seed, cancel=cancel)
+        results: list[StepCheck] = []
+
+        def run(launch: Exploration, given: tuple[Array, ...]) -> tuple[Array, ...]:
+            for one in launch.check(given, cancel=cancel).results:
+                results.append(dataclasses.replace(one, step=f"{launch.kernel.name} {one.step}"))
+            return launch._reference(launch._inputs(given, 0), cancel)
+
+        self._chained(run, self._inputs(inputs, seed))
+        return Check(tuple(results))
+
+    # Showing
+
+    def __repr__(self) -> str:
+        return f"<exploration of {self.kernel.name} for {self.target.name}: {len(self.launches)} launches>"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.launches))
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.launches)
+
+    def _ipython_display_(self) -> None:
+        """Show the explorers of all launches, one below the other."""
+        for one in self.launches:
+            one._ipython_display_()
+
+
+_INPUTS, _OUTPUTS, _ROLES = ("input", "inout"), ("output", "inout"), ("input", "output", "inout")
+# From the highest to the lowest.
+_PRECISIONS: tuple[Precision, ...] = ("exact", "full", "tf32", "bfloat16", "block_float", "low_fidelity")
+
+__all__ = ["Check", "Exploration", "Launches", "Run", "Step", "StepCheck", "Steps", "compare_explorations", "explore"]

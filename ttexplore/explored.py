@@ -242,6 +242,11 @@ class Explored(ABC):
     def _sized(self, inputs: Inputs, sizes: Mapping[str, int] | None) -> Explored:
         """The exploration for the given sizes, or for those of the inputs."""
 
+    @property
+    def launches(self) -> tuple[Explored, ...]:
+        """The explorations of the kernel's launches, in order: this one itself, unless it has several."""
+        return (self,)
+
     # Reading and drawing
 
     @property

@@ -68,7 +68,8 @@ class ExploreMagics(Magics):
             self.shell.user_ns[words.output] = exploration
             display(exploration)
             if exploration.error is not None:
-                raise CellFailed(f"{exploration.steps[-1].letter} rejected the kernel") from exploration.error
+                failed = next(one for one in exploration.launches if one.error is not None)
+                raise CellFailed(f"{failed.steps[-1].letter} rejected the kernel") from exploration.error
             if words.check:
                 check = exploration.check()
                 display(check)

@@ -34,13 +34,14 @@ from ttexplore.layout_request import TTShard
 from ttexplore.options import parse_options
 from ttexplore.pass_names import OLDER, pass_name
 from ttexplore.passes.bind_sizes import sizes_of
+from ttexplore.passes.launches import launches_of
 from ttexplore.passes.pipeline import PIPELINE, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.verify import verify
 from ttexplore.plan import Plan
 from ttexplore.target import Target, get_target
 from ttexplore.views.code import code_html
-from ttexplore.views.markup import escape
+from ttexplore.views.markup import escape, plural
 
 _PASSES = [step.name for step in PIPELINE]
 
@@ -141,6 +142,13 @@ def _module(mod: object, target: str | Target = "wormhole_n150", options: Mappin
         raise UsageError("U006", "a program from ttexplore.explore is lowered already", hint="pass the kernel itself")
     asked = parse_options(options)
     traced = trace(mod)
+    parts = launches_of(traced)
+    if parts != (traced,):
+        raise UsageError(
+            "U019",
+            f"{traced.name} has {plural(len(parts), 'launch')}, and a module holds one",
+            hint="explore it: ttexplore.explore(kernel).launches",
+        )
     merged, annotations = with_annotations(traced.annotations, asked)
     chip = get_target(target)
     plan = Plan(traced.name, chip.name, notes=traced.notes, annotations=annotations, sizes=sizes_of(traced.function))

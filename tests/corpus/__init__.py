@@ -16,6 +16,7 @@ from tests.corpus.formats import FORMATS
 from tests.corpus.gathers import GATHERS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.index_tensors import INDEX_TENSORS
+from tests.corpus.launches import LAUNCHES
 from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
@@ -37,6 +38,7 @@ CORPUS: tuple[Case, ...] = (
     *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *REARRANGED, *GATHERS, *SCALARS, *SUMS, *NAMES,
     *LIMITED, *WARPS,
     *SCANS,
+    *LAUNCHES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

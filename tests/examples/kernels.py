@@ -206,3 +206,15 @@ def k017() -> Any:
             T.copy(s, S)
 
     return ttx.explore(kernel)
+
+
+def k018() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1) as bx:
+            a = T.alloc_shared((64, 64), "bfloat16")
+            T.copy(A, a)
+        with T.Kernel(1) as bx:
+            T.copy(a, B)
+
+    return ttx.explore(kernel)

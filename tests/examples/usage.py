@@ -96,3 +96,14 @@ def u018(tmp_path: Path) -> Any:
     """`ttx.load("kernels.py")`"""
     (tmp_path / "kernels.py").touch()
     return ttx.load(tmp_path / "kernels.py")
+
+
+def u019() -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "bfloat16"), B: T.Tensor((64, 64), "bfloat16")):
+        with T.Kernel(1):
+            T.copy(A, B)
+        with T.Kernel(1):
+            T.copy(A, B)
+
+    return ttx.explore(kernel).steps["B1"]

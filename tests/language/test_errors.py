@@ -317,10 +317,10 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
         ),
         (
             "with T.Kernel(2) as b:\n    T.clear(C)",
-            Unsupported,
+            KernelError,
             0,
-            "a second T.Kernel in one function is not lowered",
-            "write one kernel per launch",
+            "T.Kernel is inside another T.Kernel",
+            "end the first: launches follow one another",
         ),
         *(
             (f"for i, j in T.Persistent({domain}, 4, bx):\n    T.clear(C)", KernelError, 0, message, hint)

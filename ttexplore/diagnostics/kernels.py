@@ -27,7 +27,7 @@ KERNELS = (
     ),
     diagnostic(
         "K005", "statement outside T.Kernel",
-        "A kernel has exactly one `with T.Kernel(...)`, which contains all the code for the chip.",
+        "All the code for the chip is inside `with T.Kernel(...)`; several of them follow one another.",
         "Put all statements into one T.Kernel, outside loops and branches.",
     ),
     diagnostic(
@@ -98,5 +98,11 @@ KERNELS = (
         "Blocks of the launch grid run at the same time, in no order. What one of them writes, no other one may use, "
         "unless all of them only add to it with T.atomic_add, or update it with T.atomic_max or T.atomic_min alike.",
         "Let one block own each element: loop over the parts of its sum, or add them up with T.atomic_add.",
+    ),
+    diagnostic(
+        "K018", "value of another launch",
+        "Each T.Kernel is a launch, as is each part of one between T.sync_grid. Block indices, values and on-chip "
+        "buffers end with their launch; tensors remain.",
+        "Pass blocks through a tensor of T.alloc_global, and compute values again.",
     ),
 )  # fmt: skip

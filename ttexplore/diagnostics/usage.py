@@ -98,4 +98,9 @@ USAGE = (
         "The file has another format, was written by another version, or is damaged.",
         "Use a file written by exploration.save, or a notebook; save it again if it is damaged.",
     ),
+    diagnostic(
+        "U019", "not one launch",
+        "A kernel with several launches has steps, a plan and code for each of them.",
+        "Take one of exploration.launches; runs, checks and exports are those of the whole.",
+    ),
 )  # fmt: skip

@@ -43,6 +43,8 @@ ASYNCHRONOUS = "asynchronous"
 _THREAD_INDEX = "tl.thread_index"
 WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE = "tl.barrier_wait", "tl.barrier_arrive", "tl.gemm_wait", "tl.gemm_arrive"
 SYNC, RENDEZVOUS = "tl.sync_threads", "tl.rendezvous"
+# All blocks of a launch wait for each other.
+SYNC_GRID = "tl.sync_grid"
 # What a group does at barriers: each of its threads on its own.
 AT_BARRIERS = frozenset({WAIT, ARRIVE, GEMM_WAIT, GEMM_ARRIVE, SYNC})
 

@@ -35,10 +35,11 @@ class Uncertain(NDArrayOperatorsMixin):
         self.value, self.error, self.unit = value, error, unit
 
     @classmethod
-    def stored(cls, values: Array, unit: float) -> Uncertain:
-        """What a tensor holds: engines may cut what they read of it."""
+    def stored(cls, values: Array, unit: float, error: Array | None = None) -> Uncertain:
+        """What a tensor holds, with the `error` that it already has: engines may cut what they read of it."""
         sizes = np.where(np.isfinite(values), np.abs(values), 0) if values.dtype.kind == "f" else np.zeros(values.shape)
-        return cls(values, (sizes * unit).astype(np.float32), unit)
+        cut = (sizes * unit).astype(np.float32)
+        return cls(values, cut if error is None else np.hypot(cut, error), unit)
 
     # What arrays have
 

@@ -92,7 +92,16 @@ from ttexplore.language.math import (
     truncdiv,
     truncmod,
 )
-from ttexplore.language.memory import Tensor, alloc_fragment, alloc_local, alloc_shared, alloc_var, dynamic, empty
+from ttexplore.language.memory import (
+    Tensor,
+    alloc_fragment,
+    alloc_global,
+    alloc_local,
+    alloc_shared,
+    alloc_var,
+    dynamic,
+    empty,
+)
 from ttexplore.language.names import HINTS as _HINTS
 from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
 from ttexplore.language.names import NotLowered as _NotLowered
@@ -113,6 +122,7 @@ from ttexplore.language.warps import (
     get_thread_binding,
     get_warp_group_idx,
     mbarrier_arrive_expect_tx,
+    sync_grid,
     sync_threads,
     tcgen05_gemm,
     tcgen05_mma_arrive,
@@ -176,6 +186,7 @@ __all__ = [
     "all",
     "alloc_barrier",
     "alloc_fragment",
+    "alloc_global",
     "alloc_local",
     "alloc_shared",
     "alloc_tmem",
@@ -260,6 +271,7 @@ __all__ = [
     "sinh",
     "sqrt",
     "symbolic",
+    "sync_grid",
     "sync_threads",
     "tan",
     "tanh",

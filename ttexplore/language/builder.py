@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeGuard, overload
 
@@ -178,23 +178,30 @@ class Allocation:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """The type of a tensor: the annotation of a parameter, or an output created by T.empty. It is checked where it is
-    used."""
+    """The type of a tensor: the annotation of a parameter, an output created by T.empty, or a tensor that the kernel
+    allocates for its launches. It is checked where it is used."""
 
     shape: object
     dtype: object
     output: bool = False
+    allocated: bool = False
 
     def make(self, builder: Builder, name: str) -> tirx.Buffer:
+        # What a list holds, or what has two names, is one tensor all the same; parameters may share an annotation.
+        is_new = self.output or self.allocated
+        if is_new and id(self) in builder.made:
+            return builder.made[id(self)][1]
         shape, dtype = tensor_shape_of(self.shape, name), dtype_name(self.dtype)
         for extent in shape:
             if isinstance(extent, ir.Var):
                 builder.size(extent)
         name = builder.unused(name)
         buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope="global", span=builder.tvm_span())
-        builder.parameters.append(buffer)
+        (builder.allocated if self.allocated else builder.parameters).append(buffer)
         if self.output:
             builder.outputs.append(buffer)
+        if is_new:
+            builder.made[id(self)] = self, buffer
         return buffer
 
 
@@ -243,6 +250,14 @@ class Annotation:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """The start of a launch: how many notes and annotations the kernel had before it."""
+
+    notes: int
+    annotations: int
+
+
+@dataclass(frozen=True)
 class Operand:
     """The left side of `and` or `or`, or the condition of `x if c else y`, during its evaluation. `index` is its place,
     `emitted` the number of statements before it, `state` the Python state before it if a call may change that."""
@@ -257,12 +272,17 @@ class Operand:
 class Builder:
     """The kernel being traced. `constants` are the values of T.const names, `files` the display names of the code files
     in which it runs, `span` the statement being traced, `calls` the enclosing macro calls, `begun` where each frame but
-    the first began."""
+    the first began, `allocated` the tensors that the kernel allocates itself, `blocks` the block indices of the launch
+    being traced."""
 
     constants: dict[str, object] = field(default_factory=dict[str, object])
     files: dict[str, str] = field(default_factory=dict[str, str])
     frames: list[list[tirx.Stmt]] = field(default_factory=lambda: [[]])
     parameters: list[ir.Var] = field(default_factory=list[ir.Var])
+    allocated: list[tirx.Buffer] = field(default_factory=list[tirx.Buffer])
+    launches: list[Begun] = field(default_factory=list[Begun])
+    # The tensors that the kernel's statements make, by the identity of what they are made of, which is kept alive.
+    made: dict[int, tuple[TensorSpec, tirx.Buffer]] = field(default_factory=dict[int, "tuple[TensorSpec, tirx.Buffer]"])
     outputs: list[object] = field(default_factory=list[object])
     sizes: list[ir.Var] = field(default_factory=list[ir.Var])
     enclosing: list[Enclosing] = field(default_factory=list[Enclosing])
@@ -292,6 +312,12 @@ class Builder:
                     hint=f"make T.dynamic({str(variable.name)!r}) once and reuse the result",
                 )
         self.sizes.append(variable)
+
+    def begin_launch(self, blocks: Sequence[ir.Var]) -> None:
+        """Start a launch with these block indices. Its buffers may have the names of those in other launches."""
+        self.launches.append(Begun(len(self.notes), len(self.annotations)))
+        self.blocks = tuple(blocks)
+        self.buffer_names = {str(one.name) for one in [*self.parameters, *self.allocated]}
 
     def tvm_span(self) -> ir.Span | None:
         """The span of the statement being traced, followed by the macro calls that it is in, innermost first."""
@@ -392,7 +418,7 @@ class Builder:
     def bind(self, name: str, value: object) -> object:
         """The value that a kernel name has after ``name = value``."""
         value = plain(value)
-        if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and value.output):
+        if isinstance(value, Allocation) or (isinstance(value, TensorSpec) and (value.output or value.allocated)):
             return value.make(self, name)
         if (
             self.blocks

@@ -373,13 +373,16 @@ class Hooks:
         builder = self._at(index)
         span = builder.tvm_span()
         if builder.blocks:
-            raise unsupported("a second T.Kernel in one function", "write one kernel per launch")
-        if builder.enclosing:
+            raise KernelError(
+                "K005", "T.Kernel is inside another T.Kernel", hint="end the first: launches follow one another"
+            )
+        # A loop that Python runs makes one launch in each turn.
+        if any(around != "python" for around in builder.enclosing):
             raise KernelError(
                 "K005", "T.Kernel is inside a loop or a branch", hint="put it at the top level of the kernel"
             )
         variables = self._variables(manager.extents, target, "", "T.Kernel")
-        builder.blocks = tuple(variables)
+        builder.begin_launch(variables)
 
         def finish(nest: tirx.Stmt) -> tirx.Stmt:
             for axis in reversed(range(len(variables))):
@@ -395,6 +398,7 @@ class Hooks:
 
         with builder.frame(finish):
             yield tuple(variables) if target[1] or len(variables) > 1 else variables[0]
+        builder.blocks = ()
 
     def branch(self, index: int, names: tuple[str, ...], test: object) -> Branch:
         test = plain(test)

@@ -8,6 +8,7 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import itertools
 import re
 import sys
 import types
@@ -21,10 +22,11 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.ir.build import statements
+from ttexplore.ir.rewrite import walk
 from ttexplore.ir.words import not_held
 from ttexplore.language.annotations import Annotation, check_tensors
 from ttexplore.language.arithmetic import floats_as_integers
-from ttexplore.language.builder import Builder, TensorSpec, current, sequence, tracing
+from ttexplore.language.builder import Begun, Builder, TensorSpec, current, sequence, tracing
 from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
@@ -49,13 +51,21 @@ _LARGEST_DEPTH = 16
 
 
 @dataclass(frozen=True)
+class Said:
+    """What is said inside one T.Kernel beside its code: notes and annotations."""
+
+    notes: tuple[str, ...]
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True)
 class TracedKernel:
-    """A kernel as TIR.
+    """A kernel as TIR: one nest of loops over blocks for each T.Kernel, in order.
 
     `outputs` are the indices of output parameters of `function`; if empty, outputs follow from the dataflow. `source`
     is the text of the kernel's function and `first_line` the number of its first line in `file` (a path as it was
     given, or ``cell N``). `notes` list the GPU hints that were left out, each with its line; `annotations` are the
-    options that the kernel sets.
+    options that the kernel sets; `said` are those of each T.Kernel. `allocated` are the tensors of T.alloc_global.
     """
 
     name: str
@@ -66,10 +76,18 @@ class TracedKernel:
     file: str
     notes: tuple[str, ...] = ()
     annotations: tuple[Annotation, ...] = ()
+    said: tuple[Said, ...] = ()
+    allocated: tuple[tirx.Buffer, ...] = ()
+
+    @property
+    def tensors(self) -> list[tirx.Buffer]:
+        """The tensors of the kernel: parameters, then those that it allocates."""
+        return [*filter(is_buffer, self.function.params), *self.allocated]
 
     def annotated(self, annotations: tuple[Annotation, ...]) -> TracedKernel:
         """This kernel with more annotations. Raises UsageError for one of a tensor that it does not have."""
-        check_tensors(annotations, (str(parameter.name) for parameter in self.function.params))
+        names = (str(one.name) for one in [*self.function.params, *self.allocated])
+        check_tensors(annotations, names)
         return dataclasses.replace(self, annotations=(*self.annotations, *annotations))
 
 
@@ -163,7 +181,7 @@ def _parameter(builder: Builder, name: str, value: object) -> object:
 def _finish(builder: Builder, function: types.FunctionType, file: str, head: Span) -> TracedKernel:
     name, body = function.__name__, builder.frames[0]
     builder.reads.put_names(body)
-    if not builder.blocks:
+    if not builder.launches:
         raise KernelError("K004", 
             f"{name} launches no blocks", hint="write its statements inside `with T.Kernel(blocks) as bx:`",
             span=span_of(body[0]) if body else head,
@@ -194,22 +212,45 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     made = tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head))
     source, first = source_listing(function, file)
     traced = TracedKernel(
-        name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes))
-    )
+        name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),
+        said=_said(builder), allocated=tuple(builder.allocated),
+    )  # fmt: skip
     return _with_outputs(traced.annotated(tuple(builder.annotations)), outputs)
 
 
+def _said(builder: Builder) -> tuple[Said, ...]:
+    begun = [*builder.launches, Begun(len(builder.notes), len(builder.annotations))]
+    return tuple(
+        Said(
+            tuple(builder.notes[start.notes : end.notes]),
+            tuple(builder.annotations[start.annotations : end.annotations]),
+        )
+        for start, end in itertools.pairwise(begun)
+    )
+
+
 def _check_free(body: list[tirx.Stmt], parameters: list[ir.Var]) -> None:
-    """Raises KernelError for a T.dynamic size that no tensor has: nothing would give it a value."""
+    """Raises KernelError for a T.dynamic size that no tensor has: nothing would give it a value. The values of another
+    launch are refused where launches are split."""
     for statement in body:
         for variable in tirx.analysis.undefined_vars(statement, parameters):
-            if not is_buffer(variable):
+            if not is_buffer(variable) and not any(variable.same_as(one) for one in _bound_in(body)):
                 raise KernelError(
                     "K013",
                     f"no tensor has the size {variable.name}, so nothing gives it a value",
                     hint="use it in the shape of a tensor, or make it an argument of the factory",
                     span=span_of(statement),
                 )
+
+
+def _bound_in(body: list[tirx.Stmt]) -> Iterable[ir.Var]:
+    """The variables of the loops in the statements, and the names bound in them."""
+    for statement in body:
+        for one in walk(statement):
+            if isinstance(one, tirx.For):
+                yield one.loop_var
+            elif isinstance(one, tirx.Bind):
+                yield one.var
 
 
 def _check_depth(body: list[tirx.Stmt]) -> None:

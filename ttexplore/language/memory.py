@@ -77,6 +77,20 @@ def empty(shape: object, *more: object, dtype: object = None, **_options: object
     return TensorSpec(extents, "float32" if dtype is None else dtype, output=True)
 
 
+def alloc_global(shape: object, dtype: object = "float32", scope: object = "global") -> TensorSpec:
+    """Allocate a tensor in DRAM that one launch of the kernel writes and a later one reads. It is no parameter."""
+    builder = current("T.alloc_global")
+    if builder.blocks:
+        raise KernelError(
+            "K005",
+            "T.alloc_global is inside T.Kernel",
+            hint="allocate before `with T.Kernel(...)`: all blocks share the tensor",
+        )
+    if scope != "global":
+        raise KernelError("K008", f"T.alloc_global: unknown scope {shown(scope)}", hint="remove scope=")
+    return TensorSpec(shape, dtype, allocated=True)
+
+
 def _allocate(what: str, shape: object, dtype: object, scope: object) -> Allocation:
     builder = current(what)
     if not builder.blocks:

@@ -16,7 +16,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import call, is_buffer
 from ttexplore.ir.build import allocation, shape_of
-from ttexplore.ir.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, TENSOR_MEMORY, WARP_GROUP, thread_index
+from ttexplore.ir.groups import ASYNCHRONOUS, BARRIER_SCOPE, COUNTS, SYNC_GRID, TENSOR_MEMORY, WARP_GROUP, thread_index
 from ttexplore.language.builder import Allocation, Builder, current, described, element, sequence, unsupported
 from ttexplore.language.containers import items_of
 from ttexplore.language.memory import alloc_fragment
@@ -142,6 +142,19 @@ def sync_threads(barrier_id: object = None, arrive_count: object = None) -> ir.C
         if not isinstance(one, int):
             raise KernelError("K008", f"T.sync_threads: {shown(one)} is not a number", hint="pass integers")
     return call("tl.sync_threads", [int(one) for one in numbers if isinstance(one, int)])
+
+
+def sync_grid() -> ir.Call:
+    """Wait for all blocks of the launch: what follows is a launch of its own, after this one."""
+    builder = current("T.sync_grid")
+    if not builder.blocks:
+        raise KernelError("K005", "T.sync_grid is outside T.Kernel", hint="leave it out: launches wait for each other")
+    if any(around in ("tir", "branch") for around in builder.enclosing):
+        raise unsupported(
+            "T.sync_grid inside a loop or a branch",
+            "put it at the top level of T.Kernel, or let Python run the loop: `for k in [*range(n)]` unrolls it",
+        )
+    return call(SYNC_GRID, [])
 
 
 # Asynchronous copies and products

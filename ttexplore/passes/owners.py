@@ -35,7 +35,7 @@ from ttexplore.ir.limited import full_extents
 from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.ir.sizes import bound_shape
 from ttexplore.passes.launch_grid import grid_loops
-from ttexplore.passes.tensor_roles import tensor_roles, touched
+from ttexplore.passes.tensor_roles import read_and_written, touched
 
 Numbers = NDArray[np.int64]
 _Kind = Literal["load", "store", "update"]
@@ -61,7 +61,8 @@ def with_owners(
     are computed for all work items. Raises KernelError where two work items use an element that one of them writes
     without T.atomic_add, Unsupported where the places are not known before the kernel runs.
     """
-    shared = {name for name, role in tensor_roles(function).items() if role == "inout"}
+    read, written = read_and_written(function)
+    shared = read & written
     if not shared:
         return function, ()
     if sizes:

@@ -15,15 +15,23 @@ from ttexplore.ir.rewrite import walk
 Role = Literal["input", "output", "inout"]
 
 
+# The attribute of a launch that lists its parameters in which earlier launches have left numbers, by index.
+KEPT = "ttexplore.kept"
+
+
 def tensor_roles(function: tirx.PrimFunc) -> dict[str, Role]:
     """The role of each tensor, from the kernel's statements alone. An unused tensor is an input."""
     return roles_of(function, *read_and_written(function))
 
 
 def roles_of(function: tirx.PrimFunc, read: set[str], written: set[str]) -> dict[str, Role]:
+    """The roles for tensors that are read and written. What an earlier launch has left in a tensor goes in as well:
+    this one may write only a part."""
     roles: dict[str, Role] = {}
-    for name in (str(one.name) for one in elements(function.params) if is_buffer(one)):
-        roles[name] = "input" if name not in written else "inout" if name in read else "output"
+    parameters = elements(function.params)
+    kept = {str(parameters[int(index)].name) for index in (function.attrs or {}).get(KEPT, ())}
+    for name in (str(one.name) for one in parameters if is_buffer(one)):
+        roles[name] = "input" if name not in written else "inout" if name in read | kept else "output"
     return roles
 
 

@@ -54,12 +54,12 @@ class Interpretation:
 def interpret(
     functions: Mapping[str, tirx.PrimFunc], plan: Plan, inputs: Sequence[Array], roles: dict[str, str], *,
     turn_limit: int | None = None, time_limit_seconds: float = math.inf, cancel: threading.Event | None = None,
-    unit: float | None = None,
+    unit: float | None = None, errors: Mapping[str, Array] | None = None,
 ) -> Interpretation:  # fmt: skip
     """Run a program. `inputs` are the input tensors in parameter order, `roles` says which tensors are which.
 
     With a `unit` of rounding, the error of each operation relative to its result, the errors of the outputs are found
-    as well; only a program that has no tiles yet has them.
+    as well; only a program that has no tiles yet has them. `errors` are those that inputs have already, by name.
 
     `turn_limit` bounds the turns that the kernels of one core get; setting `cancel` ends the run before the next
     statement, as `time_limit_seconds` do. Raises KernelError for reads and writes outside of buffers, VerifyError for
@@ -87,7 +87,7 @@ def interpret(
             by_rows = plan.layout(name).page == "row"
             array = array.reshape(-1, array.shape[-1]) if by_rows else tilize(array, padding)
         pages[name] = array
-        arrays[name] = array if unit is None else Uncertain.stored(array, unit)
+        arrays[name] = array if unit is None else Uncertain.stored(array, unit, (errors or {}).get(name))
     if KERNEL in functions:
         functions = projected(functions[KERNEL])
     programs = {role: translate(role, function, mode) for role, function in functions.items()}
@@ -110,13 +110,13 @@ def interpret(
     with np.errstate(all="ignore"):
         scheduling.run(cores(), turn_limit)
     written = [name for name in names if roles[name] in ("output", "inout")]
-    errors = tuple(
+    found = tuple(
         error_in_format(array, _data_format(name, plan))
         for name in written
         if isinstance(array := arrays[name], Uncertain)
     )
     outputs = tuple(_output(name, value_of(arrays[name]), *tensors[name], tiled, plan) for name in written)
-    return Interpretation(outputs, time.perf_counter() - start, errors)
+    return Interpretation(outputs, time.perf_counter() - start, found)
 
 
 def _stored(

@@ -1,0 +1,232 @@
+"""The launches of a kernel: each T.Kernel, and each part of one between T.sync_grid, as a kernel of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from tvm import ir, tirx
+
+from ttexplore.errors import KernelError
+from ttexplore.ir.adapter import elements, is_buffer, span_of
+from ttexplore.ir.build import op_name, scope_of, sequence, statements, with_nest
+from ttexplore.ir.dataflow import is_on_chip, loads_of
+from ttexplore.ir.groups import BARRIER_SCOPE, SYNC_GRID
+from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import extents_of
+from ttexplore.language.kernel import Said, TracedKernel
+from ttexplore.passes.tensor_roles import KEPT, touched
+from ttexplore.record import Span
+
+_T = TypeVar("_T")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """The statement of one launch, what was said in it, and the names of the tensors that it reads and writes."""
+
+    nest: tirx.Stmt
+    said: Said
+    read: frozenset[str]
+    written: frozenset[str]
+
+    @property
+    def used(self) -> frozenset[str]:
+        return self.read | self.written
+
+
+def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
+    """The launches of a kernel, in order; a kernel of one launch, which allocates no tensors, is its own.
+
+    A launch has the tensors that it uses as parameters. What an earlier launch writes is an input of a later one that
+    reads it, and both input and output of a later one that only writes it, because that may write a part of it.
+
+    Raises KernelError where a launch uses values, indices or on-chip buffers of another one, and where it reads a
+    tensor of T.alloc_global that no launch before it has written.
+    """
+    parts = _parts(traced)
+    if len(parts) == 1 and not traced.allocated:
+        return (traced,)
+    tensors = traced.tensors
+    unused = frozenset(str(one.name) for one in tensors).difference(*(part.used for part in parts))
+    made: list[TracedKernel] = []
+    before: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+    for number, part in enumerate(parts):
+        _check_written(part, traced, written)
+        # Unused parameters remain inputs.
+        names = part.used if number else part.used | unused
+        own = [one for one in tensors if str(one.name) in names]
+        made.append(_launch(traced, number, parts, own, part.written & before - part.read))
+        before |= part.used
+        written |= part.written
+    return tuple(made)
+
+
+def _launch(
+    traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: list[tirx.Buffer], kept: frozenset[str]
+) -> TracedKernel:
+    part, name = parts[number], f"{traced.name}_{number + 1}"
+    names = [str(one.name) for one in tensors]
+    needed = [extent for tensor in tensors for extent in extents_of(tensor) if not isinstance(extent, int)]
+    needed += tirx.analysis.undefined_vars(part.nest, tensors)
+    sizes = [p for p in elements(traced.function.params) if not is_buffer(p) and _among(p, needed)]
+    outputs = tuple(
+        names.index(output) for output in _outputs(traced) if output in names and _has_output(output, number, parts)
+    )
+    others = [one.said for one in parts if one.said is not part.said]
+    function = tirx.PrimFunc([*tensors, *sizes], part.nest, attrs=None, span=traced.function.span)
+    function = function.with_attr("global_symbol", name)
+    if outputs:
+        function = function.with_attr("tl.outs", list(outputs))
+    if kept:
+        function = function.with_attr(KEPT, sorted(map(names.index, kept)))
+    annotations = _without(traced.annotations, [a for said in others for a in said.annotations if not a.tensor])
+    return dataclasses.replace(
+        traced, name=name, function=function, outputs=outputs, said=(part.said,), allocated=(),
+        notes=tuple(_without(traced.notes, [note for said in others for note in said.notes], part.said.notes)),
+        annotations=tuple(one for one in annotations if not one.tensor or one.tensor in names),
+    )  # fmt: skip
+
+
+def _without(all_of: Sequence[_T], others: Sequence[_T], own: Sequence[_T] = ()) -> list[_T]:
+    return [one for one in all_of if one not in others or one in own]
+
+
+def _outputs(traced: TracedKernel) -> list[str]:
+    """The names of the declared outputs."""
+    return [str(traced.function.params[index].name) for index in traced.outputs]
+
+
+def _has_output(output: str, number: int, parts: Sequence[_Part]) -> bool:
+    """Whether a launch has to write a declared output: all that write it, and if none does, the first."""
+    writing = [place for place, part in enumerate(parts) if output in part.written]
+    using = [place for place, part in enumerate(parts) if output in part.used]
+    return number in (writing or using or [0])[: len(writing) or 1]
+
+
+# Splitting
+
+
+def _parts(traced: TracedKernel) -> list[_Part]:
+    known = [*elements(traced.function.params), *traced.allocated]
+    made: list[_Part] = []
+    body = statements(traced.function.body)
+    for nest, said in zip(body, traced.said or (Said((), ()),) * len(body), strict=True):
+        _check_own(nest, known, body)
+        for one in _between_syncs(nest, known):
+            uses = [(buffer, kind) for statement in walk(one) for buffer, kind in touched(statement)]
+            tensors = [(str(buffer.name), kind) for buffer, kind in uses if not is_on_chip(buffer)]
+            read = frozenset(name for name, kind in tensors if kind != "write")
+            made.append(_Part(one, said, read, frozenset(name for name, kind in tensors if kind != "read")))
+    return made
+
+
+def _between_syncs(nest: tirx.Stmt, known: Sequence[ir.Var]) -> list[tirx.Stmt]:
+    """The parts of a launch that its T.sync_grid divide, with the allocations and names that each uses."""
+    loops: list[tirx.For] = []
+    body = [nest]
+    while len(body) == 1 and isinstance(body[0], tirx.For) and body[0].kind == tirx.ForKind.THREAD_BINDING:
+        loops.append(body[0])
+        body = statements(body[0].body)
+    pieces: list[list[tirx.Stmt]] = [[]]
+    for statement in body:
+        if op_name(statement) == SYNC_GRID:
+            pieces.append([])
+        else:
+            pieces[-1].append(statement)
+    if len(pieces) == 1:
+        return [nest]
+    made: list[tirx.Stmt] = []
+    for number, piece in enumerate(pieces):
+        if all(isinstance(one, tirx.AllocBuffer | tirx.Bind) for one in piece):
+            continue
+        earlier = [one for before in pieces[:number] for one in before]
+        _check_contents(earlier, piece)
+        outside = [*known, *(loop.loop_var for loop in loops)]
+        made.append(with_nest(loops, [*_carried(earlier, piece, outside), *piece]))
+    return made
+
+
+def _carried(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt], known: Sequence[ir.Var]) -> list[tirx.Stmt]:
+    """The allocations and names before a T.sync_grid that the statements after it use."""
+    needed = list(tirx.analysis.undefined_vars(sequence(piece), known))
+    found: list[tirx.Stmt] = []
+    for one in reversed(earlier):
+        if isinstance(one, tirx.AllocBuffer) and _among(one.buffer, needed):
+            found.append(one)
+        elif isinstance(one, tirx.Bind) and _among(one.var, needed):
+            if loads_of(one.value):
+                raise KernelError(
+                    "K018",
+                    f"{one.var.name} is read before T.sync_grid and used after it",
+                    hint="read it again after T.sync_grid: what follows is a launch of its own",
+                    span=_user(piece, one.var),
+                )
+            found.append(one)
+            needed += tirx.analysis.undefined_vars(one, known)
+    return found[::-1]
+
+
+# Checking
+
+
+def _check_own(nest: tirx.Stmt, known: Sequence[ir.Var], body: Sequence[tirx.Stmt]) -> None:
+    """Raise KernelError where a launch uses what is defined in another one."""
+    if len(body) == 1:
+        return
+    for variable in tirx.analysis.undefined_vars(nest, known):
+        what, hint = "has its value", "compute it again in this T.Kernel"
+        if is_buffer(variable):
+            what, hint = "is allocated", "T.copy it to a tensor of T.alloc_global there, and from that tensor here"
+        raise KernelError(
+            "K018", f"{variable.name} {what} in another T.Kernel", hint=hint, span=_user([nest], variable)
+        )
+
+
+def _check_contents(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt]) -> None:
+    """Raise KernelError for an on-chip buffer that is written before a T.sync_grid and read after it."""
+    held: list[tirx.Buffer] = []
+    for statement in (one for outer in earlier for one in walk(outer)):
+        held += [
+            buffer
+            for buffer, kind in touched(statement)
+            if is_on_chip(buffer) and (kind != "read" or scope_of(buffer) == BARRIER_SCOPE)
+        ]
+    for statement in (one for outer in piece for one in walk(outer)):
+        for buffer, kind in touched(statement):
+            if kind != "write" and _among(buffer, held):
+                raise KernelError(
+                    "K018",
+                    f"{buffer.name} is written before T.sync_grid and read after it",
+                    hint="what follows T.sync_grid is a launch of its own: T.copy the block to a tensor, and from it",
+                    span=span_of(statement),
+                )
+        new = [buffer for buffer, _ in touched(statement)]
+        held = [one for one in held if not _among(one, new)]
+
+
+def _check_written(part: _Part, traced: TracedKernel, written: frozenset[str]) -> None:
+    """Raise KernelError for a tensor of T.alloc_global that a launch reads and that no launch before it has written."""
+    empty = {str(one.name) for one in traced.allocated} & part.read - written
+    for statement in walk(part.nest):
+        for buffer, kind in touched(statement):
+            if kind != "write" and not is_on_chip(buffer) and str(buffer.name) in empty:
+                raise KernelError(
+                    "K006",
+                    f"{buffer.name} is read here, and no launch before this one has written it",
+                    hint="write it in an earlier T.Kernel, or make it a parameter if the caller fills it",
+                    span=span_of(statement),
+                )
+
+
+def _user(body: Sequence[tirx.Stmt], variable: ir.Var) -> Span | None:
+    """The first statement that uses a variable, as a place."""
+    using = [one for outer in body for one in walk(outer) if _among(variable, tirx.analysis.undefined_vars(one, []))]
+    found = next((one for one in using if not isinstance(one, tirx.For | tirx.While | tirx.IfThenElse)), using[-1])
+    return span_of(found)
+
+
+def _among(one: ir.Var, many: Iterable[ir.Var]) -> bool:
+    return any(one.same_as(other) for other in many)
