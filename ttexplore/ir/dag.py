@@ -6,7 +6,7 @@ with two to the power of its depth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from tvm import ir, tirx
@@ -76,6 +76,13 @@ def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr
         return rule(one if same else with_parts(one, parts))
 
     return folded(expression, rebuilt)
+
+
+def written_out(expression: ir.Expr, names: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+    """An expression with what names stand for in their place; that may have names in it again."""
+    while any(one in names for one in nodes_of(expression) if isinstance(one, ir.Var)):
+        expression = replaced(expression, lambda one: names.get(one, one) if isinstance(one, ir.Var) else one)
+    return expression
 
 
 def with_parts(expression: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:

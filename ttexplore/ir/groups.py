@@ -27,7 +27,7 @@ from ttexplore.ir.build import (
     with_body,
     with_function_body,
 )
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.index import Variable, compiled, convert
 from ttexplore.ir.program import KERNEL
@@ -157,14 +157,7 @@ def _by_thread(
     branch: tirx.IfThenElse, names: Mapping[ir.Var, ir.Expr]
 ) -> Callable[[int], tuple[int, ...]] | None:  # fmt: skip
     """The condition of a branch as a function of the thread; None where it does not depend on the thread."""
-
-    def written_out(expression: ir.Expr) -> ir.Expr:
-        def rule(one: ir.Expr) -> ir.Expr:
-            return written_out(names[one]) if isinstance(one, ir.Var) and one in names else one
-
-        return replaced(expression, rule)
-
-    condition = written_out(branch.condition)
+    condition = written_out(branch.condition, names)
     if not has_thread_index(condition):
         return None
     thread = tirx.Var("thread", "int32")

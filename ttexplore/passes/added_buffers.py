@@ -1,35 +1,45 @@
-"""Buffers that a pass adds to a kernel: their names, and their allocations beside those of the buffers that they are
-like."""
+"""Buffers that a pass adds to a kernel: their names, and where their allocations stand."""
 
 from __future__ import annotations
 
-from tvm import tirx
+from collections.abc import Sequence
+
+from tvm import ir, tirx
 
 from ttexplore.ir.build import allocation, dtype_of, scope_of, shape_of
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, walk
 
 
-def taken_names(function: tirx.PrimFunc) -> set[str]:
-    """The names of the buffers and parameters of a kernel."""
-    names = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
-    return names | {str(parameter.name) for parameter in function.params}
-
-
-class AddedBuffers(Context):
-    """A rewrite that adds buffers like those that are there."""
+class NewBuffers(Context):
+    """A rewrite that allocates buffers beside the statements that use them."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = taken_names(function)
+        self._taken = {str(one.buffer.name) for one in walk(function.body) if isinstance(one, tirx.AllocBuffer)}
+        self._taken |= {str(parameter.name) for parameter in function.params}
+
+    def allocate(
+        self, wanted: str, shape: Sequence[int], dtype: str, *, scope: str = "local.fragment",
+        span: ir.Span | None = None,
+    ) -> tirx.AllocBuffer:  # fmt: skip
+        """The allocation of a block of `shape` elements, under the name that is wanted or one like it."""
+        name = unused_name(wanted, self._taken)
+        self._taken.add(name)
+        return allocation(name, shape, dtype, scope, span)
+
+
+class AddedBuffers(NewBuffers):
+    """A rewrite that adds buffers like those that are there, beside their allocations."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
         # The allocations to add, by the buffer beside which they stand.
         self.allocated: dict[tirx.Buffer, list[tirx.Stmt]] = {}
 
     def like(self, buffer: tirx.Buffer, wanted: str) -> tirx.Buffer:
         """A new buffer of the same shape, dtype and scope."""
-        name = unused_name(wanted, self.names)
-        self.names.add(name)
-        made = allocation(name, shape_of(buffer), dtype_of(buffer), scope_of(buffer), buffer.span)
+        made = self.allocate(wanted, shape_of(buffer), dtype_of(buffer), scope=scope_of(buffer), span=buffer.span)
         self.allocated.setdefault(buffer, []).append(made)
         return made.buffer
 

@@ -10,7 +10,6 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
-    allocation,
     constant,
     dtype_of,
     op_name,
@@ -20,10 +19,9 @@ from ttexplore.ir.build import (
     whole_region,
 )
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ops.small import is_small
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.passes.added_buffers import NewBuffers
 
 
 def with_casts_for_copies(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -43,11 +41,7 @@ def _converts(statement: tirx.Stmt) -> bool:
     return is_small(after) and before != after
 
 
-class _Casts(Context):
-    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
-        super().__init__(function, firings)
-        self.names = taken_names(function)
-
+class _Casts(NewBuffers):
     def copy(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not _converts(statement):
             return None
@@ -56,23 +50,18 @@ class _Casts(Context):
         made: list[tirx.Stmt] = []
         given, into = source.source, target.source
         if not _is_whole(source, shape):
-            part = self.allocate(given, shape, dtype_of(given))
+            part = self.allocate(f"{given.name}_cast", shape, dtype_of(given))
             made += [part, tirx.Evaluate(call("tl.copy", [source, whole_region(part.buffer)]), statement.span)]
             given = part.buffer
         after: list[tirx.Stmt] = []
         if not _is_whole(target, shape):
-            part = self.allocate(source.source, shape, dtype_of(into))
+            part = self.allocate(f"{source.source.name}_cast", shape, dtype_of(into))
             made.append(part)
             after.append(tirx.Evaluate(call("tl.copy", [whole_region(part.buffer), target]), statement.span))
             into = part.buffer
         dtype = ir.PrimType(dtype_of(into))
         cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))
         return [*made, cast, *after]
-
-    def allocate(self, like: tirx.Buffer, shape: tuple[int, ...], dtype: str) -> tirx.AllocBuffer:
-        name = unused_name(f"{like.name}_cast", self.names)
-        self.names.add(name)
-        return allocation(name, shape, dtype, "local.fragment")
 
 
 def _shape(region: ir.TensorRegion) -> tuple[int, ...]:

@@ -13,7 +13,6 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.atomics import ATOMIC, plain, updates
 from ttexplore.ir.build import (
-    allocation,
     arguments,
     attribute,
     constant,
@@ -28,13 +27,12 @@ from ttexplore.ir.build import (
     whole_tensor,
     with_nest,
 )
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.limited import condition_of, value_of
-from ttexplore.ir.names import unused_name
 from ttexplore.ir.reductions import reduction_of
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.plain_elements import store_refused
 
 if TYPE_CHECKING:
@@ -128,11 +126,7 @@ class _Block:
         return tirx.Evaluate(call("tl.copy", parts, {ATOMIC: 1} if self.atomic else None))
 
 
-class _Staging(Context):
-    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
-        super().__init__(function, firings)
-        self.names = taken_names(function)
-
+class _Staging(NewBuffers):
     # Operations on regions
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
@@ -153,7 +147,7 @@ class _Staging(Context):
             region = parts[place]
             matrix = name == "tl.gemm" or (name == "tl.reduce" and place != target)
             assert isinstance(region, ir.TensorRegion)
-            block = _Block(region, self.allocate(region.source, _shape(region, keeps_matrix=matrix)), ())
+            block = _Block(region, self.block_of(region.source, _shape(region, keeps_matrix=matrix)), ())
             loads.append(block.allocation)
             if place != target or _adds(statement):
                 loads.append(block.load())
@@ -178,14 +172,13 @@ class _Staging(Context):
 
     def between(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         source, target = regions(statement)
-        block = _Block(source, self.allocate(source.source, _shape(source, keeps_matrix=False)), ())
+        block = _Block(source, self.block_of(source.source, _shape(source, keeps_matrix=False)), ())
         stored = tirx.Evaluate(call("tl.copy", [whole_region(block.buffer), target]), statement.span)
         return [block.allocation, block.load(), stored]
 
-    def allocate(self, tensor: tirx.Buffer, shape: tuple[int, ...]) -> tirx.AllocBuffer:
-        name = unused_name(f"{tensor.name}_block", self.names)
-        self.names.add(name)
-        return allocation(name, shape, dtype_of(tensor), "local.fragment")
+    def block_of(self, tensor: tirx.Buffer, shape: tuple[int, ...]) -> tirx.AllocBuffer:
+        """The allocation of a block with elements of a tensor."""
+        return self.allocate(f"{tensor.name}_block", shape, dtype_of(tensor))
 
     # Elements in T.Parallel
 
@@ -258,7 +251,7 @@ class _Elements:
         atomic, condition = updates(statement.value), condition_of(statement.value)
         value = plain(self.read(value_of(statement.value), statement.buffer if atomic else None))
         if condition is not None:
-            condition = self.written_out(condition)
+            condition = written_out(condition, self.names)
         block = self.block(statement, atomic=atomic, condition=condition)
         return tirx.BufferStore(block.buffer, value, block.indices, statement.span)
 
@@ -267,7 +260,7 @@ class _Elements:
         extents = [self.extents.get(one) for one in self.variables]
         if not 1 <= len(extents) <= 2 or None in extents or any(loads_of(index) for index in load.indices):
             return None
-        places = [self.written_out(index) for index in load.indices]
+        places = [written_out(index, self.names) for index in load.indices]
         for block in self.loaded:
             if (
                 block.places
@@ -277,17 +270,11 @@ class _Elements:
                 return block
         shape = tuple(extent for extent in extents if extent is not None)
         block = _Block(
-            whole_tensor(load.source), self.staging.allocate(load.source, shape), tuple(self.variables),
+            whole_tensor(load.source), self.staging.block_of(load.source, shape), tuple(self.variables),
             axes=(None,) * len(places), places=tuple(places),
         )  # fmt: skip
         self.loaded.append(block)
         return block
-
-    def written_out(self, index: ir.Expr) -> ir.Expr:
-        """An index without the names of the nest."""
-        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
-            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
-        return index
 
     def block(self, access: _Access, *, atomic: bool, condition: ir.Expr | None = None) -> _Block:
         """The block that an element is one of, as its loop variables run; `condition` is that of a store."""
@@ -317,7 +304,7 @@ class _Elements:
                     raise self.refusal(access, does, "other stores to these elements have other conditions")
                 return block
         shape = tuple(self.extents[one] for one in used) or (1,)
-        made = _Block(region, self.staging.allocate(tensor, shape), tuple(used), axes, atomic, condition=condition)
+        made = _Block(region, self.staging.block_of(tensor, shape), tuple(used), axes, atomic, condition=condition)
         (self.stored if writes else self.loaded).append(made)
         return made
 
@@ -337,7 +324,7 @@ class _Elements:
 
     def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
         """The loop variable that an index counts up with, and where it starts."""
-        index = self.written_out(index)
+        index = written_out(index, self.names)
         used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
         if not used:
             low, variable = index, None

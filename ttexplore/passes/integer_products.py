@@ -16,7 +16,6 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
-    allocation,
     arguments,
     attribute,
     dtype_of,
@@ -26,10 +25,9 @@ from ttexplore.ir.build import (
     shape_of,
     whole_region,
 )
-from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ops.small import largest_magnitude
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.plan import SMALL_WHOLES
 
 # The largest exponent of a product beside which products of 1 are not cut.
@@ -77,11 +75,7 @@ class _Factor:
         return rows * columns
 
 
-class _Products(Context):
-    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
-        super().__init__(function, firings)
-        self.names = taken_names(function)
-
+class _Products(NewBuffers):
     def product(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not _is_of_integers(statement):
             return None
@@ -119,7 +113,7 @@ class _Products(Context):
         flags["clear_accum"] = 1
         for factor, replaced in parts:
             part = "sum" if len(parts) == 1 else "high" if factor > 1 else "low"
-            into = self.allocate(f"{c.source.name}_{part}", c, "float32")
+            into = self.allocate(f"{c.source.name}_{part}", shape_of(c.source), "float32")
             operands = [replaced.get(place, one) for place, one in enumerate(arguments(statement)[:2])]
             product = tirx.Evaluate(call("tl.gemm", [*operands, whole_region(into.buffer)], flags), statement.span)
             made += [into, product]
@@ -129,7 +123,7 @@ class _Products(Context):
     def taken_apart(self, factor: _Factor) -> tuple[list[tirx.Stmt], ir.TensorRegion, ir.TensorRegion]:
         """The statements that split the elements of an operand, and the regions with their high and low parts."""
         source = factor.region.source
-        high, low = (self.allocate(f"{source.name}_{part}", factor.region, "bfloat16") for part in ("high", "low"))
+        high, low = (self.allocate(f"{source.name}_{part}", shape_of(source), "bfloat16") for part in ("high", "low"))
         number = ir.PrimType("float32")
 
         def whole(at: list[ir.Var]) -> ir.Expr:
@@ -147,11 +141,6 @@ class _Products(Context):
             )),
         ]  # fmt: skip
         return made, whole_region(high.buffer), whole_region(low.buffer)
-
-    def allocate(self, wanted: str, like: ir.TensorRegion, dtype: str) -> tirx.AllocBuffer:
-        name = unused_name(wanted, self.names)
-        self.names.add(name)
-        return allocation(name, shape_of(like.source), dtype, "local.fragment")
 
 
 def _added(target: tirx.Buffer, sums: list[tuple[int, tirx.Buffer]], *, clear: bool) -> tirx.Stmt:

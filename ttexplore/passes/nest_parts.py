@@ -11,7 +11,6 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
-    allocation,
     constant,
     dtype_of,
     parallel_nest,
@@ -20,11 +19,10 @@ from ttexplore.ir.build import (
     whole_region,
     with_nest,
 )
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
-from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.ir.rewrite import Firings
+from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.begun_blocks import BegunBlocks
 from ttexplore.passes.rearranged import nearest, rearranged
 from ttexplore.plan import TILE_COLUMNS, TILE_ROWS
@@ -49,18 +47,16 @@ def _same_place(one: Sequence[_Index], other: Sequence[_Index]) -> bool:
     return all(a.same_as(b) for a, b in zip(one, other, strict=True))
 
 
-class Parts(Context):
-    """A rewrite that works on parts of blocks: `names` are taken, `begun` are blocks that need a beginning."""
+class Parts(NewBuffers):
+    """A rewrite that works on parts of blocks: `begun` are blocks that need a beginning."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = taken_names(function)
         self.begun = BegunBlocks(function)
 
-    def allocate(self, like: tirx.Buffer, name: str, shape: Sequence[int]) -> tirx.AllocBuffer:
-        unique = unused_name(f"{like.name}_{name}", self.names)
-        self.names.add(unique)
-        return allocation(unique, shape, dtype_of(like), "local.fragment")
+    def of(self, whole: tirx.Buffer, name: str, shape: Sequence[int]) -> tirx.AllocBuffer:
+        """The allocation of a block with elements of another one."""
+        return self.allocate(f"{whole.name}_{name}", shape, dtype_of(whole))
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """The replacement of a T.Parallel, for a rule of the pass."""
@@ -166,7 +162,7 @@ class Nest:
         """What the indices of an element are; None for others than starts with a loop variable each."""
         found: list[_Index] = []
         for index in indices:
-            index = self.written_out(index)
+            index = written_out(index, self.names)
             if loads_of(index):
                 return None
             used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
@@ -179,12 +175,6 @@ class Nest:
             found.append(_Index(used[0], start))
         variables = [one.variable for one in found if one.variable is not None]
         return found if len({*variables}) == len(variables) else None
-
-    def written_out(self, index: ir.Expr) -> ir.Expr:
-        """An index without the names of the nest."""
-        while any(part in self.names for part in nodes_of(index) if isinstance(part, ir.Var)):
-            index = replaced(index, lambda part: self.names.get(part, part) if isinstance(part, ir.Var) else part)
-        return index
 
     def extent(self, index: _Index) -> int:
         """How many elements an index reaches."""
@@ -243,7 +233,7 @@ class Nest:
 
     def computed(self, load: ir.TensorLoad) -> ir.Expr:
         """The element of a block that holds those at the computed places of a load."""
-        buffer, indices = load.source, [self.written_out(one) for one in load.indices]
+        buffer, indices = load.source, [written_out(one, self.names) for one in load.indices]
         if any(loads_of(one) for one in indices):
             return load
         for stored in self.stores:
@@ -258,7 +248,7 @@ class Nest:
         ]
         own = [*used] or [*self.variables]
         shape = [extent for one, extent in zip(self.variables, self.extents, strict=True) if _is_in(one, own)]
-        made = self.parts.allocate(buffer, "rearranged", shape)
+        made = self.parts.of(buffer, "rearranged", shape)
 
         def places(at: Sequence[ir.Expr]) -> list[ir.Expr]:
             values: dict[ir.Expr, ir.Expr] = dict(zip(own, at, strict=True))
@@ -322,8 +312,8 @@ class Nest:
         """The block without an axis, of which only the elements at one index are left."""
         shape = shape_of(buffer)
         name = "element" if len(shape) == 1 else ("row", "column")[axis]
-        masked = self.parts.allocate(buffer, "masked", shape)
-        result = self.parts.allocate(buffer, name, (*shape[:axis], *shape[axis + 1 :]) or (1,))
+        masked = self.parts.of(buffer, "masked", shape)
+        result = self.parts.of(buffer, name, (*shape[:axis], *shape[axis + 1 :]) or (1,))
         zero = tirx.const(0, buffer.ty.dtype)
         mask = parallel_nest(masked.buffer, lambda where: tirx.if_then_else(
             tirx.EQ(where[axis], at), tirx.BufferLoad(buffer, where), zero
@@ -337,7 +327,7 @@ class Nest:
         self, buffer: tirx.Buffer, starts: Sequence[ir.Expr], shape: Sequence[int], load: ir.TensorLoad
     ) -> tirx.Buffer:
         """The block of another shape that holds what is in another one from these starts on."""
-        made = self.parts.allocate(buffer, "part", shape)
+        made = self.parts.of(buffer, "part", shape)
         found = [self.tiles(start, tile) for start, tile in zip(starts, _tiles(len(shape)), strict=True)]
         tiles = [one for one in found if one is not None]
         if len(tiles) == len(found):
@@ -373,7 +363,7 @@ class Nest:
                 if not self.are_apart(one.place, place):
                     raise self.refusal(store, f"two stores of one T.Parallel to {store.buffer.name} may overlap")
         self.parts.begun.store_part(store.buffer, self.statement, self.parts.around)
-        block = self.parts.allocate(store.buffer, "part", self.extents)
+        block = self.parts.of(store.buffer, "part", self.extents)
         turned = len(used) == 2 and bool(used[0].same_as(self.variables[1]))
         made = _Stored(store.buffer, place, block, turned)
         self.stores.append(made)
@@ -393,7 +383,7 @@ class Nest:
         made: list[tirx.Stmt] = []
         if [*shape_of(block)] != wanted or any(constant(start) != 0 for start in starts):
             sizes = _tiles(len(wanted))[:: -1 if stored.turned else 1]
-            placed = self.parts.allocate(buffer, "placed", wanted)
+            placed = self.parts.of(buffer, "placed", wanted)
             backs = [self.tiles(0 - start, tile) for start, tile in zip(starts, sizes, strict=True)]
             tiles = [sym.Analyzer().simplify(0 - one) for one in backs if one is not None]
             if len(tiles) == len(backs):

@@ -74,7 +74,7 @@ class _Operations(Parts):
         for place, region in enumerate(given):
             if not is_on_chip(region.source) or is_whole(region):
                 continue
-            block = self.allocate(region.source, "part", _extents(region))
+            block = self.of(region.source, "part", _extents(region))
             whole, writes = whole_region(block.buffer), place == len(given) - 1
             before.append(block)
             if not writes or (name != "tl.copy" and not clears):

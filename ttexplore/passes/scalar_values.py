@@ -24,9 +24,8 @@ from ttexplore.ir.build import (
 from ttexplore.ir.dag import nodes_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
-from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
+from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.loaded_blocks import LoadedBlocks
 from ttexplore.passes.plain_elements import flattened
 
@@ -59,13 +58,12 @@ def is_variable(buffer: tirx.Buffer) -> bool:
     return scope_of(buffer) == "local.var"
 
 
-class _Scalars(Context):
+class _Scalars(NewBuffers):
     """`steering` are the names and variables that this pass leaves alone; `blocks` hold the others, `meanings` are the
     expressions that other names stand for."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.names = taken_names(function)
         self.steering = _steering(function)
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
@@ -133,9 +131,8 @@ class _Scalars(Context):
     def element(self, statement: tirx.BufferStore) -> list[tirx.Stmt]:
         """A store of one element of a tensor: of a block of one element."""
         tensor, one = statement.buffer, tirx.const(1, "int32")
-        name = unused_name(f"{tensor.name}_element", self.names)
-        self.names.add(name)
-        made = allocation(name, (1,), _dtype_in_block(dtype_of(tensor)), "local.fragment", statement.span)
+        dtype = _dtype_in_block(dtype_of(tensor))
+        made = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
         place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
         copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
         return [made, _filled(made.buffer, self._value(statement.value)), copy]
@@ -230,16 +227,9 @@ class _Scalars(Context):
     def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
         """The element of a new block that holds a value; `made` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
-        block = self._allocate(name, (1,), _dtype_in_block(dtype), made)
-        made.append(_filled(block, self._value(value)))
-        return _element(block, dtype, None)
-
-    def _allocate(self, name: str, shape: tuple[int, ...], dtype: str, made: list[tirx.Stmt]) -> tirx.Buffer:
-        name = unused_name(name, self.names)
-        self.names.add(name)
-        block = allocation(name, shape, dtype, "local.fragment")
-        made.append(block)
-        return block.buffer
+        block = self.allocate(name, (1,), _dtype_in_block(dtype))
+        made += [block, _filled(block.buffer, self._value(value))]
+        return _element(block.buffer, dtype, None)
 
 
 # The dtypes of blocks that hold scalars of dtypes that no block has.

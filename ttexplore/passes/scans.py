@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
-    allocation,
     dtype_of,
     loop,
     number_of,
-    op_name,
     parallel_nest,
     regions,
     shape_of,
@@ -21,10 +17,9 @@ from ttexplore.ir.build import (
     whole_region,
 )
 from ttexplore.ir.dataflow import is_on_chip
-from ttexplore.ir.names import unused_name
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ir.scans import Scan, scan_of
-from ttexplore.passes.added_buffers import taken_names
+from ttexplore.passes.added_buffers import NewBuffers
 
 # What elements are joined as, by their dtype. Sums of integers of fewer bits would wrap around elsewhere.
 _JOINED_AS = {"float32": "float32", "bfloat16": "float32", "float16": "float32", "int32": "int32"}
@@ -49,21 +44,10 @@ def with_scans_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
     what lies beside large elements, and make NaN of infinities. Raises Unsupported for tensors, for more than two
     dimensions, and for other dtypes than float32, bfloat16, float16 and int32.
     """
-    if not any(op_name(one) == "tl.scan" for one in walk(function.body)):
-        return function
     return rewrite([SCAN], _Scans(function, firings))
 
 
-class _Scans(Context):
-    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
-        super().__init__(function, firings)
-        self.names = taken_names(function)
-
-    def allocate(self, wanted: str, shape: Sequence[int], dtype: str) -> tirx.AllocBuffer:
-        name = unused_name(wanted, self.names)
-        self.names.add(name)
-        return allocation(name, shape, dtype, "local.fragment")
-
+class _Scans(NewBuffers):
     def scan(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         found = scan_of(statement)
         if found is None:
