@@ -85,10 +85,16 @@ def parallel_nest(target: tirx.Buffer, value: Callable[[list[ir.Var]], ir.Expr])
     variables."""
     shape = shape_of(target)
     indices = [variable(name) for name, _ in zip("ij", shape, strict=False)]
-    made: tirx.Stmt = tirx.BufferStore(target, value(indices), indices)
-    for index, extent in reversed([*zip(indices, shape, strict=True)]):
-        made = tirx.For(index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made)
-    return made
+    return parallel_loops(indices, shape, tirx.BufferStore(target, value(indices), indices))
+
+
+def parallel_loops(variables: Sequence[ir.Var], extents: Sequence[int], body: tirx.Stmt) -> tirx.Stmt:
+    """T.Parallel over `variables`, from 0 up to the extents, around a body."""
+    for index, extent in reversed([*zip(variables, extents, strict=True)]):
+        body = tirx.For(
+            index, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, body, span=body.span
+        )
+    return body
 
 
 def whole_region(buffer: tirx.Buffer) -> ir.TensorRegion:
@@ -128,6 +134,19 @@ def allocation(
         # The constructor takes no span of several places, as in a macro.
         set_span(made, span)
     return made
+
+
+def with_value(
+    statement: tirx.Bind | tirx.BufferStore, value: ir.Expr, indices: Sequence[ir.Expr] | None = None
+) -> tirx.Bind | tirx.BufferStore:
+    """The name or the store with another value, and a store with other indices; the same node if nothing changes."""
+    if isinstance(statement, tirx.Bind):
+        return statement if value.same_as(statement.value) else tirx.Bind(statement.var, value, statement.span)
+    places = [*statement.indices] if indices is None else [*indices]
+    same = [value, *places], [statement.value, *statement.indices]
+    if all(one.same_as(other) for one, other in zip(*same, strict=True)):
+        return statement
+    return tirx.BufferStore(statement.buffer, value, places, statement.span)
 
 
 def with_function_body(
@@ -187,6 +206,17 @@ def regions(statement: tirx.Stmt) -> list[ir.TensorRegion]:
 def operands(statement: tirx.Stmt) -> dict[str, ir.Expr]:
     """The arguments of an operation of the table by operand name; a dst operand gives its index."""
     return FORMS[operation_name(operation(statement))].named(arguments(statement))
+
+
+def attributes(statement: tirx.Stmt) -> dict[str, object]:
+    """The attributes of a call by name."""
+    attrs = operation(statement).attrs
+    return {} if attrs is None else {str(name): value for name, value in attrs.items()}
+
+
+def with_arguments(statement: tirx.Stmt, given: Sequence[ir.Expr]) -> tirx.Evaluate:
+    """The statement that runs the same operation, with the same attributes, on other arguments."""
+    return tirx.Evaluate(call(op_name(statement), given, attributes(statement)), statement.span)
 
 
 def attribute(statement: tirx.Stmt, name: str) -> int:

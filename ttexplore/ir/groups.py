@@ -19,8 +19,8 @@ from ttexplore.ir.adapter import call, operation_name, span_of
 from ttexplore.ir.build import (
     arguments,
     attribute,
+    attributes,
     op_name,
-    operation,
     scope_of,
     statements,
     when,
@@ -259,9 +259,8 @@ def _arrival(statement: tirx.Stmt) -> list[tirx.Stmt]:
 
 def without_barrier(statement: tirx.Stmt) -> tirx.Stmt:
     """A copy or a product that is over at once."""
-    name, attrs = op_name(statement), operation(statement).attrs
-    kept = {} if attrs is None else {str(key): value for key, value in attrs.items() if str(key) != ASYNCHRONOUS}
-    given = arguments(statement)
+    name, given = op_name(statement), arguments(statement)
+    kept = {key: value for key, value in attributes(statement).items() if key != ASYNCHRONOUS}
     count = {"tl.copy": 2, "tl.gemm": 3}.get(name, len(given))
     return tirx.Evaluate(call(name, given[:count], kept), statement.span)
 

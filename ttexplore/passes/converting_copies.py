@@ -12,6 +12,7 @@ from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
     constant,
     dtype_of,
+    is_whole,
     op_name,
     parallel_nest,
     regions,
@@ -79,7 +80,7 @@ def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:
     """Whether a region is all of a block of this shape on the chip."""
     if not is_on_chip(region.source) or shape_of(region.source) != shape:
         return False
-    return all(constant(part.min) == 0 for part in region.region) and _shape(region) == shape
+    return is_whole(region)
 
 
 CAST = StatementRule(

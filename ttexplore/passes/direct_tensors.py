@@ -15,10 +15,10 @@ from ttexplore.ir.atomics import ATOMIC, plain, updates
 from ttexplore.ir.build import (
     arguments,
     attribute,
+    attributes,
     constant,
     dtype_of,
     op_name,
-    operation,
     regions,
     shape_of,
     variable,
@@ -26,6 +26,7 @@ from ttexplore.ir.build import (
     whole_region,
     whole_tensor,
     with_nest,
+    with_value,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
@@ -154,19 +155,19 @@ class _Staging(NewBuffers):
             if place == target:
                 stores += block.store()
             parts[place] = whole_region(block.buffer)
-        given = operation(statement).attrs
-        attrs = {} if given is None else {str(name): value for name, value in given.items()}
+        attrs = attributes(statement)
         if name == "tl.reduce":
             # The axes that the block does not have come before the others.
             before, after = regions(statement)[0], parts[0]
             assert isinstance(after, ir.TensorRegion)
-            attrs["dim"] = attribute(statement, "dim") - (len(before.region) - len(after.region))
-            if attrs["dim"] < 0:
+            axis = attribute(statement, "dim") - (len(before.region) - len(after.region))
+            if axis < 0:
                 raise Unsupported(
                     "L007",
                     f"a reduction of {before.source.name} along an axis of one element",
                     hint="copy the block: there is nothing to join",
                 )
+            attrs["dim"] = axis
         made = tirx.Evaluate(call(name, parts, attrs), statement.span)
         return [*loads, made, *stores]
 
@@ -201,7 +202,7 @@ class _Staging(NewBuffers):
         for one in body:
             match one:
                 case tirx.Bind():
-                    inside.append(tirx.Bind(one.var, elements.read(one.value), one.span))
+                    inside.append(with_value(one, elements.read(one.value)))
                 case tirx.BufferStore():
                     inside.append(elements.store(one))
                 case _:
@@ -247,7 +248,7 @@ class _Elements:
     def store(self, statement: tirx.BufferStore) -> tirx.Stmt:
         if is_on_chip(statement.buffer):
             value = self.read(statement.value)
-            return tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
+            return with_value(statement, value)
         atomic, condition = updates(statement.value), condition_of(statement.value)
         value = plain(self.read(value_of(statement.value), statement.buffer if atomic else None))
         if condition is not None:

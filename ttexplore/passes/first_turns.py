@@ -8,8 +8,9 @@ from ttexplore.ir.adapter import variables_of
 from ttexplore.ir.bounds import MAX_SIZE
 from ttexplore.ir.build import (
     arguments,
-    constant,
+    is_whole,
     op_name,
+    parallel_loops,
     regions,
     shape_of,
     statements,
@@ -106,7 +107,7 @@ class _Mover(Context):
         if self.bounds.proves(tirx.Not(statement.condition)):
             self.moved = True
             return []
-        if not all(_target(one) in held and _is_whole(one) for one in fills):
+        if not all(_target(one) in held and _covers(one) for one in fills):
             return [statement]
         self.moved = True
         return self.made(_CHOICE, statement, [_choice(statement.condition, one) for one in fills])
@@ -162,20 +163,14 @@ def _choice(condition: ir.Expr, fill: tirx.Stmt) -> tirx.Stmt:
     region, value = regions(fill)[0], arguments(fill)[1]
     axes = [variable(name) for name in ("i", "j")[: len(region.region)]]
     kept = tirx.BufferLoad(region.source, axes)
-    made: tirx.Stmt = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
-    for axis, extent in zip(axes[::-1], shape_of(region.source)[::-1], strict=True):
-        made = tirx.For(
-            axis, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, made, span=fill.span
-        )
-    return made
+    store = tirx.BufferStore(region.source, tirx.if_then_else(condition, value, kept), axes, span=fill.span)
+    return parallel_loops(axes, shape_of(region.source), store)
 
 
-def _is_whole(fill: tirx.Stmt) -> bool:
+def _covers(fill: tirx.Stmt) -> bool:
     """Whether a fill covers its buffer, of one or two dimensions."""
     region = regions(fill)[0]
-    shape = shape_of(region.source)
-    lengths = [constant(part.extent) if constant(part.min) == 0 else None for part in region.region]
-    return len(shape) <= 2 and lengths == [*shape]
+    return len(region.region) <= 2 and is_whole(region)
 
 
 def _target(fill: tirx.Stmt) -> tirx.Buffer:

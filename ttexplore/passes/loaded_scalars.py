@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements
-from ttexplore.ir.build import arguments, constant, op_name, operation, with_nest
+from ttexplore.ir.build import arguments, constant, op_name, with_arguments, with_nest, with_value
 from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
@@ -186,9 +186,9 @@ def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
             made = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
         case tirx.Bind(value=ir.TensorLoad() as load):
             indices = [named(one) for one in load.indices]
-            made = tirx.Bind(statement.var, tirx.BufferLoad(load.source, indices, load.span), statement.span)
+            made = with_value(statement, tirx.BufferLoad(load.source, indices, load.span))
         case tirx.Bind():
-            made = tirx.Bind(statement.var, named(statement.value), statement.span)
+            made = with_value(statement, named(statement.value))
         case _:
             parts: list[ir.Expr] = []
             for part in arguments(statement):
@@ -196,7 +196,7 @@ def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
                     ranges = [ir.Range.from_min_extent(named(one.min), named(one.extent)) for one in part.region]
                     part = tirx.BufferRegion(part.source, ranges)
                 parts.append(part)
-            made = tirx.Evaluate(with_parts(operation(statement), parts), statement.span)
+            made = with_arguments(statement, parts)
     return [*names.made, made]
 
 
@@ -211,9 +211,9 @@ def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
     for one in body:
         match one:
             case tirx.Bind():
-                made.append(tirx.Bind(one.var, known(one.value), one.span))
+                made.append(with_value(one, known(one.value)))
             case tirx.BufferStore():
-                made.append(tirx.BufferStore(one.buffer, known(one.value), [known(i) for i in one.indices], one.span))
+                made.append(with_value(one, known(one.value), [known(index) for index in one.indices]))
             case _:
                 made.append(one)
     return with_nest(loops, made)

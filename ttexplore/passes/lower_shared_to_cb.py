@@ -14,10 +14,10 @@ from ttexplore.ir.bounds import MAY_BE_EMPTY, empty_loops
 from ttexplore.ir.build import (
     allocation,
     arguments,
+    attributes,
     bind,
     constant,
     op_name,
-    operation,
     sequence,
     shape_of,
     statements,
@@ -170,8 +170,7 @@ def _operation(statement: tirx.Stmt, staging: Staging, buffers: dict[str, tirx.B
         else:
             name = staging.reads[(statement, part.source, role)]
         made.append(whole_region(buffers[name]))
-    given = operation(statement).attrs
-    attrs = {str(name): value for name, value in given.items()} if given is not None else {}
+    attrs = attributes(statement)
     # The operand buffer of a transposed A is transposed already.
     attrs.pop("transpose_A", None)
     return tirx.Evaluate(call(op_name(statement), made, attrs), statement.span)

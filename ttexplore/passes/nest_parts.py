@@ -18,6 +18,7 @@ from ttexplore.ir.build import (
     shape_of,
     whole_region,
     with_nest,
+    with_value,
 )
 from ttexplore.ir.dag import nodes_of, replaced, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
@@ -129,7 +130,7 @@ class Nest:
         for one in self.body:
             match one:
                 case tirx.Bind():
-                    inside.append(tirx.Bind(one.var, self.read(one.value), one.span))
+                    inside.append(with_value(one, self.read(one.value)))
                     if not loads_of(one.value):
                         self.names[one.var] = one.value
                 case tirx.BufferStore() if not is_on_chip(one.buffer):
@@ -137,7 +138,7 @@ class Nest:
                 case tirx.BufferStore():
                     value = self.read(one.value)
                     if self.is_whole(one):
-                        inside.append(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
+                        inside.append(with_value(one, value))
                         continue
                     place = self.place(one.indices)
                     if place is None or self.is_kept(one.buffer):

@@ -19,12 +19,12 @@ from ttexplore.ir.build import (
     attribute,
     dtype_of,
     op_name,
-    operation,
     parallel_nest,
     regions,
     shape_of,
+    with_arguments,
 )
-from ttexplore.ir.dag import folded, with_parts
+from ttexplore.ir.dag import folded
 from ttexplore.ir.dataflow import Web, is_on_chip, is_parallel, nest_of, webs
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
@@ -110,7 +110,7 @@ class _Masks(AddedBuffers):
             nests.append(_mask(source, target, axis, neutral))
             place = {"A": 0, "B": 1, "reduced": 0}[role]
             parts[place] = tirx.BufferRegion(target, list(regions(statement)[place].region))
-        return [*nests, tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
+        return [*nests, with_arguments(statement, parts)]
 
 
 _RULES = (

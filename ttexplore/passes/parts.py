@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call
 from ttexplore.ir.build import (
     arguments,
     attribute,
     constant,
     is_whole,
     op_name,
-    operation,
+    parallel_loops,
     shape_of,
     whole_region,
+    with_arguments,
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
@@ -82,9 +80,7 @@ class _Operations(Parts):
             if writes:
                 after += self.copied(whole, region, statement)
             parts[place] = whole
-        attrs = operation(statement).attrs
-        kept = {} if attrs is None else {str(key): value for key, value in attrs.items()}
-        return [*before, tirx.Evaluate(call(name, parts, kept), statement.span), *after]
+        return [*before, with_arguments(statement, parts), *after]
 
     def copied(self, source: ir.TensorRegion, target: ir.TensorRegion, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """The copy of a part of a block, as a T.Parallel over it."""
@@ -111,7 +107,7 @@ class _Operations(Parts):
         if source.source.ty.dtype != target.source.ty.dtype:
             value = tirx.Cast(target.source.ty.dtype, value)
         store = tirx.BufferStore(target.source, value, places[target], statement.span)
-        return self.of_nest(_nest(variables, extents, store), statement)
+        return self.of_nest(parallel_loops(variables, extents, store), statement)
 
     def stored(self, target: ir.TensorRegion, value: ir.Expr, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """One value for all elements of a part of a block."""
@@ -120,7 +116,7 @@ class _Operations(Parts):
         variables = [tirx.Var(name, "int32") for name, _ in zip("ij", axes, strict=False)]
         own = dict(zip((axis for axis, _ in axes), variables, strict=True))
         store = tirx.BufferStore(target.source, value, _indices(target, own), statement.span)
-        return self.of_nest(_nest(variables, [extent for _, extent in axes], store), statement)
+        return self.of_nest(parallel_loops(variables, [extent for _, extent in axes], store), statement)
 
 
 def _extents(region: ir.TensorRegion) -> list[int]:
@@ -138,14 +134,6 @@ def _indices(region: ir.TensorRegion, variables: dict[int, ir.Var]) -> list[ir.E
         else part.min + variables[axis]
         for axis, part in enumerate(region.region)
     ]  # fmt: skip
-
-
-def _nest(variables: Sequence[ir.Var], extents: Sequence[int], body: tirx.Stmt) -> tirx.Stmt:
-    for variable, extent in reversed([*zip(variables, extents, strict=True)]):
-        body = tirx.For(
-            variable, tirx.const(0, "int32"), tirx.const(extent, "int32"), tirx.ForKind.PARALLEL, body, span=body.span
-        )
-    return body
 
 
 _RULES = (

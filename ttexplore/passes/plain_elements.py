@@ -11,7 +11,7 @@ from tvm import ir, sym, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.atomics import updates
-from ttexplore.ir.build import constant, statements, with_nest
+from ttexplore.ir.build import constant, statements, with_nest, with_value
 from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.limited import stored_if
@@ -104,7 +104,7 @@ class _Flat:
         for one in reversed(conditions):
             old = tirx.BufferLoad(statement.buffer, indices)
             value = tirx.if_then_else(one, value, old)
-        return tirx.BufferStore(statement.buffer, value, indices, statement.span)
+        return with_value(statement, value, indices)
 
     def branch(self, statement: tirx.IfThenElse, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         condition = self.value(statement.condition)
@@ -168,7 +168,7 @@ def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) 
         for two in rest:
             if isinstance(two, tirx.BufferStore):
                 value = tirx.if_then_else(condition, one.value, two.value)
-                made.append(tirx.BufferStore(one.buffer, value, list(one.indices), one.span))
+                made.append(with_value(one, value))
                 break
             made.append(two)
     return made

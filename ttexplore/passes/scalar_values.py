@@ -13,15 +13,17 @@ from ttexplore.ir.build import (
     constant,
     dtype_of,
     op_name,
-    operation,
+    parallel_loops,
     parallel_nest,
     regions,
     scope_of,
     shape_of,
     whole_region,
+    with_arguments,
     with_nest,
+    with_value,
 )
-from ttexplore.ir.dag import nodes_of, replaced, with_parts
+from ttexplore.ir.dag import nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
@@ -159,10 +161,8 @@ class _Scalars(NewBuffers):
         made: list[tirx.Stmt] = []
         for one in body:
             match one:
-                case tirx.Bind():
-                    made.append(_like(one, self._value(one.value, inside)))
-                case tirx.BufferStore():
-                    made.append(_like(one, self._value(one.value, inside)))
+                case tirx.Bind() | tirx.BufferStore():
+                    made.append(with_value(one, self._value(one.value, inside)))
                 case _:
                     made.append(one)
         if all(one.same_as(other) for one, other in zip(body, made, strict=True)):
@@ -188,7 +188,7 @@ class _Scalars(NewBuffers):
             return made
         if all(one.same_as(other) for one, other in zip(parts, arguments(statement), strict=True)):
             return None
-        return [tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
+        return [with_arguments(statement, parts)]
 
     # Values
 
@@ -270,20 +270,8 @@ def _at(value: ir.Expr, block: tirx.Buffer, at: list[ir.Var]) -> ir.Expr:
 
 def _once(store: tirx.BufferStore) -> tirx.Stmt:
     """The T.Parallel of one turn that stores an element."""
-    made: tirx.Stmt = store
-    for name in "ji"[-len(store.indices) :]:
-        zero, one = tirx.const(0, "int32"), tirx.const(1, "int32")
-        made = tirx.For(tirx.Var(name, "int32"), zero, one, tirx.ForKind.PARALLEL, made)
-    return made
-
-
-def _like(statement: tirx.Bind | tirx.BufferStore, value: ir.Expr) -> tirx.Stmt:
-    """The statement with another value."""
-    if value.same_as(statement.value):
-        return statement
-    if isinstance(statement, tirx.Bind):
-        return tirx.Bind(statement.var, value, statement.span)
-    return tirx.BufferStore(statement.buffer, value, list(statement.indices), statement.span)
+    variables = [tirx.Var(name, "int32") for name in "ij"[: len(store.indices)]]
+    return parallel_loops(variables, [1] * len(variables), store)
 
 
 def _is_of_scalars(branch: tirx.IfThenElse) -> bool:

@@ -20,6 +20,7 @@ from ttexplore.ir.build import (
     statements,
     with_body,
     with_function_body,
+    with_value,
 )
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.program import Program
@@ -86,7 +87,7 @@ class _Numbers:
 
     def received(self, statement: tirx.Bind, role: KernelRole) -> tirx.Stmt:
         value = call("tt.receive_number", [self.buffers[role].buffer], dtype=str(statement.var.ty.dtype))
-        return tirx.Bind(statement.var, value, statement.span)
+        return with_value(statement, value)
 
     def sent(self, statement: tirx.Bind) -> list[tirx.Stmt]:
         return [

@@ -9,21 +9,22 @@ from math import prod
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import call, elements, identity, span_of, variables_of
+from ttexplore.ir.adapter import elements, identity, span_of, variables_of
 from ttexplore.ir.build import (
     allocation,
     arguments,
     constant,
     dtype_of,
     op_name,
-    operation,
     scope_of,
     sequence,
     shape_of,
     statements,
     when,
+    with_arguments,
     with_body,
     with_function_body,
+    with_value,
 )
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_on_chip
@@ -256,12 +257,11 @@ class _Writer:
             case tirx.Evaluate():
                 if is_asynchronous(statement):
                     statement = without_barrier(statement)
-                given, attrs = arguments(statement), operation(statement).attrs
+                given = arguments(statement)
                 made = [self.region(one) if isinstance(one, ir.TensorRegion) else self.expression(one) for one in given]
-                kept = {} if attrs is None else {str(key): value for key, value in attrs.items()}
-                return tirx.Evaluate(call(op_name(statement), made, kept), statement.span)
+                return with_arguments(statement, made)
             case tirx.Bind():
-                return tirx.Bind(statement.var, self.expression(statement.value), statement.span)
+                return with_value(statement, self.expression(statement.value))
             case tirx.BufferStore():
                 buffer, indices = statement.buffer, [self.expression(one) for one in statement.indices]
                 if buffer in self.buffers:

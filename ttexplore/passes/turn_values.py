@@ -9,7 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
-from ttexplore.ir.build import arguments, constant, dtype_of, sequence, with_nest
+from ttexplore.ir.build import arguments, constant, dtype_of, sequence, with_nest, with_value
 from ttexplore.ir.dag import replaced
 from ttexplore.ir.dataflow import is_parallel, loads_of, parallel_body
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
@@ -105,10 +105,8 @@ class _Turn:
                 return []
             case tirx.BufferStore() if one.buffer in self.own:
                 return [self.store(one)]
-            case tirx.BufferStore():
-                return [tirx.BufferStore(one.buffer, self.value(one.value), list(one.indices), one.span)]
-            case tirx.Bind():
-                return [tirx.Bind(one.var, self.value(one.value), one.span)]
+            case tirx.BufferStore() | tirx.Bind():
+                return [with_value(one, self.value(one.value))]
             case _:
                 return [one]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements
-from ttexplore.ir.build import arguments, operation, regions
+from ttexplore.ir.build import arguments, regions, with_arguments
 from ttexplore.ir.dag import folded, nodes_of, with_parts
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 
@@ -54,7 +54,7 @@ def _widest(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
             return [_with_wide_bounds(inner)]
         case _:
             parts = [_region(one) if isinstance(one, ir.TensorRegion) else one for one in arguments(statement)]
-            return [tirx.Evaluate(with_parts(operation(statement), parts), statement.span)]
+            return [with_arguments(statement, parts)]
 
 
 def _with_wide_bounds(statement: tirx.For | tirx.IfThenElse) -> tirx.Stmt:
