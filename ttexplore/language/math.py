@@ -249,18 +249,20 @@ def cast(value: object, dtype_: object) -> ir.Expr:
 
 
 def reinterpret(value: object, dtype_: object) -> ir.Expr:
-    """The bits of an element as those of another dtype: of a float32 as uint32 or int32, and the reverse.
+    """The bits of an element as those of another dtype: of a float32 as uint32 or int32, and the reverse; of an integer
+    as one of as many bits; and of a uint16 as float16 or bfloat16.
 
     Raises KernelError for other dtypes, and for a plain number.
     """
     name = dtype_name(dtype_)
     value = plain(value)
     own = str(value.ty.dtype) if isinstance(value, ir.Expr) and ir.is_prim_expr(value) else ""
-    if sorted((own, name)) not in (["float32", "int32"], ["float32", "uint32"], ["int32", "uint32"]):
+    pairs = (["float32", "int32"], ["float32", "uint32"], ["int32", "uint32"], ["int8", "uint8"], ["int16", "uint16"])
+    if sorted((own, name)) not in pairs and (own, name) not in (("uint16", "float16"), ("uint16", "bfloat16")):
         raise KernelError(
             "K009",
             f"T.reinterpret of {own or shown(value)} as {name}",
-            hint="read the bits of float32 as uint32 or int32, or the reverse",
+            hint="read the bits of float32 as uint32 or int32, or the reverse; those of uint16 as float16 or bfloat16",
         )
     assert isinstance(value, ir.Expr)
     return tirx.reinterpret(name, value)

@@ -201,14 +201,20 @@ class Reader:
         raise Unsupported("L002", f"no rule lowers {kind.__name__} inside T.Parallel", hint=_HINT_FUNCTIONS)
 
     def reinterpreted(self, e: ir.Call) -> int:
-        """The bits of an element as those of another dtype of 32 bits; int32 and uint32 have the same."""
+        """The bits of an element as those of another dtype: of float32 or integers of as many bits, and those of uint16
+        as a float."""
         (argument,) = e.args
-        dtypes = {str(argument.ty.dtype), str(e.ty.dtype)}
+        source, target = str(argument.ty.dtype), str(e.ty.dtype)
+        dtypes = {source, target}
+        if target in SMALL_INTEGERS and source.removeprefix("u") == target.removeprefix("u"):
+            return self.graph.wrapped(self.graph.make("to_int32", self.value(argument)), target)
+        if self.graph.is_wide and source == "uint16" and target in ("float16", "bfloat16"):
+            return self.value((_of_float16_bits if target == "float16" else _of_bfloat16_bits)(argument))
         if not dtypes <= {"float32", "int32", "uint32"}:
             raise Unsupported(
                 "L002",
                 f"T.reinterpret of {argument.ty.dtype} as {e.ty.dtype} on elements",
-                hint="read the bits of float32 as uint32 or int32, or the reverse",
+                hint="read the bits of float32 as uint32 or int32, or the reverse; those of uint16 as float16 or bfloat16",
             )
         if not self.graph.is_wide:
             raise Unsupported("L002", "the bits of float32 in 16-bit DST", hint="omit accumulate_dtype")
@@ -467,6 +473,24 @@ class Reader:
         simple = self.analyzer.simplify(expression)
         known = constant(simple)
         return self.graph.scalar(simple) if known is None else self.graph.number(known)
+
+
+def _of_bfloat16_bits(bits: ir.Expr) -> ir.Expr:
+    """The float32 of a bfloat16 with these bits: its upper half."""
+    return tirx.reinterpret("float32", tirx.Cast(ir.PrimType("int32"), bits) << 16)
+
+
+def _of_float16_bits(bits: ir.Expr) -> ir.Expr:
+    """The float32 of a float16 with these bits, which holds it exactly: 8 bits of exponent instead of 5."""
+    bits = tirx.Cast(ir.PrimType("int32"), bits)
+    sign, exponent, fraction = (bits & 0x8000) << 16, (bits >> 10) & 31, bits & 1023
+    normal = tirx.reinterpret("float32", sign | (((bits & 0x7FFF) << 13) + ((127 - 15) << 23)))
+    endless = tirx.reinterpret("float32", sign | 0x7F800000 | (fraction << 13))
+    # The SFPU has no denormal numbers: those of float16 are computed.
+    denormal = tirx.Cast(ir.PrimType("float32"), fraction) * tirx.const(2.0**-24, "float32")
+    denormal = tirx.Select(tirx.EQ(sign, tirx.const(0, "int32")), denormal, 0 - denormal)
+    found = tirx.Select(tirx.EQ(exponent, tirx.const(0, "int32")), denormal, normal)
+    return tirx.Select(tirx.EQ(exponent, tirx.const(31, "int32")), endless, found)
 
 
 def _truncated(function: str) -> Unsupported:

@@ -479,7 +479,7 @@ def _converted(values: ArrayLike, dtype: str) -> Array:
 
 @lifted
 def _reinterpreted(values: ArrayLike, before: str, after: str) -> Array:
-    return np.asarray(values).astype(before).view(after)
+    return np.asarray(values).astype(numpy_dtype(before)).view(numpy_dtype(after))
 
 
 def _unknown(what: str, at: Node | Place) -> Unsupported:
