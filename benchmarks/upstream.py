@@ -43,7 +43,6 @@ import numpy as np
 import ttexplore as ttx
 from ttexplore.errors import ResourceError, TTExploreError, UsageError, VerifyError
 from ttexplore.exploration import Exploration
-from ttexplore.inputs import make_inputs
 from ttexplore.language.load import load_module
 from ttexplore.record import Span
 
@@ -142,10 +141,10 @@ def _explore(kernel: Kernel, examples: Path) -> Exploration:
 
 
 def inputs_of(explored: Exploration, kernel: Kernel) -> dict[str, np.ndarray[Any, Any]]:
-    """The inputs of a kernel by name: random ones, and those that the list gives."""
+    """The inputs of a kernel by name: drawn ones, and those that the list gives."""
     tensors = explored._tensors(("input", "inout"))
     random = np.random.default_rng(0)
-    made = {tensor.name: array for tensor, array in zip(tensors, make_inputs("random", tensors), strict=True)}
+    made = {tensor.name: array for tensor, array in zip(tensors, explored.inputs(), strict=True)}
     for tensor in tensors:
         given = kernel.inputs.get(tensor.name)
         match given:

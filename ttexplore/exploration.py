@@ -27,7 +27,7 @@ from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
-from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike
+from ttexplore.ir.interpreter import Interpretation, interpret, runs_alike, valid_inputs
 from ttexplore.ir.listing import program_listing
 from ttexplore.ir.made import firing_records
 from ttexplore.ir.program import KERNEL, Program
@@ -292,6 +292,16 @@ class Exploration(Explored):
             for p in self.kernel.function.params
             if is_buffer(p) and self._roles.get(str(p.name)) in roles
         ]
+
+    def _valid(self, arrays: tuple[Array, ...], seed: int) -> tuple[Array, ...]:
+        # After the first step what decides has names.
+        tensors = self._tensors(("input", "inout"))
+        shapes = {one.name: one.shape for one in self._tensors(("input", "inout", "output"))}
+        given = dict(zip((one.name for one in tensors), arrays, strict=True))
+        with errors_of_ours("making the inputs"):
+            traced, normal = self._steps[0].before.kernel, self._steps[0].after.kernel
+            found = valid_inputs(traced, normal, self.plan.size_values, shapes, given, seed)
+        return tuple(found[one.name] for one in tensors)
 
     def reference(
         self, inputs: Inputs = None, seed: int = 0, *, sizes: Mapping[str, int] | None = None

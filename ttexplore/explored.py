@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _FILE_OF = {"reader": "reader.cpp", "compute": "compute.cpp", "writer": "writer.cpp", "host": "main.cpp"}
+# The kind of inputs that a run has where nothing is said.
+_RANDOM = "random"
 _NO_REFERENCE = "there is no reference for these inputs, so the outputs were not compared"
 
 
@@ -356,8 +358,17 @@ class Explored(ABC):
         `kind` is ``random`` (normally distributed, int32 from -1000 to 1000, half of uint8 zero), ``uniform`` (from 0
         to 1), ``ones``, ``counting`` (0, 1, 2 ... 250, repeated), ``identity`` (1 on the diagonal of the last two
         dimensions) or ``extreme`` (zeros, small and large magnitudes). Raises UsageError for any other kind.
+
+        ``random`` integers that decide places or loops are such that these stay inside of their tensors.
         """
-        return make_inputs(kind, self._tensors(("input", "inout")), seed)
+        made = make_inputs(kind, self._tensors(("input", "inout")), seed)
+        return self._valid(made, seed) if kind == _RANDOM else made
+
+    def _valid(self, arrays: tuple[Array, ...], seed: int) -> tuple[Array, ...]:
+        """Drawn inputs, with such elements of index tensors as lie inside of the tensors that they index. Without the
+        kernel nothing is known of them."""
+        del seed
+        return arrays
 
     def _tensors(self, roles: tuple[str, ...]) -> list[Tensor]:
         """The tensors with these roles, in parameter order."""
@@ -369,6 +380,8 @@ class Explored(ABC):
         """The inputs in storage precision, as float32 or int32. Raises UsageError for invalid inputs."""
         tensors = self._tensors(("input", "inout"))
         arrays = arrays_for(inputs, tensors, seed)
+        if inputs is None or (isinstance(inputs, str) and inputs == _RANDOM):
+            arrays = self._valid(arrays, seed)
         return tuple(rounded(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True))
 
     @memory_for("running the program")

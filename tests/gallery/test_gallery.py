@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 import ttexplore as ttx
 from tests.conftest import compare_golden
-from ttexplore.inputs import make_inputs
 from ttexplore.language.load import load_module
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +68,7 @@ def row_of(file: Path, name: str) -> Row:
     checked = explored.check()
     assert checked.ok, str(checked)
     tensors = explored._tensors(("input", "inout"))
-    arrays = make_inputs("random", tensors)
+    arrays = explored.inputs()
     ran = explored.run(list(arrays), backend="emulator")
     formula: Callable[..., Any] = vars(module(file))[name + SUFFIX]
     found = formula(*(array.astype(np.float64) for array in arrays))

@@ -141,6 +141,34 @@ def test_an_element_outside_of_its_tensor() -> None:
         exploration.run(inputs)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("make", [table, ragged, chained, counted])
+def test_inputs_that_are_drawn_stay_inside(make: Callable[[], Any], seed: int) -> None:
+    """Random elements of index tensors are such that no place is outside, and that something is done."""
+    exploration = ttx.explore(make())
+    inputs = exploration.inputs(seed)
+    check = exploration.check(seed=seed)
+    assert check, str(check)
+    for array, again in zip(inputs, exploration.inputs(seed), strict=True):
+        np.testing.assert_array_equal(array, again)
+    others = ttx.explore(make()).reference([inputs[0], *(np.zeros_like(one) for one in inputs[1:])])
+    assert any((one != other).any() for one, other in zip(exploration.reference(inputs), others, strict=True))
+
+
+def test_what_index_tensors_are_drawn_as() -> None:
+    """Starts of sequences cover all rows; blocks are stored to places of their own."""
+    starts = ttx.explore(ragged()).inputs()[1]
+    assert starts[0] == 0
+    assert starts[-1] == 160
+    assert (np.diff(starts) >= 0).all()
+    _, pages, places = ttx.explore(table()).inputs()
+    assert pages.max() < 5
+    assert len(np.unique(pages)) > 2
+    assert sorted(places) == [0, 1, 2, 3]
+    drawn = ttx.explore(table()).inputs(kind="ones")
+    assert (drawn[1] == 1).all()
+
+
 def test_who_is_told() -> None:
     """The reader reads a number once; only kernels that need it get it."""
     exploration = ttx.explore(table())

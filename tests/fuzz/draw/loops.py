@@ -61,12 +61,10 @@ def branched(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
     """Phases under a condition, others where it does not hold."""
     if draft.branching:
         return
-    outside, before = draft.body, set(draft.ranges)
-    forms, ranges = dict(draft.forms), dict(draft.ranges)
+    outside, forms, ranges = draft.body, dict(draft.forms), dict(draft.ranges)
     indices = [axis.text for axis in draft.loops] or draft.block_indices()
     test = branch(draft, draft.one(indices or ["1"]))
     sides: list[tuple[Statement, ...]] = []
-    held: list[set[str]] = []
     draft.branching = True
     for _ in range(draft.number(1, 2)):
         tensors = {one.name: draft.ranges[one.name] for one in draft.tensors if one.name in draft.ranges}
@@ -75,7 +73,6 @@ def branched(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
             draft.one(phases)(draft)
         sides.append(draft.taken_apart(outside))
         outside = draft.body
-        held.append(set(draft.ranges))
     draft.branching = False
     tensors = {one.name: draft.ranges[one.name] for one in draft.tensors if one.name in draft.ranges}
     draft.body, draft.ranges, draft.forms = outside, ranges | tensors, forms
@@ -83,11 +80,8 @@ def branched(draft: Draft, phases: Sequence[Callable[[Draft], None]]) -> None:
         return
     made = Branch(test, sides[0], sides[1] if len(sides) > 1 else ())
     draft.add(made)
-    # What one side alone writes holds nothing after it.
-    after = before | (set.intersection(*held) if len(held) > 1 else set[str]()) | set(tensors)
-    for name in [one for one in draft.ranges if one not in after]:
-        draft.ranges.pop(name)
-        draft.unstored.pop(name, None)
+    # A loop in a branch leaves what it overwrites to nobody.
+    forget(draft, made)
 
 
 def _shift(draft: Draft) -> str:
@@ -126,11 +120,16 @@ def _fits_python(count: int | Blocks, body: tuple[Statement, ...]) -> bool:
     return isinstance(count, int) and count <= 3 and all(region.form != "slice" for region in regions)
 
 
-def forget(draft: Draft, loop: Loop) -> None:
-    """Let nothing use a block that the loop overwrites in every turn, or loads in turns that may not come."""
-    for one in statements(loop.body):
+def forget(draft: Draft, around: Loop | Branch) -> None:
+    """Let nothing use a block that a loop overwrites in every turn, or loads in turns that may not come."""
+    if isinstance(around, Branch):
+        for one in (*around.body, *around.other):
+            if isinstance(one, Loop):
+                forget(draft, one)
+        return
+    for one in statements(around.body):
         match one:
-            case Copy(_, target) if loop.own or loop.first or loop.test:
+            case Copy(_, target) if around.own or around.first or around.test:
                 overwritten = [target.name]
             case Fill(buffer) | Reduce(target=buffer, clear=True):
                 overwritten = [buffer]

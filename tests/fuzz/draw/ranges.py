@@ -96,8 +96,8 @@ def follow(statement: Statement, ranges: dict[str, Interval]) -> None:
             for side, inner in zip(sides, (body, other), strict=True):
                 for one in inner:
                     follow(one, side)
-            ranges |= {name: joined(found, sides[1].get(name, found)) for name, found in sides[0].items()}
-            ranges |= {name: found for name, found in sides[1].items() if name not in ranges}
+            # What one side alone writes holds nothing after it.
+            ranges |= {name: joined(found, sides[1][name]) for name, found in sides[0].items() if name in sides[1]}
         case Allocate():
             pass
 

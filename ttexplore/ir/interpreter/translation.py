@@ -76,7 +76,7 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core]
     for parameter in function.params:
         if not is_buffer(parameter) and not any(parameter.same_as(size) for size in sizes):
             raise _unknown(f"the value of the parameter {parameter.name}", parameter)
-    writer: _Writer | _KernelWriter
+    writer: TirWriter | _KernelWriter
     if mode == "queues":
         kernel = Reader().read(role, function)
         writer = _KernelWriter(words=Words(kernel.sizes, kernel.blocks))
@@ -84,19 +84,24 @@ def translate(role: str, function: tirx.PrimFunc, mode: Mode) -> Callable[[Core]
             writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
         writer.body(kernel.body, 1)
     else:
-        writer = _Writer()
+        writer = TirWriter()
         for size in sizes:
             writer.emit(1, f"{writer.name(size)} = core.plan.size_values['{size.name}']")
         writer.body(function.body, 1)
     text = "\n".join(["def kernel(core):", "    reach = core.where.reach", *writer.lines, "    return", "    yield"])
+    return compiled(text, f"{role} in the interpreter", writer.constants)
+
+
+def compiled(text: str, name: str, constants: Sequence[object]) -> Callable[..., Any]:
+    """The function `kernel` of a text in which these are K0, K1, ..."""
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded, "converted": _converted, "reinterpreted": _reinterpreted,
         "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
     }  # fmt: skip
-    scope |= {f"K{index}": value for index, value in enumerate(writer.constants)}
-    exec(compile(text, f"<{role} in the interpreter>", "exec"), scope)
+    scope |= {f"K{index}": value for index, value in enumerate(constants)}
+    exec(compile(text, f"<{name}>", "exec"), scope)
     return scope["kernel"]
 
 
@@ -226,7 +231,7 @@ _SYMBOLS: dict[type[ir.Expr], str] = {
 
 
 @dataclass
-class _Writer(_Lines[ir.Var]):
+class TirWriter(_Lines[ir.Var]):
     """Writes a function of TIR, whose indices are Python's integers."""
 
     shared: dict[ir.Expr, str] = field(default_factory=dict[ir.Expr, str])

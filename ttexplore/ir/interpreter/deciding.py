@@ -1,0 +1,244 @@
+"""Inputs for tensors whose elements decide something: such that a kernel stays inside of its tensors with them.
+
+Only what decides is executed: names, loops, branches and the places of copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tvm import ir, tirx
+
+from ttexplore.errors import Unsupported
+from ttexplore.ir.build import arguments, bound_form, dtype_of, is_whole, op_name, shape_of
+from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.interpreter.translation import TirWriter, compiled
+from ttexplore.ir.rewrite import walk
+from ttexplore.ir.sizes import size_variables
+from ttexplore.ops.integers import SMALL_INTEGERS
+from ttexplore.ops.scalars import CHECK_READ, CHECK_WRITE
+
+Array = NDArray[Any]
+# Turns of loops of one trial, and of all of them: what takes longer is left as it was drawn.
+_LARGEST_TRIAL, _LARGEST_SEARCH = 20_000, 400_000
+
+
+def deciding_tensors(function: tirx.PrimFunc) -> tuple[str, ...]:
+    """The tensors whose elements decide branches, lengths of loops or places, in the order of their use."""
+    loads = (one.value for one in walk(function.body) if isinstance(one, tirx.Bind))
+    found = (load.source for load in loads if isinstance(load, ir.TensorLoad) and not is_on_chip(load.source))
+    return tuple(dict.fromkeys(str(one.name) for one in found if "float" not in dtype_of(one)))
+
+
+def valid_inputs(
+    traced: tirx.PrimFunc, normal: tirx.PrimFunc, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
+    given: Mapping[str, Array], seed: int,
+) -> dict[str, Array]:  # fmt: skip
+    """The inputs with other elements in the tensors that decide something: sorted or random numbers, such that nothing
+    leaves its tensor, no two work items store to one place, and most is to be done.
+
+    `given` are all inputs by name, `shapes` those of all tensors. The kernel as it was traced says which parts of
+    blocks it uses, and the `normal` one, after the first pass, has names for what decides. Where nothing better is
+    found, the inputs are as given.
+    """
+    names = [name for name in deciding_tensors(normal) if name in given]
+    kernels = [made for one in (normal, traced) if (made := _decisions(one)) is not None] if names else []
+    if not kernels:
+        return dict(given)
+    return _Search(kernels, sizes, shapes, dict(given)).found(names, np.random.default_rng(seed))
+
+
+def _decisions(function: tirx.PrimFunc) -> Callable[[_Trial], None] | None:
+    """What executes what decides of a function; None where that depends on what is computed."""
+    writer = _Decisions()
+    try:
+        for size in size_variables(function):
+            writer.emit(1, f"{writer.name(size)} = core.sizes['{size.name}']")
+        writer.body(function.body, 1)
+    except Unsupported:
+        return None
+    return compiled("\n".join(["def kernel(core):", *writer.lines]), "what decides", writer.constants)
+
+
+class _Decisions(TirWriter):
+    """Writes what decides of a function, for a `_Trial`. Raises Unsupported where that depends on anything else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launched: list[str] = []
+        self.unknown: set[ir.Var] = set()
+
+    def expression(self, e: ir.Expr) -> str:
+        if isinstance(e, ir.TensorLoad) and not is_on_chip(e.source) and "float" not in dtype_of(e.source):
+            return f"core.number('{e.source.name}', ({', '.join(map(self.expression, e.indices))},))"
+        if (isinstance(e, ir.Var) and e in self.unknown) or isinstance(e, ir.TensorLoad):
+            raise Unsupported("L010", "a decision by what is computed", hint="give the inputs")
+        return super().expression(e)
+
+    def statement(self, s: tirx.Stmt, depth: int) -> None:
+        match s:
+            case tirx.Bind() if (form := bound_form(s)) is not None:
+                if form.op in (CHECK_READ, CHECK_WRITE):
+                    self.emit(depth, f"core.hold({self.given(s)[0]})")
+                else:
+                    self.unknown.add(s.var)
+            case tirx.Bind():
+                try:
+                    self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+                except Unsupported:
+                    self.unknown.add(s.var)
+            case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
+                pass
+            case tirx.For():
+                low = self.expression(s.min)
+                variable = self.name(s.loop_var)
+                self.emit(depth, f"for {variable} in range({low}, {low} + {self.expression(s.extent)}):")
+                if s.kind == tirx.ForKind.THREAD_BINDING:
+                    self.launched.append(variable)
+                    self.emit(depth + 1, f"core.item = ({', '.join(self.launched)},)")
+                self.emit(depth + 1, "core.turn()")
+                self.body(s.body, depth + 1)
+                self.launched = [one for one in self.launched if one != variable]
+            case tirx.IfThenElse():
+                super().statement(s, depth)
+            case tirx.Evaluate() if op_name(s) == "tl.copy":
+                for region, way in zip(arguments(s), ("read", "store"), strict=True):
+                    assert isinstance(region, ir.TensorRegion)
+                    if is_on_chip(region.source):
+                        self.block(region, depth)
+                    else:
+                        self.emit(depth, f"core.{way}{self.region(region)}")
+            case _:
+                pass
+        if self.lines and self.lines[-1].endswith(":"):
+            self.emit(depth + 1, "pass")
+
+    def block(self, region: ir.TensorRegion, depth: int) -> None:
+        """A part of a block on the chip has to lie in it."""
+        if not is_whole(region):
+            self.emit(depth, f"core.part({shape_of(region.source)}, {self.region(region)}[1])")
+
+
+class _TooLong(Exception):
+    """A trial has more turns than it may have."""
+
+
+@dataclass
+class _Trial:
+    """One execution of what decides. `faults` are places outside of tensors or blocks, and places that two work items
+    store to; `inside` and `outside` are the blocks that begin in their tensors and behind them, each once, and `moved`
+    counts those inside however often they are moved."""
+
+    arrays: Mapping[str, Array]
+    sizes: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
+    item: tuple[int, ...] = ()
+    turns: int = 0
+    faults: int = 0
+    moved: int = 0
+    inside: set[object] = field(default_factory=set[object])
+    outside: set[object] = field(default_factory=set[object])
+    owners: dict[str, Array] = field(default_factory=dict[str, Array])
+    items: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+
+    @property
+    def merit(self) -> tuple[int, ...]:
+        """Larger is better: no faults first, then many blocks in their tensors."""
+        return -self.faults, len(self.inside) - len(self.outside), self.moved
+
+    def turn(self) -> None:
+        self.turns += 1
+        if self.turns > _LARGEST_TRIAL:
+            raise _TooLong
+
+    def hold(self, holds: bool) -> None:
+        self.faults += not holds
+
+    def number(self, name: str, indices: tuple[int, ...]) -> int:
+        array = self.arrays[name]
+        inside = all(0 <= index < length for index, length in zip(indices, array.shape, strict=True))
+        self.faults += not inside
+        return int(array[indices]) if inside else 0
+
+    def part(self, shape: tuple[int, ...], parts: tuple[tuple[int, int], ...]) -> None:
+        ends = (start < 0 or start + extent > length for (start, extent), length in zip(parts, shape, strict=True))
+        self.faults += any(ends)
+
+    def read(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
+        # Casts make numbers of NumPy, which are no keys.
+        parts = tuple((int(start), int(extent)) for start, extent in parts)
+        inside = all(0 <= start < length for (start, _), length in zip(parts, self.shapes[name], strict=True))
+        self.moved += inside
+        (self.inside if inside else self.outside).add((name, parts))
+
+    def store(self, name: str, parts: tuple[tuple[int, int], ...]) -> None:
+        self.read(name, parts)
+        owners = self.owners.setdefault(name, np.full(self.shapes[name], -1, np.int32))
+        own = self.items.setdefault(self.item, len(self.items))
+        part = owners[tuple(slice(max(start, 0), max(start + extent, 0)) for start, extent in parts)]
+        self.faults += bool(((part >= 0) & (part != own)).any())
+        part[...] = own
+
+
+class _Search:
+    """The search for inputs with which a kernel does much and leaves no tensor."""
+
+    def __init__(
+        self, kernels: list[Callable[[_Trial], None]], sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
+        given: dict[str, Array],
+    ) -> None:  # fmt: skip
+        self.kernels, self.sizes, self.shapes, self.given = kernels, sizes, shapes, given
+        self.turns = 0
+
+    def merit(self, arrays: Mapping[str, Array]) -> tuple[int, ...] | None:
+        """None for what takes too long."""
+        trial = _Trial(arrays, self.sizes, self.shapes)
+        try:
+            # Integers wrap around, as they do when the kernel runs.
+            with np.errstate(all="ignore"):
+                for kernel in self.kernels:
+                    kernel(trial)
+        except _TooLong:
+            return None
+        finally:
+            self.turns += trial.turns
+        return trial.merit
+
+    def found(self, names: list[str], random: np.random.Generator) -> dict[str, Array]:
+        """Tensor by tensor, and once more, now that the others have their elements."""
+        best = self.given | {name: np.zeros_like(self.given[name]) for name in names}
+        for name in [*names, *names]:
+            made = [(self.merit(best | {name: one}), one) for one in self.candidates(name, random)]
+            known = [(merit, one) for merit, one in made if merit is not None]
+            if not known:
+                return self.given
+            best[name] = max(known, key=lambda pair: pair[0])[1]
+        merit, before = self.merit(best), self.merit(self.given)
+        return best if merit is not None and (before is None or merit > before) else self.given
+
+    def candidates(self, name: str, random: np.random.Generator) -> Iterator[Array]:
+        """Elements for a tensor, from what most likely does much: starts of parts that cover an axis; each place
+        once; numbers below the length of an axis, and below smaller powers of two; what was drawn."""
+        old = self.given[name]
+        low, high = SMALL_INTEGERS.get(str(old.dtype), (-(2**31), 2**31 - 1))
+        lengths = sorted({length for shape in self.shapes.values() for length in shape if length <= high}, reverse=True)
+        if old.ndim == 1 and old.size > 1:
+            for length in lengths:
+                inner = np.sort(random.integers(0, length + 1, old.size - 2))
+                yield np.concatenate([[0], inner, [length]]).astype(old.dtype)
+        if 1 <= old.ndim <= 2 and old.shape[0] <= high:
+            # Each place once: an order, or a list of coordinates.
+            counted = np.zeros_like(old)
+            counted.reshape(old.shape[0], -1)[:, -1] = np.arange(old.shape[0])
+            yield counted
+        bound = max(lengths, default=1)
+        while bound > 1 and self.turns < _LARGEST_SEARCH:
+            yield random.integers(0, bound, old.shape).astype(old.dtype)
+            bound //= 2
+        if low <= 0:
+            yield old
+            yield np.zeros_like(old)
