@@ -17,10 +17,11 @@ WRITE_INDEX_TILE = """\
 // Fills a bfloat16 tile with the row (axis 0) or column (axis 1) of each of its elements.
 static void write_index_tile(uint32_t address, uint32_t axis) {
     volatile tt_l1_ptr uint16_t* tile = reinterpret_cast<volatile tt_l1_ptr uint16_t*>(address);
-    for (uint32_t row = 0; row < 32; ++row) {
-        for (uint32_t column = 0; column < 32; ++column) {
-            const uint32_t place = (row / 16 * 2 + column / 16) * 256 + row % 16 * 16 + column % 16;
-            tile[place] = static_cast<uint16_t>(float_bits(static_cast<int32_t>(axis == 0 ? row : column)) >> 16);
+    for (uint32_t number = 0; number < 32; ++number) {
+        const uint16_t value = static_cast<uint16_t>(float_bits(static_cast<int32_t>(number)) >> 16);
+        for (uint32_t other = 0; other < 32; ++other) {
+            const uint32_t row = axis == 0 ? number : other, column = axis == 0 ? other : number;
+            tile[(row / 16 * 2 + column / 16) * 256 + row % 16 * 16 + column % 16] = value;
         }
     }
 }"""
