@@ -85,6 +85,11 @@ def written_out(expression: ir.Expr, names: Mapping[ir.Var, ir.Expr]) -> ir.Expr
     return expression
 
 
+def conjuncts(condition: ir.Expr) -> list[ir.Expr]:
+    """The conditions that must all hold for this one to hold."""
+    return [*conjuncts(condition.a), *conjuncts(condition.b)] if isinstance(condition, tirx.And) else [condition]
+
+
 def with_parts(expression: ir.Expr, parts: list[ir.Expr]) -> ir.Expr:
     """Return the operation with other operands. Raises TypeError for expressions without operands."""
     span = expression.span

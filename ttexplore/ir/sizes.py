@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tvm import ir, sym, tirx
 
-from ttexplore.errors import KernelError
+from ttexplore.errors import KernelError, Unsupported
 from ttexplore.ir.adapter import elements, is_buffer, span_of, with_variables
 from ttexplore.ir.build import constant, number_of
 
@@ -28,6 +28,27 @@ def size_variables(function: tirx.PrimFunc) -> list[ir.Var]:
 def extents_of(buffer: tirx.Buffer) -> tuple[int | ir.Var, ...]:
     """The extents of a buffer: ints, and the variables of T.dynamic sizes."""
     return tuple(extent if isinstance(extent, ir.Var) else number_of(extent) for extent in elements(buffer.ty.shape))
+
+
+def constant_extents(region: ir.TensorRegion) -> list[int]:
+    """The extents of a region, in elements. Raises Unsupported for one of variable size."""
+    found = [extent for part in region.region if (extent := constant(part.extent)) is not None]
+    if len(found) < len(region.region):
+        raise variable_size(region.source)
+    return found
+
+
+def matrix_extents(region: ir.TensorRegion) -> list[int]:
+    """As :func:`constant_extents`, without leading axes of one element beyond those of a matrix."""
+    found = constant_extents(region)
+    while len(found) > 2 and found[0] == 1:
+        found.pop(0)
+    return found
+
+
+def variable_size(buffer: tirx.Buffer) -> Unsupported:
+    """The refusal of a region of which the size is known only when the kernel runs."""
+    return Unsupported("L006", f"{buffer.name}: a region of variable size", hint="use constant block sizes")
 
 
 def evaluate(expression: ir.Expr | int, sizes: Mapping[str, int]) -> int:

@@ -10,6 +10,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.branches import branch
 from ttexplore.ir.build import dtype_of, op_name, scope_of, sequence, statements, whole_region
+from ttexplore.ir.dag import conjuncts
 from ttexplore.ir.dataflow import accesses, blocks, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body
 
@@ -49,7 +50,7 @@ class _Branches(Context):
                 raise _computed(load, statement)
         then = statements(statement.then_case)
         otherwise = [] if statement.else_case is None else statements(statement.else_case)
-        tests = [one for one in _parts(condition) if not self.bounds.proves(one)]
+        tests = [one for one in conjuncts(condition) if not self.bounds.proves(one)]
         if not tests:
             return rewrite_body(then, _RULES, self)
         condition = functools.reduce(tirx.And, tests)
@@ -90,11 +91,6 @@ def _computed(load: ir.TensorLoad, statement: tirx.IfThenElse) -> Unsupported:
         f"or choose elements in T.Parallel: T.if_then_else({name}... , new, old)",
         span=span_of(statement),
     )
-
-
-def _parts(condition: ir.Expr) -> list[ir.Expr]:
-    """The conditions that must all hold for this one to hold."""
-    return [*_parts(condition.a), *_parts(condition.b)] if isinstance(condition, tirx.And) else [condition]
 
 
 def _is_block_statement(statement: tirx.Stmt) -> bool:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from tvm import ir, tirx
 
-from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import call, span_of
 from ttexplore.ir.build import (
-    constant,
     dtype_of,
     is_whole,
     op_name,
@@ -21,6 +19,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ir.sizes import matrix_extents
 from ttexplore.ops.small import is_small
 from ttexplore.passes.added_buffers import NewBuffers
 
@@ -47,7 +46,7 @@ class _Casts(NewBuffers):
         if not _converts(statement):
             return None
         source, target = regions(statement)
-        shape = _shape(source if is_on_chip(source.source) else target)
+        shape = tuple(matrix_extents(source if is_on_chip(source.source) else target))
         made: list[tirx.Stmt] = []
         given, into = source.source, target.source
         if not _is_whole(source, shape):
@@ -63,17 +62,6 @@ class _Casts(NewBuffers):
         dtype = ir.PrimType(dtype_of(into))
         cast = parallel_nest(into, lambda at: tirx.Cast(dtype, tirx.BufferLoad(given, at)))
         return [*made, cast, *after]
-
-
-def _shape(region: ir.TensorRegion) -> tuple[int, ...]:
-    """The shape of a block for a region, without leading axes of one element beyond those of a matrix."""
-    extents = [constant(part.extent) for part in region.region]
-    if None in extents:
-        raise Unsupported("L006", f"{region.source.name}: a region of variable size", hint="use constant block sizes")
-    sizes = [extent for extent in extents if extent is not None]
-    while len(sizes) > 2 and sizes[0] == 1:
-        sizes.pop(0)
-    return tuple(sizes)
 
 
 def _is_whole(region: ir.TensorRegion, shape: tuple[int, ...]) -> bool:

@@ -28,11 +28,12 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import nodes_of, replaced, written_out
+from ttexplore.ir.dag import conjuncts, nodes_of, replaced, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ir.sizes import constant_extents, matrix_extents
 from ttexplore.passes.added_buffers import NewBuffers
 from ttexplore.passes.plain_elements import store_refused
 
@@ -100,7 +101,7 @@ class _Block:
             return [self._copy([whole_region(self.buffer), self.region])]
         made: list[tirx.Stmt] = []
         region, tests = list(self.region.region), list[ir.Expr]()
-        for one in _parts(self.condition):
+        for one in conjuncts(self.condition):
             axes = [axis for axis, run in enumerate(self.axes) if run is not None and _uses(one, run)]
             varying = [run for run in self.variables if _uses(one, run)]
             if not varying:
@@ -382,11 +383,6 @@ def _same_condition(one: ir.Expr | None, other: ir.Expr | None) -> bool:
     )
 
 
-def _parts(condition: ir.Expr) -> list[ir.Expr]:
-    """The conditions that must all hold for this one to hold."""
-    return [*_parts(condition.a), *_parts(condition.b)] if isinstance(condition, tirx.And) else [condition]
-
-
 def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
     """For how many of the first values of a loop variable a condition holds; None where it may hold for others, too."""
     if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE) or str(condition.a.ty.dtype) != "int32":
@@ -423,15 +419,9 @@ def _adds(statement: tirx.Stmt) -> bool:
 
 def _shape(region: ir.TensorRegion, *, keeps_matrix: bool) -> tuple[int, ...]:
     """The shape of a block for a region, without axes of one element; of a matrix only those before it go."""
-    extents = [constant(part.extent) for part in region.region]
-    if None in extents:
-        raise Unsupported("L006", f"{region.source.name}: a region of variable size", hint="use constant block sizes")
-    sizes = [extent for extent in extents if extent is not None]
     if keeps_matrix:
-        while len(sizes) > 2 and sizes[0] == 1:
-            sizes.pop(0)
-        return tuple(sizes)
-    return tuple(size for size in sizes if size != 1) or (1,)
+        return tuple(matrix_extents(region))
+    return tuple(size for size in constant_extents(region) if size != 1) or (1,)
 
 
 _RULES = (

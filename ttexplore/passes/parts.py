@@ -18,6 +18,7 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
+from ttexplore.ir.sizes import constant_extents
 from ttexplore.passes.nest_parts import Parts
 
 
@@ -72,7 +73,7 @@ class _Operations(Parts):
         for place, region in enumerate(given):
             if not is_on_chip(region.source) or is_whole(region):
                 continue
-            block = self.of(region.source, "part", _extents(region))
+            block = self.of(region.source, "part", constant_extents(region))
             whole, writes = whole_region(block.buffer), place == len(given) - 1
             before.append(block)
             if not writes or (name != "tl.copy" and not clears):
@@ -85,7 +86,7 @@ class _Operations(Parts):
     def copied(self, source: ir.TensorRegion, target: ir.TensorRegion, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """The copy of a part of a block, as a T.Parallel over it."""
         driver, other = (source, target) if is_whole(source) and not is_whole(target) else (target, source)
-        axes = [*enumerate(_extents(driver))]
+        axes = [*enumerate(constant_extents(driver))]
         if not is_whole(driver):
             axes = [(axis, extent) for axis, extent in axes if extent != 1] or axes[-1:]
         if len(axes) > 2:
@@ -99,7 +100,7 @@ class _Operations(Parts):
         own = dict(zip((axis for axis, _ in axes), variables, strict=True))
         longs = [variable for variable, extent in zip(variables, extents, strict=True) if extent != 1]
         theirs: dict[int, ir.Var] = {}
-        for axis, extent in enumerate(_extents(other)):
+        for axis, extent in enumerate(constant_extents(other)):
             if extent != 1:
                 theirs[axis] = longs[len(theirs)]
         places = {driver: _indices(driver, own), other: _indices(other, theirs)}
@@ -111,19 +112,12 @@ class _Operations(Parts):
 
     def stored(self, target: ir.TensorRegion, value: ir.Expr, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """One value for all elements of a part of a block."""
-        axes = [(axis, extent) for axis, extent in enumerate(_extents(target)) if extent != 1]
+        axes = [(axis, extent) for axis, extent in enumerate(constant_extents(target)) if extent != 1]
         axes = axes or [(len(target.region) - 1, 1)]
         variables = [tirx.Var(name, "int32") for name, _ in zip("ij", axes, strict=False)]
         own = dict(zip((axis for axis, _ in axes), variables, strict=True))
         store = tirx.BufferStore(target.source, value, _indices(target, own), statement.span)
         return self.of_nest(parallel_loops(variables, [extent for _, extent in axes], store), statement)
-
-
-def _extents(region: ir.TensorRegion) -> list[int]:
-    found = [constant(part.extent) for part in region.region]
-    if None in found:
-        raise Unsupported("L006", f"{region.source.name}: a region of variable size", hint="use constant block sizes")
-    return [extent for extent in found if extent is not None]
 
 
 def _indices(region: ir.TensorRegion, variables: dict[int, ir.Var]) -> list[ir.Expr]:

@@ -12,7 +12,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import constant, statements, with_nest, with_value
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import conjuncts, nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.limited import stored_if
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
@@ -120,9 +120,9 @@ class _Flat:
             first, other = (self.body(statements(one), []) for one in (statement.then_case, statement.else_case))
             if (both := _chosen(condition, first, other)) is not None:
                 return [*made, *self.body(both, conditions)]
-            made += self.body(first, [*conditions, *_parts(condition)])
+            made += self.body(first, [*conditions, *conjuncts(condition)])
             return [*made, *self.body(other, [*conditions, tirx.Not(condition)])]
-        return [*made, *self.body(statements(statement.then_case), [*conditions, *_parts(condition)])]
+        return [*made, *self.body(statements(statement.then_case), [*conditions, *conjuncts(condition)])]
 
     def turns(self, loop: tirx.For, conditions: list[ir.Expr]) -> list[tirx.Stmt]:
         extent, first = constant(loop.extent), constant(loop.min)
@@ -179,13 +179,6 @@ def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
 
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE)
-
-
-def _parts(condition: ir.Expr) -> list[ir.Expr]:
-    """The conditions that must all hold for this one to hold."""
-    if isinstance(condition, tirx.And):
-        return [*_parts(condition.a), *_parts(condition.b)]
-    return [condition]
 
 
 def _is_inside(condition: ir.Expr, tensor: tirx.Buffer, indices: list[ir.Expr]) -> bool:

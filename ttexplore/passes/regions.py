@@ -24,7 +24,7 @@ from ttexplore.ir.build import constant, loop, op, regions, shape_of
 from ttexplore.ir.dag import nodes_of, parts_of, with_parts
 from ttexplore.ir.gathers import gathered_block, places_of
 from ttexplore.ir.limited import full_extents, is_limited
-from ttexplore.ir.sizes import extents_of
+from ttexplore.ir.sizes import extents_of, variable_size
 from ttexplore.ir.storage import tile_grid
 from ttexplore.passes.accessors import row_major_strides
 from ttexplore.plan import BLOCK_FLOAT, FACE, TILE_COLUMNS, TILE_ROWS, Accessor, TensorLayout
@@ -119,7 +119,7 @@ def block_region(
     axes: list[Axis] = []
     extents = full_extents(region, block)
     if extents is None or (not write and is_limited(region)):
-        raise Unsupported("L006", f"{tensor.name}: a region of variable size", hint="use constant block sizes")
+        raise variable_size(tensor)
     for number, (part, length, extent) in enumerate(zip(region.region, extents_of(tensor), extents, strict=True)):
         axes.append(Axis(number, part.min, extent, length, None if constant(part.extent) is not None else part.extent))
     try:
