@@ -118,9 +118,36 @@ def chained(dtype: str = "int32") -> Any:
     return kernel
 
 
+def masked_by_block(dtype: str = "int32", through: str = "fragment") -> Any:
+    """A sum that leaves out the blocks whose entry in a block is 0, which holds a part of a mask."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 256), "float32"), Mask: T.Tensor((2, 4), dtype), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            c = T.alloc_fragment((32, 64), "float32")
+            mask = T.alloc_fragment((4,), dtype)
+            if through == "both":
+                mask_shared = T.alloc_shared((4,), dtype)
+                T.copy(Mask[bx, :], mask_shared)
+                T.copy(mask_shared, mask)
+            else:
+                T.copy(Mask[bx, :], mask)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                if mask[k] != 0:
+                    T.copy(A[bx * 32, k * 64], a)
+                    for i, j in T.Parallel(32, 64):
+                        c[i, j] += a[i, j]
+            T.copy(c, C[bx * 32, 0])
+
+    return kernel
+
+
 # Of the others, most numbers name nothing that there is.
 INDEX_TENSORS = [
     Case("index_masked_blocks", masked_blocks),
     Case("index_masked_by_bytes", lambda: masked_blocks("uint8", 128), on_chip=False),
+    Case("index_masked_by_block", masked_by_block),
     Case("index_counted", lambda: counted(3)),
 ]

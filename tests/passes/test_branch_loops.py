@@ -169,6 +169,8 @@ def test_a_condition_on_what_the_chip_computes() -> None:
         with T.Kernel(2) as bx:
             a = T.alloc_shared((32, 64), "bfloat16")
             T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 64):
+                a[i, j] *= 2
             if a[0, 0] > 0:
                 T.copy(a, B[bx * 32, 0])
 

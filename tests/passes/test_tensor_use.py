@@ -44,7 +44,8 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
     [
         # As an index, written out, under a name, in a scalar variable, through on-chip memory, in a bound of a region.
         ("row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[row * 32, 0], a)", 2, PLACE, PLACE_HINT),
-        ("T.copy(S, s)\nT.copy(A[s[bx] * 32, 0], a)", 1, PLACE.replace("of S", "of s"), PLACE_HINT),
+        ("T.copy(S, s)\nfor i in T.Parallel(4):\n    s[i] += 1\nT.copy(A[s[bx] * 32, 0], a)", 3,
+         PLACE.replace("of S", "of s"), PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]", 1, PLACE, PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
         ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", 0,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
+import numpy as np
 import tvm
 from tvm import ir, tirx
 
@@ -20,6 +22,7 @@ from ttexplore.ir.index import (
     Unary,
     Variable,
     always,
+    close_range,
     convert,
     learn_loop,
     narrowed,
@@ -148,6 +151,16 @@ class Bounds:
         found = self.known.limits(value)
         return found is not None and bool(found[0] >= 0) and bool(found[1] < length)
 
+    def range(self, value: ir.Expr) -> tuple[int, int]:
+        """The least and the greatest value that a whole number can have, as far as known."""
+        proved = self.proofs.const_int_bound(value)
+        least, most = int(proved.min_value), int(proved.max_value)
+        if least >= -MAX_INDEX and most <= MAX_INDEX:
+            return least, most
+        # TVM does not look into choices.
+        found = self.known.range(value)
+        return (least, most) if found is None else (max(least, found[0]), min(most, found[1]))
+
     def is_multiple(self, value: ir.Expr, unit: int) -> bool:
         """Whether a number is always a multiple of another one."""
         rest = tirx.floormod(value, unit)
@@ -219,19 +232,30 @@ class _Values:
 
     def fulfil(self, condition: ir.Expr) -> bool:
         """Whether a condition holds for all values that its variables can have; False where that is not known."""
-        wanted = self._placed(condition)
-        if not self.given:
+        wanted, given, there = self._asked(condition)
+        if not given:
             return always(wanted, self.ranges)
-        given = [placed(convert(one, self.number), self.bound) for one in self.given]
-        there = self.ranges
-        for one in given:
-            there = narrowed(one, there, holds=True)
         if always(wanted, there):
             return True
         # What conditions say of several variables together shows where each of their values is tried.
         for one in given:
             wanted = Binary("or", Unary("not", one), wanted)
         return always(wanted, self.ranges)
+
+    def range(self, value: ir.Expr) -> tuple[int, int] | None:
+        """The values that a number can have; None where that is not known."""
+        wanted, _, there = self._asked(value)
+        found = close_range(wanted, there)
+        return None if found is None else (int(np.min(found[0])), int(np.max(found[1])))
+
+    def _asked(self, e: ir.Expr) -> tuple[Expression, list[Expression], Mapping[Key, Range]]:
+        """An expression, the conditions around, and the ranges of what is in them."""
+        wanted = self._placed(e)
+        given = [placed(convert(one, self.number), self.bound) for one in self.given]
+        there = self.ranges
+        for one in given:
+            there = narrowed(one, there, holds=True)
+        return wanted, given, there
 
 
 # C1 asks again about the function whose webs it has found.

@@ -594,8 +594,10 @@ class _Indices:
         """Whether a comparison of two index values is exact for any size: float32 holds one side exactly, the kernel
         computes the other in int32, and rounding it to float32 keeps the order."""
         affine = self.reader.affine(self.reader.written_out(difference))
-        known = self.bounds.proofs.const_int_bound(difference)
-        if affine is None or max(-known.min_value, known.max_value) > 2**30:
+        if affine is None:
+            return False
+        least, most = self.bounds.range(difference)
+        if max(-least, most) > 2**30:
             return False
         return affine.spread <= LARGEST_INDEX
 
@@ -626,8 +628,7 @@ def _range(e: ir.Expr, bounds: Bounds) -> tuple[int, int]:
         return _range(e.value, bounds)
     holds_choice = type(e) in choices and any(isinstance(one, tirx.Select | ir.Call) for one in nodes_of(e))
     if not is_binary(e) or not holds_choice:
-        known = bounds.proofs.const_int_bound(e)
-        return known.min_value, known.max_value
+        return bounds.range(e)
     (a, b), (c, d) = _range(e.a, bounds), _range(e.b, bounds)
     match e:
         case tirx.Add():

@@ -13,6 +13,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
+from ttexplore.passes.loaded_blocks import LoadedBlocks
 
 
 def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -25,9 +26,9 @@ def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimF
                                                   T.copy(A[k * 64, 0], a)
 
     What a condition lets nobody ask for is read at the first element instead: `k < n and Mask[k]` reads Mask[0] where
-    k is not less than n.
+    k is not less than n. An element of a block that holds a part of a tensor is an element of that tensor.
     """
-    return rewrite(_LOADED, Context(function, firings))
+    return rewrite(_LOADED, _Decisions(function, firings))
 
 
 def with_checked_places(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -79,11 +80,6 @@ def notes_on_decisions(function: tirx.PrimFunc) -> tuple[str, ...]:
     return tuple(f"elements of {' and '.join(names)} decide: {text}" for text, names in found.items() if names)
 
 
-def _deciding(statement: tirx.Stmt) -> list[ir.TensorLoad]:
-    """The elements of tensors that a statement needs to know what to do."""
-    return [load for value in _decisions(statement) for load in loads_of(value) if not is_on_chip(load.source)]
-
-
 def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
     match statement:
         case tirx.For() if is_parallel(statement):
@@ -103,7 +99,7 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
             return [statement.min, statement.extent]
         case tirx.IfThenElse():
             return [statement.condition]
-        case tirx.Bind(value=ir.TensorLoad() as load):
+        case tirx.Bind(value=ir.TensorLoad() as load) if not is_on_chip(load.source):
             return [*load.indices]
         case tirx.Bind():
             return [statement.value]
@@ -157,13 +153,40 @@ def _both(asked: ir.Expr | None, holds: ir.Expr) -> ir.Expr:
     return holds if asked is None else tirx.And(asked, holds)
 
 
-def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-    if context.is_in_nest or not _deciding(statement):
+class _Decisions(Context):
+    """`held` are the blocks that hold a part of a tensor."""
+
+    def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
+        super().__init__(function, firings)
+        self.held = LoadedBlocks(function)
+
+    def seen(self, statement: tirx.Stmt) -> None:
+        """Not a rule that changes statements."""
+        if not self.is_in_nest:
+            self.held.pass_by(statement, [*self.around])
+
+    def of_tensors(self, e: ir.Expr) -> ir.Expr:
+        """An expression with elements of tensors in place of those of blocks that hold a part of one."""
+
+        def element(part: ir.Expr) -> ir.Expr:
+            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
+                return part
+            again = self.held.element(part, [*self.around])
+            return part if again is None else again
+
+        return replaced(e, element)
+
+
+def _loaded(context: _Decisions, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
+    if context.is_in_nest:
+        return None
+    needed = (load for value in _decisions(statement) for load in loads_of(context.of_tensors(value)))
+    if all(is_on_chip(load.source) for load in needed):
         return None
     names = _Names()
 
     def named(e: ir.Expr) -> ir.Expr:
-        return names.of(e, lambda load: not is_on_chip(load.source))
+        return names.of(context.of_tensors(e), lambda load: not is_on_chip(load.source))
 
     def inside(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
         return rewrite_body(body, _LOADED, context)
@@ -184,7 +207,7 @@ def _loaded(context: Context, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
             condition = named(statement.condition)
             inner = context.inside(statement, inside)
             made = tirx.IfThenElse(condition, inner.then_case, inner.else_case, inner.span)
-        case tirx.Bind(value=ir.TensorLoad() as load):
+        case tirx.Bind(value=ir.TensorLoad() as load) if not is_on_chip(load.source):
             indices = [named(one) for one in load.indices]
             made = with_value(statement, tirx.BufferLoad(load.source, indices, load.span))
         case tirx.Bind():
@@ -220,6 +243,7 @@ def _with_values(nest: tirx.For, values: dict[ir.Expr, ir.Expr]) -> tirx.Stmt:
 
 
 _LOADED = (
+    StatementRule("what blocks hold", "What a block holds of a tensor is noted; nothing changes.", _Decisions.seen),
     StatementRule(
         "number of a tensor",
         "An element of a tensor that decides something is read before it, and gets a name.",

@@ -115,7 +115,10 @@ def block_region(
     strides = page_strides(tensor, accessor, by_rows)
     # Exponents of block floats are shared, so that they have no single elements.
     longs = sum(constant(part.extent) != 1 for part in region.region)
-    by_elements = layout.data_format != BLOCK_FLOAT and longs <= 2 and all(isinstance(one, int) for one in strides)
+    outer_strides = [one for one, part in zip(strides[:-2], region.region, strict=False) if constant(part.extent) != 1]
+    by_elements = (
+        layout.data_format != BLOCK_FLOAT and longs <= 2 and all(isinstance(one, int) for one in outer_strides)
+    )
     axes: list[Axis] = []
     extents = full_extents(region, block)
     if extents is None or (not write and is_limited(region)):
