@@ -21,6 +21,7 @@ from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
 from tests.corpus.rearranged import REARRANGED
+from tests.corpus.reducers import REDUCERS
 from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
@@ -39,6 +40,7 @@ CORPUS: tuple[Case, ...] = (
     *LIMITED, *WARPS,
     *SCANS,
     *LAUNCHES,
+    *REDUCERS,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

@@ -686,7 +686,7 @@ def test_a_kernel_without_source() -> None:
         ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),
         ("tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),
-        ("warp_reduce_max alloc_reducer", "add in T.Parallel to an accumulator that a loop carries"),
+        ("warp_reduce_max comm_reducer", "add in T.Parallel to an accumulator that a loop carries"),
         ("get_warp_idx shfl_xor ballot warpgroup_arrive thread_binding", "a Tensix core has no threads or warps"),
         ("tcgen05_cp_warpx4 ptx_mma gemm_sp", "use T.gemm on whole blocks"),
         ("atomic_or atomic_load", "let one block own each output element"),

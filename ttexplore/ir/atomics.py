@@ -3,8 +3,9 @@ element, its new value ``tl.atomic_add(old, value)``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements, operation_name
@@ -13,7 +14,7 @@ from ttexplore.ir.dag import nodes_of, replaced
 # The attribute of a copy between a tensor and a block that is part of such an update.
 ATOMIC = "atomic"
 # How each one computes the new value of an element from the old one and what the kernel gives.
-ATOMICS: Mapping[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+ATOMICS: Mapping[str, type[tirx.BinaryOpExpr]] = {
     "tl.atomic_add": tirx.Add, "tl.atomic_max": tirx.Max, "tl.atomic_min": tirx.Min,
 }  # fmt: skip
 
@@ -21,6 +22,17 @@ ATOMICS: Mapping[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 def updated(kind: str, old: ir.Expr, value: ir.Expr) -> ir.Call:
     """The new value of an element: `kind` is ``add``, ``max`` or ``min``."""
     return call(f"tl.atomic_{kind}", [old, value], dtype=str(old.ty.dtype))
+
+
+def as_update(kind: str, old: ir.TensorLoad, value: ir.Expr) -> ir.Expr:
+    """``old + x``, or the larger or smaller of both, as an update of an element; another value as it is."""
+    inner = value.value if isinstance(value, tirx.Cast) else value
+    if not isinstance(inner, ATOMICS[f"tl.atomic_{kind}"]):
+        return value
+    for one, given in ((inner.a, inner.b), (inner.b, inner.a)):
+        if tvm_ffi.structural_equal(one.value if isinstance(one, tirx.Cast) else one, old):
+            return updated(kind, old, given if given.ty == old.ty else tirx.Cast(old.ty, given))
+    return value
 
 
 def updates(expression: ir.Expr) -> bool:

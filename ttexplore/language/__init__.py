@@ -107,6 +107,7 @@ from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
 from ttexplore.language.names import NotLowered as _NotLowered
 from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
+from ttexplore.language.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
 from ttexplore.language.scans import SCANS as _SCANS
 from ttexplore.language.scans import scan as _scan
 from ttexplore.language.symbols import install as _install_symbols
@@ -188,6 +189,7 @@ __all__ = [
     "alloc_fragment",
     "alloc_global",
     "alloc_local",
+    "alloc_reducer",
     "alloc_shared",
     "alloc_tmem",
     "alloc_var",
@@ -224,6 +226,7 @@ __all__ = [
     "exp2",
     "exp10",
     "fill",
+    "finalize_reducer",
     "floor",
     "floordiv",
     "floormod",
@@ -259,6 +262,8 @@ __all__ = [
     "pow",
     "prim_func",
     "reduce",
+    "reducer_init",
+    "reducer_update",
     "region",
     "reinterpret",
     "round",

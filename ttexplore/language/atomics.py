@@ -10,9 +10,7 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.atomics import ATOMICS, updated
-from ttexplore.ir.atomics import plain as arithmetic
 from ttexplore.ir.build import constant, variable
-from ttexplore.ir.dataflow import is_on_chip
 from ttexplore.language.builder import Builder, current, element, unsupported
 from ttexplore.language.spans import caller_span
 from ttexplore.language.tile import as_region, extents, note_hints, same_block
@@ -59,9 +57,7 @@ KINDS = tuple(name.removeprefix("tl.atomic_") for name in ATOMICS)
 def _update(builder: Builder, kind: str, old: ir.TensorLoad, value: ir.Expr) -> None:
     if value.ty != old.ty:
         value = tirx.Cast(old.ty, value)
-    made: ir.Expr = updated(kind, old, value)
-    # What lies on the chip belongs to one block.
-    builder.store(old.source, tuple(old.indices), arithmetic(made) if is_on_chip(old.source) else made)
+    builder.store(old.source, tuple(old.indices), updated(kind, old, value))
 
 
 def _update_block(builder: Builder, kind: str, dst: object, value: object) -> None:

@@ -12,6 +12,7 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.ir.adapter import OPERATORS, is_buffer, to_expr, to_tvm_span
+from ttexplore.ir.atomics import as_update
 from ttexplore.ir.build import allocation
 from ttexplore.ir.dag import parts_of
 from ttexplore.ir.groups import BARRIER_SCOPE
@@ -294,6 +295,7 @@ class Builder:
     blocks: tuple[ir.Var, ...] = ()
     reads: Reads = field(default_factory=Reads)
     views: Views = field(default_factory=Views)
+    reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0
@@ -410,8 +412,10 @@ class Builder:
             stored = element(value, f"storing to {buffer.name}")
             if stored.ty != dtype:
                 stored = tirx.Cast(dtype, stored, self.tvm_span())
-        stored = self.shallow(str(buffer.name), stored)
         places = [index_of(buffer.name, index) for index in indices]
+        if buffer in self.reducers:
+            stored = as_update(self.reducers[buffer], tirx.BufferLoad(buffer, places), stored)
+        stored = self.shallow(str(buffer.name), stored)
         _check_stored(buffer, places)
         self.emit(tirx.BufferStore(buffer, stored, places, self.tvm_span()))
 

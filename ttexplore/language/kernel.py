@@ -31,6 +31,7 @@ from ttexplore.language.containers import is_dict, is_sequence, items_of
 from ttexplore.language.dtypes import as_argument, dtype
 from ttexplore.language.instead import OPERATORS_AND_T, decided_by, hint_of
 from ttexplore.language.names import UnknownName
+from ttexplore.language.reducers import with_plain_updates
 from ttexplore.language.rewrite import rewrite
 from ttexplore.language.spans import caller_span, definition, display_file, error_span, node_span, source_listing
 from ttexplore.language.standins import StandIn, making
@@ -209,7 +210,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     parameters = [*builder.parameters, *(s for s in builder.sizes if not any(s.same_as(p) for p in builder.parameters))]
     _check_free(body, parameters)
     _check_depth(body)
-    made = tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head))
+    made = with_plain_updates(tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head)))
     source, first = source_listing(function, file)
     traced = TracedKernel(
         name, made.with_attr("global_symbol", name), (), source, first, file, tuple(dict.fromkeys(builder.notes)),

@@ -119,7 +119,7 @@ _HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
         _MATRIX,
     ),
     (
-        ("warp_reduce", "finalize_reducer", "alloc_reducer", "reducer_", "comm_reducer", "tvm_thread_allreduce"),
+        ("warp_reduce", "comm_reducer", "tvm_thread_allreduce"),
         "add in T.Parallel to an accumulator that a loop carries; " + _PRODUCT_OF_ONES,
     ),
     (
@@ -346,7 +346,6 @@ NOT_LOWERED = tuple(
         "alloc_buffer",
         "alloc_cluster_barrier",
         "alloc_descriptor",
-        "alloc_reducer",
         "alloc_tcgen05_instr_desc",
         "alloc_tcgen05_instruction_desc",
         "alloc_tcgen05_smem_desc",
@@ -409,7 +408,6 @@ NOT_LOWERED = tuple(
         "evaluate",
         "extract_lane",
         "fast_rcp",
-        "finalize_reducer",
         "fma2",
         "func_attr",
         "gemm_sp",
@@ -500,8 +498,6 @@ NOT_LOWERED = tuple(
         "reduce_bitand",
         "reduce_bitor",
         "reduce_bitxor",
-        "reducer_init",
-        "reducer_update",
         "reshape",
         "ret",
         "rng_init",
