@@ -131,6 +131,16 @@ def operation_name(called: ir.Call) -> str:
     return name
 
 
+def choice_of(expression: ir.Expr) -> tuple[ir.Expr, ir.Expr, ir.Expr] | None:
+    """The condition of a choice, and what it is where that holds and where not; None for another expression."""
+    if type(expression) is tirx.Select:
+        return expression.condition, expression.true_value, expression.false_value
+    if type(expression) is ir.Call and operation_name(expression).endswith(".if_then_else"):
+        condition, then, otherwise = elements(expression.args)
+        return condition, then, otherwise
+    return None
+
+
 # As _REGISTERED: TVM keeps an operation for ever.
 _NAMES: dict[int, str] = {}
 

@@ -238,6 +238,31 @@ def text_of(expression: ir.Expr) -> str:
     return str(expression.value)
 
 
+def expressions_of(statement: tirx.Stmt) -> list[ir.Expr]:
+    """The expressions of a statement itself."""
+    match statement:
+        case tirx.Evaluate() if op_name(statement):
+            given = arguments(statement)
+            ends = [
+                bound
+                for one in given
+                if isinstance(one, ir.TensorRegion)
+                for part in elements(one.region)
+                for bound in (part.min, part.extent)
+            ]
+            return [*(one for one in given if not isinstance(one, ir.TensorRegion)), *ends]
+        case tirx.BufferStore():
+            return [statement.value, *statement.indices]
+        case tirx.Bind():
+            return [statement.value]
+        case tirx.For():
+            return [statement.min, statement.extent]
+        case tirx.IfThenElse() | tirx.While():
+            return [statement.condition]
+        case _:
+            return []
+
+
 def constant(expression: ir.Expr) -> int | None:
     """Return the value of a constant expression, otherwise None."""
     return int(expression.value) if type(expression) is tirx.IntImm else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
+from ttexplore.passes.block_elements import check_block_elements
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.direct_tensors import with_staged_tensors
@@ -44,13 +45,15 @@ def apply_defaults(program: Program, target: Target) -> Program:
     lengths and places have names, and places are checked when the kernel runs; the loops of a T.Parallel nest follow
     the axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
 
-    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, and the errors of groups of
-    threads: KernelError for races and for waits that never end, Unsupported for groups that are no sequence.
+    Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
+    outside of their block, and the errors of groups of threads: KernelError for races and for waits that never end,
+    Unsupported for groups that are no sequence.
     """
     check_integers(program.kernel, program.plan.size_values)
     kernel, firings = program.kernel, Firings()
     kernel, groups = with_one_sequence(with_scans_as_loops(kernel, firings), firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
+    check_block_elements(kernel)
     for better in (
         with_launched_places,
         with_wide_indices,

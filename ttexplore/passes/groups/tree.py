@@ -13,6 +13,7 @@ from ttexplore.ir.build import (
     arguments,
     attribute,
     constant,
+    expressions_of,
     op_name,
     regions,
     scope_of,
@@ -363,35 +364,10 @@ def _leaves(items: Sequence[Item]) -> frozenset[int]:
 
 def refuse_threads(statement: tirx.Stmt, found: ThreadGroups) -> None:
     """Raises Unsupported for a statement that itself does something else in each thread."""
-    if any(map(found.depends, _values_of(statement))):
+    if any(map(found.depends, expressions_of(statement))):
         raise Unsupported(
             "L001",
             "the index of a thread is used in more than the choice of a group of threads",
             hint="a Tensix core has no threads or warps: write the block with T.Parallel",
             span=span_of(statement),
         )
-
-
-def _values_of(statement: tirx.Stmt) -> list[ir.Expr]:
-    """The expressions of a statement itself."""
-    match statement:
-        case tirx.Evaluate() if op_name(statement):
-            given = arguments(statement)
-            ends = [
-                bound
-                for one in given
-                if isinstance(one, ir.TensorRegion)
-                for part in elements(one.region)
-                for bound in (part.min, part.extent)
-            ]
-            return [*(one for one in given if not isinstance(one, ir.TensorRegion)), *ends]
-        case tirx.BufferStore():
-            return [statement.value, *statement.indices]
-        case tirx.Bind():
-            return [statement.value]
-        case tirx.For():
-            return [statement.min, statement.extent]
-        case tirx.IfThenElse():
-            return [statement.condition]
-        case _:
-            return []

@@ -1,0 +1,108 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+"""Elements of blocks that are read outside of T.Parallel: what is certainly outside is refused at its line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from ttexplore.errors import KernelError
+
+Body = Callable[[Any, Any, Any], None]
+
+
+def kernel(body: Body) -> Any:
+    """A kernel that loads 64 numbers into `a`, and stores what the macro `body` puts into `b`."""
+    macro = T.macro(body)
+
+    @T.prim_func
+    def elements(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(2) as block:
+            a = T.alloc_fragment((64,), "float32")
+            b = T.alloc_fragment((64,), "float32")
+            T.copy(A, a)
+            T.clear(b)
+            macro(a, b, block)
+            if block == 0:
+                T.copy(b, C)
+
+    return elements
+
+
+def named(a: Any, b: Any, block: Any) -> None:
+    x = a[64]
+    for i in T.Parallel(64):
+        b[i] = x
+
+
+def filled(a: Any, b: Any, block: Any) -> None:
+    T.fill(b, a[-1])
+
+
+def stored(a: Any, b: Any, block: Any) -> None:
+    b[3] = a[64] * 2
+
+
+def added(a: Any, b: Any, block: Any) -> None:
+    for k in range(33):
+        place = k * 2
+        b[0] = b[0] + a[place]
+
+
+def of_the_block(a: Any, b: Any, block: Any) -> None:
+    b[0] = a[block * 64]
+
+
+def of_two_loops(a: Any, b: Any, block: Any) -> None:
+    for k in range(8):
+        for n in range(9):
+            b[0] += a[k * 8 + 7 - n]
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "text"),
+    [
+        (named, "this index is 64", "x = a[64]"),
+        (filled, "this index is -1", "T.fill(b, a[-1])"),
+        (stored, "this index is 64", "b[3] = a[64] * 2"),
+        (added, "this index reaches 64", "b[0] = b[0] + a[place]"),
+        (of_the_block, "this index reaches 64", "b[0] = a[block * 64]"),
+        (of_two_loops, "this index reaches -1", "b[0] += a[k * 8 + 7 - n]"),
+    ],
+)
+def test_outside(body: Body, told: str, text: str) -> None:
+    error = ttx.explore(kernel(body)).error
+    assert isinstance(error, KernelError)
+    assert (error.code, error.message) == ("TTX-K001", f"a has 64 elements along axis 0, but {told}")
+    lines, first = inspect.getsourcelines(body)
+    assert error.span is not None
+    assert lines[error.span.line - first].strip() == text
+    assert error.hint == ("check the index" + (" and the lengths of the loops around" if "reaches" in told else ""))
+
+
+def guarded(a: Any, b: Any, block: Any) -> None:
+    for k in range(66):
+        if k < 64:
+            b[0] = b[0] + a[k]
+
+
+def to_the_end(a: Any, b: Any, block: Any) -> None:
+    for k in range(64):
+        b[0] = b[0] + a[63 - k]
+
+
+@pytest.mark.parametrize("body", [guarded, to_the_end])
+def test_inside(body: Body) -> None:
+    exploration = ttx.explore(kernel(body))
+    assert exploration.error is None, str(exploration.error)
+    (a,) = exploration.inputs()
+    made = exploration.run()
+    assert made.passed, made.message
+    np.testing.assert_allclose(made.outputs[0][0], a.astype(np.float64).sum(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(made.outputs[0][1:], 0)
