@@ -214,7 +214,8 @@ class Reader:
             raise Unsupported(
                 "L002",
                 f"T.reinterpret of {argument.ty.dtype} as {e.ty.dtype} on elements",
-                hint="read the bits of float32 as uint32 or int32, or the reverse; those of uint16 as float16 or bfloat16",
+                hint="read the bits of float32 as uint32 or int32, or the reverse; those of uint16 as float16 or "
+                "bfloat16",
             )
         if not self.graph.is_wide:
             raise Unsupported("L002", "the bits of float32 in 16-bit DST", hint="omit accumulate_dtype")
