@@ -1,4 +1,6 @@
-"""Convolutions of pictures that are padded already, with the channels last."""
+"""Convolutions of pictures with the channels last: padded already, or with the padding made on the way."""
+
+import numpy as np
 
 import ttexplore.language as T
 
@@ -61,3 +63,35 @@ def depthwise_convolution_reference(X, Weight):
     size = Weight.shape[0]
     height, width = X.shape[1] - size + 1, X.shape[2] - size + 1
     return sum(X[:, kh : kh + height, kw : kw + width] * Weight[kh, kw] for kh in range(size) for kw in range(size))
+
+
+def convolution_im2col(N=1, H=8, W=16, C=32, F=64, K=3, block_M=64, block_K=32, dtype="bfloat16"):
+    """The same as one product of matrices, of a picture with a border of zeros: T.im2col lays out what the filter sees
+    at each place as a row."""
+    pad = K // 2
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((N, H, W, C), dtype),
+        Weight: T.Tensor((K, K, C, F), dtype),
+        Out: T.Tensor((N, H, W, F), dtype),
+    ):
+        with T.Kernel(T.ceildiv(N * H * W, block_M)) as bx:
+            x = T.alloc_shared((block_M, block_K), dtype)
+            w = T.alloc_shared((block_K, F), dtype)
+            out = T.alloc_fragment((block_M, F), "float32")
+            rows = T.Tensor((K * K * C, F), dtype, Weight.data)
+            flat = T.Tensor((N * H * W, F), dtype, Out.data)
+            T.clear(out)
+            for k in T.Pipelined(T.ceildiv(K * K * C, block_K), num_stages=2):
+                T.im2col(X, x, bx, k, K, 1, 1, pad)
+                T.copy(rows[k * block_K, 0], w)
+                T.gemm(x, w, out)
+            T.copy(out, flat[bx * block_M, 0])
+
+    return main
+
+
+def convolution_im2col_reference(X, Weight):
+    pad = Weight.shape[0] // 2
+    return convolution_reference(np.pad(X, ((0, 0), (pad, pad), (pad, pad), (0, 0))), Weight)

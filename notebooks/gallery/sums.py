@@ -67,3 +67,41 @@ def row_ranges(M=64, N=100, block_M=32, dtype="float32"):
 
 def row_ranges_reference(A):
     return np.min(A, axis=1), np.max(A, axis=1)
+
+
+def column_sums_added(M=160, N=128, block_M=32, block_N=64, dtype="bfloat16"):
+    """The sums of all columns, to which each block of rows adds its own."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), Sum: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M)) as (bx, by):
+            a = T.alloc_shared((block_M, block_N), dtype)
+            sums = T.alloc_fragment((block_N,), "float32")
+            T.copy(A[by * block_M, bx * block_N], a)
+            T.reduce_sum(a, sums, dim=0)
+            for j in T.Parallel(block_N):
+                T.atomic_add(Sum[bx * block_N + j], sums[j])
+
+    return main
+
+
+def column_sums_added_reference(A, Sum):
+    return Sum + A.sum(axis=0)
+
+
+def running_sums(M=64, N=96, block_M=32, dtype="float32"):
+    """Out[i, j] = the sum of A[i, 0], ..., A[i, j]"""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), Out: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, block_M)) as by:
+            a = T.alloc_shared((block_M, N), dtype)
+            T.copy(A[by * block_M, 0], a)
+            T.cumsum(a, dim=1)
+            T.copy(a, Out[by * block_M, 0])
+
+    return main
+
+
+def running_sums_reference(A):
+    return np.cumsum(A, axis=1)

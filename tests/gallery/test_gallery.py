@@ -46,17 +46,20 @@ KERNELS = [(file, name) for file in FILES for name in kernels(file)]
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel on the page: the largest error of each output, as a share of its largest element, and its fallbacks."""
+    """A kernel on the page: the largest error of each output, as a share of its largest element, and how many tiles,
+    parts of tiles and single elements one run moves between DRAM and the cores."""
 
     name: str
     inputs: str
     errors: tuple[float, ...]
     bounds: tuple[float, ...]
-    fallbacks: tuple[str, ...]
+    tiles: int
+    parts: int
+    elements: int
 
     def __str__(self) -> str:
         errors = ", ".join(f"{error:.0e}" if error else "0" for error in self.errors)
-        return f"| `{self.name}` | {self.inputs} | {errors} | {'; '.join(self.fallbacks) or 'none'} |"
+        return f"| `{self.name}` | {self.inputs} | {errors} | {self.tiles} | {self.parts} | {self.elements} |"
 
 
 @functools.cache
@@ -79,9 +82,13 @@ def row_of(file: Path, name: str) -> Row:
         float(np.abs(out.astype(np.float64) - one).max() / np.abs(one).max())
         for out, one in zip(ran.outputs, wanted, strict=True)
     )
-    fallbacks = tuple(note.partition(" in line")[0] for note in explored.plan.notes if "element by element" in note)
+    moved = module(FOLDER.parent / "beside_numpy.py").transfers(explored, ran)
+    # What moves element by element stands in the plan, and is little.
+    assert not moved["elements"] or any("element" in note for note in explored.plan.notes), name
+    assert moved["elements"] < moved["tiles"], name
     shapes = ", ".join("x".join(map(str, tensor.shape)) for tensor in tensors)
-    return Row(name, shapes, errors, tuple(BOUNDS[tensor.dtype] for tensor in outputs), fallbacks)
+    bounds = tuple(BOUNDS[tensor.dtype] for tensor in outputs)
+    return Row(name, shapes, errors, bounds, moved["tiles"], moved["parts of tiles"], moved["elements"])
 
 
 def page() -> str:
@@ -91,12 +98,14 @@ def page() -> str:
         "Kernels of the kinds that people port, each with its formula in NumPy beside it, in",
         "[notebooks/gallery](../notebooks/gallery), lowered as they are. Every step gives the result of the kernel,",
         "and the emulated program that of the formula in float64. The error is the largest one of each output, as a",
-        "share of its largest element. Fallbacks are tensors that move element by element because neither tiles nor",
-        "rows of 16 elements express what the kernel reads. `make gallery` writes this page.",
+        "share of its largest element. Tiles, parts of tiles (rows of 16 elements and more) and single elements are",
+        "those that one run on the emulator moves between DRAM and the cores. Single are only elements that decide",
+        "something, and numbers that stand alone, such as the sink of a head; the plan names each of them.",
+        "`make gallery` writes this page.",
     ]
     for file in FILES:
         parts += ["", f"## {file.name}", "", " ".join((module(file).__doc__ or "").split()), ""]
-        parts += ["| Kernel | Inputs | Error | Fallbacks |", "|---|---|---|---|"]
+        parts += ["| Kernel | Inputs | Error | Tiles | Parts | Elements |", "|---|---|---|---|---|---|"]
         parts += [str(row_of(file, name)) for name in kernels(file)]
     return "\n".join(parts) + "\n"
 

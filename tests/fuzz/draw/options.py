@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements, unused
+from tests.fuzz.draw.draft import SMALL_FLOATS
 from tests.fuzz.draw.grids import Drawing
 from tests.fuzz.meaning import INTEGERS
 from tests.fuzz.traits import computes_bytes
@@ -52,7 +53,8 @@ def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
 def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
     """Whether a tensor may be Bfp8_b: numbers, and if it is an output, rows of whole groups."""
     whole_groups = all(one.shape(tensor)[-1] % GROUP == 0 for one in (kernel, kernel.later()))
-    return tensor.dtype not in INTEGERS and (tensor in inputs(kernel) or whole_groups)
+    shares = tensor.dtype not in (*INTEGERS, *SMALL_FLOATS)
+    return shares and (tensor in inputs(kernel) or whole_groups)
 
 
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
