@@ -340,6 +340,29 @@ def kernel(A: T.Tensor((128, 64), "float32"), B: T.Tensor((128, 64), "float32"),
             7, KernelError, "a is written before T.sync_grid and read after it",
             "what follows T.sync_grid is a launch of its own: T.copy the block to a tensor, and from it",
         ),
+        *(
+            (
+                f"""
+                with T.Kernel(2) as bx:
+                    a = T.alloc_fragment((64, 64))
+                    T.clear(a)
+                    T.sync_grid()
+                    {part}
+                    T.copy(a, B[bx * 64, 0])
+                """,
+                line, KernelError, "a is written before T.sync_grid and written in part after it",
+                "what follows T.sync_grid is a launch of its own: T.copy the block to a tensor, and from it",
+            )
+            for line, part in (
+                (5, "a[0, 0] = 1.0"),
+                (5, "T.copy(A[0:64, 0:32], a[:, 0:32])"),
+                (5, "T.clear(a[0:32, :])"),
+                (6, "for i, j in T.Parallel(32, 64):\n                        a[i, j] = A[i, j]"),
+                (6, "for i, j in T.Parallel(32, 64):\n                        a[i + 32, j] = A[i, j]"),
+                (7, "for i, j in T.Parallel(64, 64):\n                        if i < 9:\n"
+                    "                            a[i, j] = A[i, j]"),
+            )
+        ),
         (
             """
             with T.Kernel(2) as bx:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import elements, is_buffer, span_of
-from ttexplore.ir.build import op_name, scope_of, sequence, statements, with_nest
-from ttexplore.ir.dataflow import is_on_chip, loads_of
+from ttexplore.ir.build import constant, op_name, regions, scope_of, sequence, shape_of, statements, with_nest
+from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.groups import BARRIER_SCOPE, SYNC_GRID
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import extents_of
@@ -186,7 +186,8 @@ def _check_own(nest: tirx.Stmt, known: Sequence[ir.Var], body: Sequence[tirx.Stm
 
 
 def _check_contents(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt]) -> None:
-    """Raise KernelError for an on-chip buffer that is written before a T.sync_grid and read after it."""
+    """Raise KernelError for an on-chip buffer that is written before a T.sync_grid and used after it, unless all of it
+    is written again first."""
     held: list[tirx.Buffer] = []
     for statement in (one for outer in earlier for one in walk(outer)):
         held += [
@@ -194,17 +195,44 @@ def _check_contents(earlier: Sequence[tirx.Stmt], piece: Sequence[tirx.Stmt]) ->
             for buffer, kind in touched(statement)
             if is_on_chip(buffer) and (kind != "read" or scope_of(buffer) == BARRIER_SCOPE)
         ]
-    for statement in (one for outer in piece for one in walk(outer)):
+    for loops, statement in _with_loops(piece):
         for buffer, kind in touched(statement):
-            if kind != "write" and _among(buffer, held):
+            if not _among(buffer, held):
+                continue
+            if kind != "write" or not _writes_all(statement, buffer, loops):
+                used = "read" if kind != "write" else "written in part"
                 raise KernelError(
                     "K018",
-                    f"{buffer.name} is written before T.sync_grid and read after it",
+                    f"{buffer.name} is written before T.sync_grid and {used} after it",
                     hint="what follows T.sync_grid is a launch of its own: T.copy the block to a tensor, and from it",
                     span=span_of(statement),
                 )
         new = [buffer for buffer, _ in touched(statement)]
         held = [one for one in held if not _among(one, new)]
+
+
+def _with_loops(body: Sequence[tirx.Stmt]) -> Iterator[tuple[list[tirx.For], tirx.Stmt]]:
+    """All statements in order, those of a T.Parallel with its loops."""
+    for statement in blocks(sequence(body)):
+        if not is_parallel(statement):
+            yield [], statement
+            continue
+        loops, inner = parallel_body(statement)
+        for one in inner:
+            yield from ((loops if nested is one else [], nested) for nested in walk(one))
+
+
+def _writes_all(statement: tirx.Stmt, buffer: tirx.Buffer, loops: Sequence[tirx.For]) -> bool:
+    """Whether a statement that writes a buffer, in a T.Parallel of these loops, writes all of it."""
+    shape = list(shape_of(buffer))
+    if isinstance(statement, tirx.BufferStore):
+        starts, extents = [constant(loop.min) for loop in loops], [constant(loop.extent) for loop in loops]
+        over_all = same_indices(statement.indices, [loop.loop_var for loop in loops])
+        return all(extent == 1 for extent in shape) or (over_all and not any(starts) and extents == shape)
+    if not op_name(statement).startswith("tl."):
+        return False
+    region = regions(statement)[-1].region
+    return all(constant(part.min) == 0 and constant(part.extent) == n for part, n in zip(region, shape, strict=True))
 
 
 def _check_written(part: _Part, traced: TracedKernel, written: frozenset[str]) -> None:
