@@ -5,7 +5,13 @@ and what cannot."""
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import importlib.util
+import json
+import sys
 import textwrap
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,10 +33,12 @@ from tests.corpus.launches import (
     synchronized,
     two_products,
 )  # fmt: skip
+from ttexplore import cli
 from ttexplore.errors import KernelError, TTExploreError, Unsupported, UsageError
 from ttexplore.exploration import Launches
 from ttexplore.language.kernel import compiled
 from ttexplore.tenstorrent import apply_tt_defaults
+from ttexplore.widget import ExplorerWidget
 
 Array = np.ndarray[Any, Any]
 
@@ -476,3 +484,156 @@ def test_an_output_that_no_launch_writes_is_refused() -> None:
     assert explored.error is not None
     assert explored.error.message == "U is an output, but the kernel never writes it"
     assert ttx.explore(compiled(kernel, out_idx=[1])).error is None
+
+
+# Showing and exporting
+
+
+def test_an_export_has_a_folder_for_each_launch_and_a_runner_of_all(tmp_path: Path) -> None:
+    explored = ttx.explore(two_products())
+    paths = explored.export(tmp_path / "out")
+    for number, launch in enumerate(explored.launches, 1):
+        for name, listing in launch.files.items():
+            assert (tmp_path / "out" / f"launch_{number}" / name).read_text() == listing.text
+    whole = json.loads((tmp_path / "out" / "launches.json").read_text())
+    assert whole == {
+        "version": 1, "kernel": "kernel", "launches": ["launch_1", "launch_2"],
+        "inputs": [
+            {"name": "A", "shape": [64, 64], "dtype": "bfloat16"},
+            {"name": "B", "shape": [64, 96], "dtype": "bfloat16"},
+            {"name": "C", "shape": [96, 64], "dtype": "bfloat16"},
+        ],
+        "outputs": [{"name": "D", "shape": [64, 64], "dtype": "float32"}],
+    }  # fmt: skip
+    assert len(paths) == 2 * len(explored.launches[0].files) + 2
+    assert all(path.exists() for path in paths)
+
+
+def test_the_exported_runner_passes_tensors_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explored = ttx.explore(parts_of_output())
+    explored.export(tmp_path)
+    (a,) = explored.inputs(seed=1)
+    np.save(tmp_path / "given.npy", a)
+    made: list[tuple[str, list[str]]] = []
+    sdk = types.ModuleType("ttnn")
+    for name in ("bfloat16", "float32", "int32", "bfloat8_b"):
+        setattr(sdk, name, name)
+    sdk.open_device = lambda device_id: "device"  # type: ignore[attr-defined]
+    sdk.close_device = sdk.synchronize_device = lambda device: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ttnn", sdk)
+    module: Any = _module(tmp_path / "run_launches.py")
+    launches = {str(tmp_path / f"launch_{n}"): launch for n, launch in enumerate(explored.launches, 1)}
+    own = module.runner
+
+    def runner(folder: str) -> Any:
+        """The runner of a launch, whose device is the emulator."""
+        one, launch = own(folder), launches[str(tmp_path / folder)]
+
+        def start(plan: Any, on_device: dict[str, Array]) -> None:
+            tensors = launch._tensors(("input", "inout"))
+            made.append((folder, [tensor.name for tensor in tensors]))
+            outputs = launch.run([on_device[tensor.name] for tensor in tensors]).outputs
+            on_device |= {f"{t.name}": o for t, o in zip(launch._tensors(("output", "inout")), outputs, strict=True)}
+
+        one.check_chip = lambda plan, device: None
+        one.tensors = lambda plan, inputs, device: dict(
+            zip((x["name"] for x in sorted(plan["layouts"], key=lambda x: x["position"]) if x["role"] != "output"),
+                inputs, strict=True)
+        )  # fmt: skip
+        one.launch = start
+        one.results = lambda plan, on_device: {
+            x["name"]: on_device[x["name"]] for x in plan["layouts"] if x["role"] != "input"
+        }
+        return one
+
+    module.runner = runner
+    monkeypatch.setattr(sys, "argv", ["run", "--inputs", str(tmp_path / "given.npy"), "--out", str(tmp_path)])
+    module.main()
+    assert made == [("launch_1", ["A"]), ("launch_2", ["A", "B"])]
+    np.testing.assert_array_equal(np.load(tmp_path / "B.npy"), _parts(a))
+    monkeypatch.setattr(sys, "argv", ["run", "--inputs", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="the kernel takes 1 inputs, A; 0 are given"):
+        module.main()
+
+
+def _module(path: Path) -> types.ModuleType:
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_nothing_is_exported_if_a_launch_fails(tmp_path: Path) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), BF16), B: T.Tensor((64, 64), BF16)):
+        with T.Kernel(1):
+            T.copy(A, B)
+        with T.Kernel(1):
+            a = T.alloc_fragment((64, 64), BF16)
+            T.copy(a, B)
+
+    explored = ttx.explore(kernel)
+    with pytest.raises(KernelError, match="before anything is written"):
+        explored.export(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert repr(explored) == "<exploration of kernel for wormhole_n150: kernel_2 failed at A2>"
+    assert '<td><span class="bad">✖</span> failed at A2</td>' in explored._repr_html_()
+
+
+def test_launches_are_shown_with_their_tensors(tmp_path: Path) -> None:
+    explored = ttx.explore(two_products())
+    lines = str(explored).splitlines()
+    assert lines[:5] == [
+        "kernel  wormhole_n150  2 launches", "", "launch of a kernel  reads  writes",
+        "kernel_1            A, B   M       15 steps", "kernel_2            C, M   D       15 steps",
+    ]  # fmt: skip
+    assert "lower_shared_to_cb" in str(explored)
+    shown = explored._repr_html_()
+    assert '<th scope="row">kernel_1</th><td class="m">A, B</td><td class="m">M</td>' in shown
+    page = explored.report(tmp_path / "page.html", run=False).read_text()
+    assert page.count("<iframe") == 2
+    assert page.count("srcdoc=") == 2
+    own = explored.launches[1].report(tmp_path / "own.html", run=False).read_text()
+    assert html.escape(own) in page
+
+
+def test_the_explorer_of_a_launch_tells_when_the_kernel_has_changed() -> None:
+    launch = ttx.explore(two_products()).launches[1]
+    cell = textwrap.dedent(launch.kernel.source.text)
+    elsewhere = dataclasses.replace(launch, kernel=dataclasses.replace(launch.kernel, file="cell 3"))
+    widget = ExplorerWidget(elsewhere)
+    widget.kernel_changed(cell)
+    assert widget.stale == ""
+    widget.kernel_changed(cell.replace("T.clear(c)", "T.fill(c, 1)"))
+    assert widget.stale == "kernel_2 has changed since this exploration was made: explore it again"
+
+
+def test_the_command_shows_runs_checks_and_exports_launches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        HEADER + '    M = T.alloc_global((128, 64), "float32")\n'
+        "    with T.Kernel(1):\n        T.copy(A, M)\n    with T.Kernel(1):\n        T.copy(M, B)\n"
+    )
+    kernel = f"{path}::kernel"
+    for words, status in (
+        (["show", kernel], 0), (["show", kernel, "--launch", "2", "--step", "C1"], 0), (["run", kernel], 0),
+        (["check", kernel], 0), (["export", kernel, "-o", str(tmp_path / "out")], 0),
+        (["report", kernel, "--no-run", "-o", str(tmp_path / "page.html")], 0),
+        (["show", kernel, "--step", "C1"], 2), (["show", kernel, "--launch", "3"], 2),
+        (["save", kernel, "-o", str(tmp_path / "saved.ttx")], 2),
+    ):  # fmt: skip
+        assert cli.main([*words, "--json"]) == status, words
+        answer = json.loads(capsys.readouterr().out)
+        assert ("error" in answer) == (status != 0), words
+    assert (tmp_path / "out" / "run_launches.py").exists()
+    cli.main(["show", kernel, "--json"])
+    assert [one["kernel"] for one in json.loads(capsys.readouterr().out)["launches"]] == ["kernel_1", "kernel_2"]
+    with pytest.raises(UsageError) as caught:
+        cli._run(["show", kernel, "--code", "reader"], as_json=False)
+    assert caught.value.message == "kernel has 2 launches, each with steps and code"
+    assert caught.value.hint == "name one: --launch 1"
+    with pytest.raises(UsageError, match="there is no launch 3") as caught:
+        cli._run(["show", kernel, "--launch", "3"], as_json=False)
+    assert caught.value.hint == "the kernel has 2, counted from 1"

@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "exploration": {
         "record", "errors", "target", "plan", "given", "options", "ops", "inputs", "ir", "language", "passes", "emit",
-        "backends", "archive", "request", "results", "views", "explored",
+        "backends", "files", "archive", "request", "results", "views", "explored",
     },
     "tenstorrent": {
         "record", "errors", "target", "pass_names", "plan", "layout_request", "options", "ir", "language", "passes",

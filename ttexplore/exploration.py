@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from ttexplore.archive import LARGEST_ARRAYS_BYTES, Kept
 from ttexplore.backends.base import Execution
 from ttexplore.backends.compare import RoundingErrors, Side, compare
 from ttexplore.backends.registry import BACKENDS, BackendEntry
-from ttexplore.emit import emit
+from ttexplore.emit import emit, emit_launches, launch_folder
 from ttexplore.errors import Cancelled, TTExploreError, UsageError
 from ttexplore.explored import BaseStep, Explored, Steps, compare_explorations
+from ttexplore.files import write_files
 from ttexplore.given import dictionary, wrong
+from ttexplore.given import path as path_of
 from ttexplore.inputs import Inputs, Tensor, given_inputs
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.boundary import errors_of_ours
@@ -47,6 +50,7 @@ from ttexplore.record import Listing, OptionForm, StepRecord, Trace, to_json
 from ttexplore.request import RunRequest
 from ttexplore.results import Check, Run, StepCheck
 from ttexplore.target import Target, get_target
+from ttexplore.views.launches import LaunchRow, launches_html, launches_page, launches_text
 from ttexplore.views.markup import plural
 
 Array = NDArray[Any]
@@ -576,19 +580,65 @@ class Launches(Exploration):
         self._chained(run, self._inputs(inputs, seed))
         return Check(tuple(results))
 
+    # Exporting
+
+    def export(self, folder: str | Path, *, dot: bool = False) -> list[Path]:
+        """Write each launch to a folder of its own, ``launch_1`` and so on, as it exports itself, and a runner of all.
+
+        Raises the error of a launch before anything is written, and UsageError if a folder or file cannot be written.
+        """
+        for launch in self.launches:
+            _ = launch.files
+        target = path_of("the folder", folder)
+        made = [
+            path
+            for number, launch in enumerate(self.launches)
+            for path in launch.export(target / launch_folder(number), dot=dot)
+        ]
+        inputs, outputs = ([one._asdict() for one in self._tensors(roles)] for roles in (_INPUTS, _OUTPUTS))
+        return [*made, *write_files(emit_launches(self.kernel.name, len(self.launches), inputs, outputs), folder)]
+
+    def save(self, path: str | Path) -> Path:
+        raise self._of_each("a file")
+
     # Showing
 
+    def _rows(self) -> list[LaunchRow]:
+        def names(launch: Exploration, roles: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name, role in launch._roles.items() if role in roles)
+
+        return [
+            LaunchRow(
+                one.kernel.name, names(one, _INPUTS), names(one, _OUTPUTS),
+                f"failed at {one.steps[-1].letter}" if one.error else f"{len(one.steps)} steps", one.error is not None,
+            )
+            for one in self.launches
+        ]  # fmt: skip
+
     def __repr__(self) -> str:
-        return f"<exploration of {self.kernel.name} for {self.target.name}: {len(self.launches)} launches>"
+        failed = [row for row in self._rows() if row.failed]
+        state = f"{failed[0].name} {failed[0].state}" if failed else plural(len(self.launches), "launch")
+        return f"<exploration of {self.kernel.name} for {self.target.name}: {state}>"
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.launches))
+        table = launches_text(self.kernel.name, self.target.name, self._rows())
+        return "\n\n".join([table, *map(str, self.launches)])
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self.launches)
+        return self._summary() + "".join(one._repr_html_() for one in self.launches)
+
+    def _summary(self) -> str:
+        return launches_html(self.kernel.name, self.target.name, self._rows())
+
+    def _page(self, run: bool) -> str:
+        pages = [(one.kernel.name, one._page(run)) for one in self.launches]
+        return launches_page(self.kernel.name, self.target.name, pages)
 
     def _ipython_display_(self) -> None:
-        """Show the explorers of all launches, one below the other."""
+        """Show which tensors go from launch to launch, and below that the explorers of all launches."""
+        from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
+
+        publish_display_data({"text/html": self._summary(), "text/plain": repr(self)})
         for one in self.launches:
             one._ipython_display_()
 

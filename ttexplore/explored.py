@@ -340,6 +340,10 @@ class Explored(ABC):
         With `run`, the page includes the result of a run on the emulator and the timeline of one core, if there is a
         C++ compiler and the lowering succeeded. Raises UsageError if the file cannot be written, and what a run raises.
         """
+        return write_file(path, self._page(run))
+
+    def _page(self, run: bool) -> str:
+        """The explorer as one page, with the result of a run on the emulator if asked for."""
         state: JsonObject = {}
         recorded = None
         if run and self.error is None and recorder().missing() is None:
@@ -347,7 +351,7 @@ class Explored(ABC):
             state["recorded_run"] = done._repr_html_()
             assert done.execution is not None, "the recording backend returns one"
             recorded = self._recorded(done.execution, None, self._kernel_listings({})).data
-        return write_file(path, report_html(self.data, self._repr_html_(), state, recorded))
+        return report_html(self.data, self._repr_html_(), state, recorded)
 
     # Running
 

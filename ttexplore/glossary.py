@@ -306,6 +306,11 @@ SECTIONS: dict[str, tuple[Term, ...]] = {
             "The loop of a core over its items. It takes the place of the grid of a GPU launch.",
         ),
         Term(
+            "launch of a kernel",
+            "One T.Kernel of several, or a part of one between T.sync_grid: a program of its own. Launches run one "
+            "after another, and only tensors remain between them.",
+        ),
+        Term(
             "compile-time argument",
             "A number that is fixed when the C++ of a kernel is compiled.",
             see=("runtime argument",),

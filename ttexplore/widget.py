@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import sys
 import textwrap
 import threading
@@ -86,7 +87,10 @@ class ExplorerWidget(anywidget.AnyWidget):
             now = lines[kernel.first_line - 1 : kernel.first_line - 1 + len(kernel.source.lines)]
             changed = now != lines_of(source)
         else:
-            changed = any(_plain(one) != _plain(source) for one in _definitions(cell, kernel.name))
+            # A launch has a name of its own, and the text of the whole kernel.
+            named = re.search(r"^\s*def\s+(\w+)", source, re.MULTILINE)
+            name = named[1] if named else kernel.name
+            changed = any(_plain(one) != _plain(source) for one in _definitions(cell, name))
         if changed:
             self.stale = f"{visible(kernel.name)} has changed since this exploration was made: explore it again"
 

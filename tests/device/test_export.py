@@ -13,6 +13,7 @@ import pytest
 
 import ttexplore as ttx
 from tests.corpus import elementwise
+from tests.corpus.launches import two_products
 from ttexplore.backends.ttnn.backend import device_variables
 from ttexplore.backends.ttnn.environment import read_environment
 from ttexplore.backends.ttnn.session import tagged_processes
@@ -58,6 +59,23 @@ def test_the_exported_runner_runs_in_a_foreign_folder(environment: Path, tmp_pat
     assert f"C (128, 64) -> {tmp_path / 'C.npy'}" in done.stdout
     expected = exploration.run(inputs).outputs[0].astype(np.float32)
     np.testing.assert_array_equal(np.load(tmp_path / "C.npy"), expected)
+
+
+def test_several_launches_run_one_after_another(environment: Path, tmp_path: Path) -> None:
+    exploration = ttx.explore(two_products(m=32, k=32, n=64), options={"cores": (1, 1)})
+    inputs = exploration.inputs(seed=3)
+    run = exploration.run(inputs, backend="ttnn", device="wolfpine", environment=environment)
+    assert run.passed, str(run)
+    equal = {side.name: side.comparison.equal_share for side in run.sides if side.name.endswith("against emulator")}
+    assert equal == {"kernel_1: ttnn against emulator": 1.0, "kernel_2: ttnn against emulator": 1.0}
+    exploration.export(tmp_path / "out")
+    for name, array in zip("ABC", inputs, strict=True):
+        np.save(tmp_path / f"{name}.npy", array.astype(np.float32))
+    files = [str(tmp_path / f"{name}.npy") for name in "ABC"]
+    script = tmp_path / "out" / "run_launches.py"
+    done = run_exported(script, environment, "--inputs", *files, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr[-2000:]
+    np.testing.assert_array_equal(np.load(tmp_path / "D.npy"), run.outputs[0])
 
 
 def test_a_program_for_another_chip_is_refused(environment: Path, tmp_path: Path) -> None:

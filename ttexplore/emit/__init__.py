@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from ttexplore.record import Line, Listing, lines_of, to_json
 PLAN_VERSION = 1
 # The exported runner, unchanged: a program of its own that imports nothing of ours.
 RUNNER = Path(__file__).with_name("run_ttnn.py")
+# That of a kernel with several launches, which uses those of the launches.
+LAUNCHES_RUNNER = Path(__file__).with_name("run_launches.py")
 
 
 def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
@@ -26,6 +29,22 @@ def emit(functions: dict[str, Any], plan: Plan) -> dict[str, Listing]:
     files["tt.plan.json"] = _plain("json", "tt.plan.json", plan_json(plan))
     files["run_ttnn.py"] = _plain("python", "run_ttnn.py", RUNNER.read_text(encoding="utf-8"))
     return files
+
+
+def launch_folder(number: int) -> str:
+    """The folder of a launch in an export, counted from 0."""
+    return f"launch_{number + 1}"
+
+
+def emit_launches(
+    kernel: str, count: int, inputs: Sequence[Mapping[str, object]], outputs: Sequence[Mapping[str, object]]
+) -> dict[str, str]:
+    """The files of a kernel with several launches beside the folders of these, by name: which tensors go in and come
+    out, each with name, shape and dtype, and the runner."""
+    folders = [launch_folder(number) for number in range(count)]
+    whole = {"version": PLAN_VERSION, "kernel": kernel, "launches": folders, "inputs": inputs, "outputs": outputs}
+    text = json.dumps(to_json(whole), indent=1, sort_keys=True) + "\n"
+    return {"launches.json": text, "run_launches.py": LAUNCHES_RUNNER.read_text(encoding="utf-8")}
 
 
 def plan_json(plan: Plan) -> str:
