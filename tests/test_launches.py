@@ -637,3 +637,30 @@ def test_the_command_shows_runs_checks_and_exports_launches(tmp_path: Path, caps
     with pytest.raises(UsageError, match="there is no launch 3") as caught:
         cli._run(["show", kernel, "--launch", "3"], as_json=False)
     assert caught.value.hint == "the kernel has 2, counted from 1"
+
+
+def test_random_numbers_that_decide_do_so_for_all_launches() -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((4, 32, 32), FP32), W: T.Tensor((2,), INT32), B: T.Tensor((2, 32, 32), FP32)
+    ):  # fmt: skip
+        M = T.alloc_global((2, 32, 32), FP32)
+        with T.Kernel(2) as b:
+            a = T.alloc_shared((32, 32), FP32)
+            T.copy(A[W[b], :, :], a)
+            T.copy(a, M[b, :, :])
+        with T.Kernel(2) as b:
+            a, m = T.alloc_shared((32, 32), FP32), T.alloc_shared((32, 32), FP32)
+            T.copy(A[W[b] + 1, :, :], a)
+            T.copy(M[b, :, :], m)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] - m[i, j]
+            T.copy(a, B[b, :, :])
+
+    explored = ttx.explore(kernel)
+    for seed in range(4):
+        a, w = explored.inputs(seed=seed)
+        assert ((w >= 0) & (w <= 2)).all(), w
+        run = explored.run([a, w])
+        assert run.passed, run
+        np.testing.assert_allclose(run.outputs[0], a[w + 1] - a[w], atol=1e-6)

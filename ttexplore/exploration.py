@@ -300,11 +300,13 @@ class Exploration(Explored):
     def _valid(self, arrays: tuple[Array, ...], seed: int) -> tuple[Array, ...]:
         # After the first step what decides has names.
         tensors = self._tensors(("input", "inout"))
-        shapes = {one.name: one.shape for one in self._tensors(("input", "inout", "output"))}
+        shapes = {one.name: one.shape for launch in self.launches for one in launch._tensors(_ROLES)}
         given = dict(zip((one.name for one in tensors), arrays, strict=True))
         with errors_of_ours("making the inputs"):
-            traced, normal = self._steps[0].before.kernel, self._steps[0].after.kernel
-            found = valid_inputs(traced, normal, self.plan.size_values, shapes, given, seed)
+            first = [launch._steps[0] for launch in self.launches]
+            launches = [(step.before.kernel, step.after.kernel) for step in first]
+            sizes = {size.name: size.value for size in self._sizes}
+            found = valid_inputs(launches, sizes, shapes, given, seed)
         return tuple(found[one.name] for one in tensors)
 
     def reference(

@@ -5,7 +5,7 @@ Only what decides is executed: names, loops, branches and the places of copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,18 +35,23 @@ def deciding_tensors(function: tirx.PrimFunc) -> tuple[str, ...]:
 
 
 def valid_inputs(
-    traced: tirx.PrimFunc, normal: tirx.PrimFunc, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]],
-    given: Mapping[str, Array], seed: int,
+    launches: Sequence[tuple[tirx.PrimFunc, tirx.PrimFunc]], sizes: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Array], seed: int,
 ) -> dict[str, Array]:  # fmt: skip
     """The inputs with other elements in the tensors that decide something: sorted or random numbers, such that nothing
     leaves its tensor, no two work items store to one place, and most is to be done.
 
-    `given` are all inputs by name, `shapes` those of all tensors. The kernel as it was traced says which parts of
-    blocks it uses, and the `normal` one, after the first pass, has names for what decides. Where nothing better is
-    found, the inputs are as given.
+    `given` are all inputs by name, `shapes` those of all tensors. Each launch is given twice: as it was traced, which
+    says which parts of blocks it uses, and after the first pass, with names for what decides. Where nothing better is
+    found, the inputs are as given. Nothing is known of a launch in which numbers of an earlier one decide.
     """
-    names = [name for name in deciding_tensors(normal) if name in given]
-    kernels = [made for one in (normal, traced) if (made := _decisions(one)) is not None] if names else []
+    names: list[str] = []
+    kernels: list[Callable[[_Trial], None]] = []
+    for traced, normal in launches:
+        deciding = deciding_tensors(normal)
+        if deciding and given.keys() >= {*deciding}:
+            names += [name for name in deciding if name not in names]
+            kernels += [made for one in (normal, traced) if (made := _decisions(one)) is not None]
     if not kernels:
         return dict(given)
     return _Search(kernels, sizes, shapes, dict(given)).found(names, np.random.default_rng(seed))
