@@ -44,7 +44,7 @@ from ttexplore.views.dot import dataflow_dot, passes_dot
 from ttexplore.views.exploration import exploration_html, exploration_text
 from ttexplore.views.explorer import explorer_data
 from ttexplore.views.history import Found, LineHistory, find_text, line_history
-from ttexplore.views.l1_map import l1_map_svg
+from ttexplore.views.l1_map import l1_map_svg, l1_used_bytes
 from ttexplore.views.markup import plural
 from ttexplore.views.report import report_html
 from ttexplore.views.still import PLACE, still_html
@@ -671,8 +671,8 @@ def _cores(exploration: Explored) -> str:
 
 
 def _buffers(exploration: Explored) -> str:
-    buffers = exploration.plan.buffers
-    return f"{len(buffers)} buffers, {sum(buffer.total_bytes for buffer in buffers):,} B"
+    plan = exploration.plan
+    return f"{len(plan.on_chip.buffers)} buffers, {l1_used_bytes(plan):,} B"
 
 
 def _lines(exploration: Explored) -> str:

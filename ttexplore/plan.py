@@ -150,6 +150,9 @@ class CircularBuffer:
     elements instead: each `row_tiles` pages are 32 rows, `row_tiles` tiles wide. `shard_of` names the tensor whose
     shard on the core the buffer aliases, so that nothing is copied; it is empty if the buffer has memory of its own.
     `origin` is the kernel line of the corresponding allocation.
+
+    Buffers with one `index` are one circular buffer of the chip, with one memory: at most one of them holds tiles at a
+    time (decided by D5, where the numbers or L1 run out).
     """
 
     name: str
@@ -177,6 +180,15 @@ class CircularBuffer:
     @property
     def total_bytes(self) -> int:
         return self.pages * self.page_bytes
+
+
+def chip_buffers(buffers: Sequence[CircularBuffer]) -> tuple[tuple[CircularBuffer, ...], ...]:
+    """The circular buffers of the chip, each as the buffers of the plan that share it, in the order of the plan. A
+    buffer without a number shares none yet."""
+    found: dict[int | str, list[CircularBuffer]] = {}
+    for one in buffers:
+        found.setdefault(one.name if one.index is None else one.index, []).append(one)
+    return tuple(map(tuple, found.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,6 +494,29 @@ class Plan:
     def replace(self, **changes: object) -> Plan:
         """This plan with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def on_chip(self) -> Plan:
+        """This plan with the circular buffers of the chip: one, named after the first, for all that share a number."""
+        names: dict[str, str] = {}
+        buffers: list[CircularBuffer] = []
+        for first, *others in chip_buffers(self.buffers):
+            name = f"{first.name} and {len(others)} more" if others else first.name
+            names |= {one.name: name for one in (first, *others)}
+            buffers.append(dataclasses.replace(first, name=name))
+        if self.graph is None or len(buffers) == len(self.buffers):
+            return self.replace(buffers=tuple(buffers))
+        nodes = {names.get(node.name, node.name): node for node in reversed(self.graph.nodes)}
+        tiles: dict[tuple[str, str], int | None] = {}
+        for edge in self.graph.edges:
+            ends = (names.get(edge.source, edge.source), names.get(edge.target, edge.target))
+            both = (tiles.get(ends, 0), edge.tiles_per_item)
+            tiles[ends] = None if None in both else sum(one or 0 for one in both)
+        graph = TileGraph(
+            tuple(dataclasses.replace(node, name=name) for name, node in reversed(nodes.items())),
+            tuple(GraphEdge(*ends, number) for ends, number in tiles.items()),
+        )
+        return self.replace(buffers=tuple(buffers), graph=graph)
 
     @property
     def size_values(self) -> dict[str, int]:

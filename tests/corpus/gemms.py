@@ -342,6 +342,32 @@ def residual() -> Any:
     return kernel
 
 
+def many_products(count: int) -> Any:
+    """A chain of products with the same factor, each of what the one before it made: more operands than a core has
+    circular buffers, but few at a time."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 32), "bfloat16"), W: T.Tensor((32, 32), "bfloat16"), C: T.Tensor((64, 32), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, 2) as (bx, by):
+            w = T.alloc_shared((32, 32), "bfloat16")
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A[by * 32, 0], a)
+            T.copy(W, w)
+            T.clear(c)
+            T.gemm(a, w, c)
+            for _ in [*range(count)]:
+                e = T.alloc_shared((32, 32), "bfloat16")
+                for i, j in T.Parallel(32, 32):
+                    e[i, j] = T.min(c[i, j], 1.0) * 0.125
+                T.gemm(e, w, c)
+            T.copy(c, C[by * 32, 0])
+
+    return kernel
+
+
 GEMMS: tuple[Case, ...] = (
     Case("gemm_shared_operand", shared_operand),
     Case("attention_like", attention_like),
@@ -353,6 +379,7 @@ GEMMS: tuple[Case, ...] = (
     Case("gemm_fp32_by_bf16_transposed", lambda: mixed("float32", "bfloat16", True, True), on_chip=False),
     Case("gemm_tall_block", lambda: mixed("bfloat16", "bfloat16", True, bm=256, bn=32), on_chip=False),
     Case("gemm_nested_loops_spilled", lambda: nested_loops(128), on_chip=False),
+    Case("gemm_shared_circular_buffers", lambda: many_products(33), on_chip=False),
     Case("gemm_chained_loops", chained_loops, on_chip=False),
     Case("gemm_read_in_the_middle", read_in_the_middle, on_chip=False),
     Case(

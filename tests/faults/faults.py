@@ -13,6 +13,7 @@ from tests.faults.kernels import (
     biased,
     branched,
     causal,
+    chained,
     difference,
     listed,
     masked,
@@ -448,6 +449,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a buffer is not in the plan", difference,
           planned(buffers=lambda buffers: tuple(one for one in buffers if one.name != "a"))),
     Fault("two buffers have the same number", difference, planned(buffers=one_of("b", index=0))),
+    Fault("two blocks that are there together share a number", chained, planned(buffers=one_of("e_2", index=24))),
+    Fault("blocks of two formats share a number", chained, planned(buffers=one_of("c_partials", index=24))),
+    Fault("a block is read that gave its buffer away", chained,
+          both(planned(buffers=one_of("e_3", index=24)), renamed("compute", "matmul_block", 0, "e", 3))),
     Fault("a buffer number does not exist on the chip", difference, planned(buffers=one_of("b", index=77))),
     # NoC
     Fault("the read barrier is missing", difference, dropped("reader", "noc_read_barrier")),

@@ -9,6 +9,7 @@ from typing import Any
 import ttexplore.language as T
 from tests.corpus.branches import skipped
 from tests.corpus.formats import product_of
+from tests.corpus.gemms import many_products
 from tests.corpus.index_tensors import counted, masked_blocks
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
@@ -97,6 +98,11 @@ def quantized() -> Any:
 def product_of_bytes() -> Any:
     """A product of integers, which is taken apart."""
     return product_of("int8", "int8", "int32", "int32", 32, 32)
+
+
+def chained() -> Any:
+    """Products of what the products before them made: the first and the last operand are never there together."""
+    return many_products(3)
 
 
 def masked() -> Any:

@@ -308,10 +308,12 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The target and the options that a kernel is lowered with."""
+    """The target and the options that a kernel is lowered with; with `few_buffers`, on a chip that has no more circular
+    buffers than the kernel cannot do without."""
 
     target: str = "wormhole_n150"
     options: dict[str, object] = field(default_factory=dict[str, object])
+    few_buffers: bool = False
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[Statement]:

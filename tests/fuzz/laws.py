@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ttexplore as ttx
+from tests.few_buffers import with_few_buffers
 from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.meaning import REFERENCE, Interval, device_precision, expected, random_inputs
 from tests.fuzz.source import source_text
@@ -119,6 +120,8 @@ def _block_floats(exploration: Exploration) -> frozenset[str]:
 
 def _explored(path: Path, kernel: Kernel, schedule: Schedule) -> Exploration:
     sizes = {size.name: size.value for size in kernel.sizes}
+    if schedule.few_buffers:
+        return with_few_buffers(f"{path}::{kernel.name}", schedule.target, schedule.options, sizes)
     return ttx.explore(f"{path}::{kernel.name}", target=schedule.target, options=schedule.options, sizes=sizes)
 
 

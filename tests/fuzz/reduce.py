@@ -51,6 +51,8 @@ def reduced(kernel: Kernel, schedule: Schedule, fails: Fails, *, attempts: int =
 def _smaller(kernel: Kernel, schedule: Schedule) -> Iterator[tuple[Kernel, Schedule]]:
     for name in schedule.options:
         yield kernel, replace(schedule, options={k: v for k, v in schedule.options.items() if k != name})
+    if schedule.few_buffers:
+        yield kernel, replace(schedule, few_buffers=False)
     if schedule.target != "wormhole_n150":
         yield kernel, replace(schedule, target="wormhole_n150")
     for body in _bodies(kernel.body):

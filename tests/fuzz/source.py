@@ -67,6 +67,7 @@ def regression_text(kernel: Kernel, schedule: Schedule, name: str) -> str:
     sizes = {size.name: size.value for size in kernel.sizes}
     later = {size.name: size.later for size in kernel.sizes}
     options += f", sizes={sizes!r}, later={later!r}" if sizes else ""
+    options += ", few_buffers=True" if schedule.few_buffers else ""
     text = source_text(kernel).replace('"""', "'''")
     return "\n".join(
         [

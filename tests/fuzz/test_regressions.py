@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 import ttexplore as ttx
+from tests.few_buffers import with_few_buffers
 
 
 def holds(
     text: str, folder: Path, *, target: str = "wormhole_n150", options: dict[str, Any] | None = None,
-    sizes: dict[str, int] | None = None, later: dict[str, int] | None = None,
+    sizes: dict[str, int] | None = None, later: dict[str, int] | None = None, few_buffers: bool = False,
 ) -> None:  # fmt: skip
     """The kernel lowers, every step gives the reference's result, and so does the emulator; with `later` sizes too."""
     path = folder / "kernel.py"
     path.write_text(text, encoding="utf-8")
-    exploration = ttx.explore(f"{path}::kernel", target=target, options=options, sizes=sizes)
+    explore = with_few_buffers if few_buffers else ttx.explore
+    exploration = explore(f"{path}::kernel", target=target, options=options, sizes=sizes)
     assert exploration.error is None, str(exploration.error)
     for one in (exploration, *([exploration.with_sizes(**later)] if later else [])):
         check = one.check()

@@ -162,6 +162,8 @@ def _of_schedule(kernel: Kernel, schedule: Schedule) -> Iterator[str]:
                 yield f"layouts with {one}"
     if schedule.target != "wormhole_n150":
         yield "another target"
+    if schedule.few_buffers:
+        yield "few circular buffers"
 
 
 def _has_tail(region: Region, shape: tuple[int, ...]) -> bool:

@@ -431,7 +431,7 @@ def test_the_graph_shows_the_numbers_of_the_plan() -> None:
 
 
 def test_boxes_of_the_graph_do_not_overlap() -> None:
-    spills = tuple(CircularBuffer(f"loop_{n}", 1, 1, "Float32", "compute", "compute", 24 + n) for n in range(3))
+    spills = tuple(CircularBuffer(f"loop_{n}", 1, 1, "Float32", "compute", "compute", 25 + n) for n in range(3))
     copies = (CircularBuffer("pass", 1, 2, "Float16_b", "reader", "writer", 2),)
     plan = PLAN.replace(buffers=(*BUFFERS, *spills, *copies))
     root = ElementTree.fromstring(cb_graph_svg(plan))

@@ -35,9 +35,11 @@ def remedy(
 
     for buffer, blocks in _depths(deadlock.waits, program.plan):
         deeper = dataclasses.replace(buffer, stages=buffer.stages + blocks)
-        plan = program.plan.replace(
-            buffers=tuple(deeper if one.name == buffer.name else one for one in program.plan.buffers)
+        buffers = tuple(
+            dataclasses.replace(one, stages=deeper.stages) if one.index == buffer.index else one
+            for one in program.plan.buffers
         )
+        plan = program.plan.replace(buffers=buffers)
         if ends(Program(program.texts, plan)):
             return (
                 f"the program ends when {buffer.name} holds {deeper.pages} tiles instead of {buffer.pages} "

@@ -7,7 +7,7 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from ttexplore.ops.integers import SMALL_INTEGERS
@@ -22,6 +22,7 @@ from ttexplore.plan import (
     KernelSignature,
     Plan,
     TensorLayout,
+    chip_buffers,
 )
 
 _PROCESSORS = {
@@ -372,8 +373,8 @@ def _run(plan: Plan) -> list[str]:
         "    const CoreRangeSet all(std::vector<CoreRange>(cores.begin(), cores.end()));",
         "",
     ]
-    for buffer in plan.buffers:
-        lines += _circular_buffer(buffer)
+    for sharing in chip_buffers(plan.buffers):
+        lines += _circular_buffer(sharing)
     lines.append("")
     for signature in plan.signature:
         lines += _kernel(signature, plan)
@@ -453,13 +454,14 @@ def _place(layout: TensorLayout) -> list[str]:
     ]
 
 
-def _circular_buffer(buffer: CircularBuffer) -> list[str]:
+def _circular_buffer(sharing: Sequence[CircularBuffer]) -> list[str]:
+    buffer = sharing[0]
     data_format = f"{{{{{buffer.index}, tt::DataFormat::{buffer.data_format}}}}}"
     place = f", in the shards of {buffer.shard_of}" if buffer.shard_of else ""
     size = f"        .set_page_size({buffer.index}, {buffer.page_bytes})"
     address = f"        .set_globally_allocated_address(*{buffer.shard_of}_tensor->get_backing_buffer())"
     return [
-        f"    // {buffer.name}: {buffer.producer} -> {buffer.consumer}{place}",
+        f"    // {', '.join(one.name for one in sharing)}: {buffer.producer} -> {buffer.consumer}{place}",
         f"    CreateCircularBuffer(program, all, CircularBufferConfig({buffer.total_bytes}, {data_format})",
         *([size, address + ");"] if buffer.shard_of else [size + ");"]),
     ]
@@ -532,7 +534,7 @@ def _data_movement_kernel(create: str, role: str) -> list[str]:
 def _compute_kernel(create: str, plan: Plan) -> list[str]:
     compute = plan.compute
     assert compute is not None
-    exact = [buffer for buffer in plan.buffers if buffer.unpack_to_dest]
+    exact = [sharing[0] for sharing in chip_buffers(plan.buffers) if sharing[0].unpack_to_dest]
     lines: list[str] = []
     if exact:
         lines = [

@@ -112,7 +112,8 @@ def core_ranges(plan):
 
 def circular_buffers(plan, cores, on_device):
     made = []
-    for buffer in plan["buffers"]:
+    # Buffers with one index are one circular buffer.
+    for buffer in {buffer["index"]: buffer for buffer in plan["buffers"]}.values():
         if buffer["shard_of"]:
             shard = on_device[buffer["shard_of"]]
             made.append(ttnn.cb_descriptor_from_sharded_tensor(buffer["index"], shard, core_ranges=cores))

@@ -15,7 +15,6 @@ from ttexplore.ir.build import allocation, op, scope_of, when, with_body, with_f
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings, Rule
 from ttexplore.options import Epilogue
-from ttexplore.passes.core_resources import check_l1, number_buffers
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
 from ttexplore.passes.dst.groups import (
@@ -35,6 +34,7 @@ from ttexplore.passes.dst.sections import write_group
 from ttexplore.passes.dst.spills import Spill, SpillBuffers
 from ttexplore.passes.dst.steps import Reader, Step, Touch, Touches
 from ttexplore.passes.engine_setup import set_up
+from ttexplore.passes.lifetimes import sharing_notes, with_numbers
 from ttexplore.passes.tile_graph import tile_graph_with
 from ttexplore.plan import CircularBuffer, Plan
 from ttexplore.target import Target
@@ -73,22 +73,21 @@ def insert_dst_management(
     `epilogue` determines where operations on the result of a loop run if its partial sums are spilled: ``fused`` peels
     off the last iteration of the loop, so that they find the result in DST; ``separate`` reloads the result. `subblock`
     is the shape (rows, columns), in tiles, in which matrix products are computed; by default the cheapest one.
+
+    Where a core has too few circular buffers, or too little L1, for all buffers of the compute kernel, those whose
+    blocks are never there at the same time share one, as few of them as it takes.
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
     reader = Reader(one.name for one in program.plan.buffers if one.producer == "writer")
     body = reader.body(function.body)
-    management, made, buffers = _within_l1(body, reader, program.plan, target, epilogue, subblock)
-    kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]
-    allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
-    rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
-    physical = [management.dst_allocation] if management.used_dst else []
-    function = with_function_body(function, [*allocations, *management.spills.allocations, *physical, *rest])
+    management, function, buffers = _within_l1(function, body, reader, program.plan, target, epilogue, subblock)
     compute = dataclasses.replace(
         program.plan.compute, reasons=(*program.plan.compute.reasons, *dict.fromkeys(management.reasons))
     )
+    notes = (*program.plan.notes, *sharing_notes(buffers))
     plan = program.plan.replace(
-        buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers), compute=compute
+        buffers=buffers, graph=tile_graph_with(program.plan.graph, buffers), compute=compute, notes=notes
     )  # fmt: skip
     firings = management.firings
     functions = {**program.functions, "compute": set_up(function, plan, firings)}
@@ -96,20 +95,19 @@ def insert_dst_management(
 
 
 def _within_l1(
-    body: list[tirx.Stmt], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue,
+    function: tirx.PrimFunc, body: list[tirx.Stmt], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue,
     subblock: tuple[int, int] | None,
-) -> tuple[_Management, list[tirx.Stmt], tuple[CircularBuffer, ...]]:  # fmt: skip
-    """The management of DST, the statements that it makes and all circular buffers, with sub-blocks small enough that
-    the spill buffers fit in L1. Raises ResourceError if no sub-block is small enough."""
+) -> tuple[_Management, tirx.PrimFunc, tuple[CircularBuffer, ...]]:  # fmt: skip
+    """The management of DST, the kernel with it and all circular buffers, with sub-blocks small enough that the spill
+    buffers fit in L1. Raises ResourceError if no sub-block is small enough."""
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
     allocations = {identity(one.buffer): one for one in body if isinstance(one, tirx.AllocBuffer)}
     while True:
         management = _Management(reader, plan, target, epilogue, subblock, room, allocations)
-        made = management.function(body)
+        managed = _managed(function, management, management.function(body))
         try:
-            buffers = number_buffers((*plan.buffers, *management.spills.buffers), target)
-            check_l1(buffers, target, plan.layouts)
+            buffers = with_numbers((*plan.buffers, *management.spills.buffers), managed, target, plan.layouts)
         except ResourceError as error:
             first = first or error
             room = management.spills.largest_part - 1
@@ -118,7 +116,16 @@ def _within_l1(
         else:
             if first is not None:
                 management.reasons.append(f"sub-blocks of at most {room} tiles, because L1 has no room for larger ones")
-            return management, made, buffers
+            return management, managed, buffers
+
+
+def _managed(function: tirx.PrimFunc, management: _Management, made: list[tirx.Stmt]) -> tirx.PrimFunc:
+    """The kernel of these statements, with what D5 allocates instead of the values in DST."""
+    kept = [one for one in made if not (isinstance(one, tirx.AllocBuffer) and scope_of(one.buffer) == "tt.dst")]
+    allocations = [one for one in kept if isinstance(one, tirx.AllocBuffer)]
+    rest = [one for one in kept if not isinstance(one, tirx.AllocBuffer)]
+    physical = [management.dst_allocation] if management.used_dst else []
+    return with_function_body(function, [*allocations, *management.spills.allocations, *physical, *rest])
 
 
 class _Management:

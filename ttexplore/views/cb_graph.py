@@ -75,6 +75,8 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     """
     if plan.graph is None:
         return _undecided(plan)
+    plan = plan.on_chip
+    assert plan.graph is not None
     lanes = _lanes(plan, plan.graph.edges)
     counts = {(edge.source, edge.target): edge for edge in plan.graph.edges}
     main_bottom = _TOP + lanes.rows * _ROW - 14

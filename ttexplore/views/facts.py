@@ -54,8 +54,9 @@ def plan_facts(plan: Plan, target: Target | None) -> list[tuple[str, str]]:
         grid = "×".join(str(extent) for extent in plan.partition.grid)
         facts.append(("cores", f"grid {grid} on {_cores(plan.partition)}: {summary(plan.partition)}"))
     if plan.buffers:
-        buffers = ", ".join(f"{visible(buffer.name)} {buffer.pages}" for buffer in plan.buffers)
-        facts.append(("buffers", f"{plural(len(plan.buffers), 'circular buffer')}, tiles: {buffers}"))
+        chip = plan.on_chip.buffers
+        buffers = ", ".join(f"{visible(buffer.name)} {buffer.pages}" for buffer in chip)
+        facts.append(("buffers", f"{plural(len(chip), 'circular buffer')}, tiles: {buffers}"))
         used = l1_used_bytes(plan)
         of_all = (
             f" of {byte_size(target.l1_usable_bytes)} ({100 * used / target.l1_usable_bytes:.1f} %)" if target else ""

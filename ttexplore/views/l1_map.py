@@ -16,7 +16,7 @@ _ROW = 20
 
 def l1_used_bytes(plan: Plan) -> int:
     """The bytes of all circular buffers together."""
-    return sum(buffer.total_bytes for buffer in plan.buffers)
+    return sum(buffer.total_bytes for buffer in plan.on_chip.buffers)
 
 
 def l1_map_svg(plan: Plan, target: Target) -> str:
@@ -52,7 +52,7 @@ def l1_map_svg(plan: Plan, target: Target) -> str:
 
 
 def _ordered(plan: Plan) -> list[CircularBuffer]:
-    return sorted(plan.buffers, key=lambda buffer: (buffer.index is None, buffer.index or 0))
+    return sorted(plan.on_chip.buffers, key=lambda buffer: (buffer.index is None, buffer.index or 0))
 
 
 def _label(buffer: CircularBuffer) -> str:

@@ -75,7 +75,7 @@ def figures(trace: Trace, plan: Plan) -> list[tuple[str, str]]:
     return [
         ("cores in use", f"{sum(1 for count in items if count):,}" if items else _UNKNOWN),
         ("items on the busiest core", f"{max(items):,}" if items else _UNKNOWN),
-        ("circular buffers", str(len(plan.buffers)) if plan.buffers else _UNKNOWN),
+        ("circular buffers", str(len(plan.on_chip.buffers)) if plan.buffers else _UNKNOWN),
         ("L1 per core", byte_size(l1_used_bytes(plan)) if plan.buffers else _UNKNOWN),
         ("tiles per item", _UNKNOWN if tiles is None else f"{sum(tiles.values()):,}"),
         *((f"lines of {name}", f"{len(trace.files[name].lines):,}" if name in trace.files else _UNKNOWN)

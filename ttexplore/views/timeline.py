@@ -190,7 +190,8 @@ def timeline(
     # What the record's own limit left out may be of any core.
     cut = max(0, len(own) - largest_count) + (events.total - len(events.records))
     own = own[np.argsort(own["time"], kind="stable")][:largest_count]
-    numbered = sorted(((one.index, one) for one in plan.buffers if one.index is not None), key=lambda one: one[0])
+    on_chip = plan.on_chip.buffers
+    numbered = sorted(((one.index, one) for one in on_chip if one.index is not None), key=lambda one: one[0])
     buffers = {number: one.name for number, one in numbered}
     other: dict[str, dict[int, str]] = {
         RESERVE: {number: one.consumer for number, one in numbered},

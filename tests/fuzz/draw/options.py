@@ -127,7 +127,7 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
     if drawing.chance(3):
         options, lines = _annotated(drawing, options)
         kernel = replace(kernel, annotations=lines)
-    return kernel, Schedule(target, options)
+    return kernel, Schedule(target, options, few_buffers=drawing.chance(3))
 
 
 def _shards(drawing: Drawing, kernel: Kernel) -> dict[str, Any]:

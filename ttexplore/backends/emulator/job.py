@@ -158,7 +158,7 @@ def write_job(
             f"tensor {layout.name} {tensor_address(plan, layout.name)} {accessor.page_bytes} {accessor.pages} "
             f"{int(layout.role != 'input')} {int(layout.data_format == 'Int32')} {given} {written}"
         )
-    for buffer in plan.buffers:
+    for buffer in plan.on_chip.buffers:
         if buffer.index is None:
             raise BackendError("B005", f"circular buffer {buffer.name} has no index", hint="run all passes first")
         if buffer.data_format not in FORMATS:
@@ -169,7 +169,7 @@ def write_job(
             )
         lines.append(
             f"buffer {buffer.index} {buffer.pages} {buffer.page_bytes} {FORMATS[buffer.data_format]} "
-            f"{int(buffer.unpack_to_dest)} {int(_lies_there(plan, buffer))} {buffer.name}"
+            f"{int(buffer.unpack_to_dest)} {int(_lies_there(plan, buffer))} {buffer.name.replace(' ', '_')}"
         )
     values = Arguments(plan)
     for number, role in enumerate(KERNEL_ROLES):

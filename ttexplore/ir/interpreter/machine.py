@@ -143,6 +143,11 @@ class Core:
 
     def _queue(self, name: str, dtype: str) -> Queue:
         plan = self.plan.buffer(name)
+        for known in self.queues.values() if plan.index is not None else ():
+            if known.plan.index == plan.index:
+                # They are one circular buffer of the chip.
+                self.queues[name] = known
+                return known
         made = Queue(plan, dtype, self.where, unwritten((plan.pages, 32, 32), dtype))
         if plan.shard_of and self.plan.layout(plan.shard_of).role == "input":
             for slot, page in self._shard(plan.shard_of):

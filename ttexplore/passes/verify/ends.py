@@ -27,7 +27,7 @@ from ttexplore.ir.kernel import Bind, Call, Kernel, Walk, calls, kernel_name
 from ttexplore.ops import OPS
 from ttexplore.ops.move import TILIZE_BLOCK
 from ttexplore.ops.op import Op
-from ttexplore.plan import CircularBuffer, Plan
+from ttexplore.plan import CircularBuffer, Plan, chip_buffers
 from ttexplore.record import Span
 
 PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
@@ -54,7 +54,10 @@ def either(one: Position, other: Position) -> Position:
 @dataclass(slots=True)
 class End:
     """One kernel's end of a circular buffer. `back` and `front` are where the next tile is written and read; `filled`
-    is the number of tiles in a buffer whose ends are both in this kernel."""
+    is the number of tiles in a buffer whose ends are both in this kernel.
+
+    If several buffers of the plan share it, `buffer` is the one that has it now, or had it last; it is `mixed` where
+    different ones have it on two paths that join."""
 
     buffer: CircularBuffer
     own: bool
@@ -67,24 +70,31 @@ class End:
     since: int = 0
     back: Position = (0, 0)
     front: Position = (0, 0)
+    mixed: bool = False
 
     def copy(self) -> End:
         return End(
             self.buffer, self.own, self.reserved, self.waited, self.filled, self.unread, self.unsent, self.written,
-            self.since, self.back, self.front,
+            self.since, self.back, self.front, self.mixed,
         )  # fmt: skip
 
     def join(self, other: End) -> None:
         """Keep the state that holds on both of two paths that join."""
+        self.mixed |= other.mixed or (self.is_taken and self.buffer.name != other.buffer.name)
         self.unread |= other.unread
         self.unsent |= other.unsent
         self.written = None if None in (self.written, other.written) else _both(self.written, other.written)
         self.back, self.front = either(self.back, other.back), either(self.front, other.front)
 
     @property
-    def held(self) -> tuple[int, int, bool, bool]:
+    def is_taken(self) -> bool:
+        """Whether there are tiles in it, or room in it is reserved."""
+        return bool(self.filled or self.reserved)
+
+    @property
+    def held(self) -> tuple[int, int, bool, bool, str]:
         """The state that determines whether the next iteration of a loop must be checked as well."""
-        return self.reserved, self.waited, self.unread, self.unsent
+        return self.reserved, self.waited, self.unread, self.unsent, self.buffer.name if self.is_taken else ""
 
 
 class Ends(Walk):
@@ -99,15 +109,19 @@ class Ends(Walk):
         for call in calls(kernel.body):
             if call.name in PROTOCOL:
                 moved.setdefault((call.buffer("cb"), call.name in _BACK), set()).add(call.values["count"])
-        self.ends = {
-            buffer.name: End(
-                buffer, buffer.producer == buffer.consumer,
-                back=_start(buffer, moved.get((buffer.name, True), set())),
-                front=_start(buffer, moved.get((buffer.name, False), set())),
+        own = [one for one in plan.buffers if self.role in (one.producer, one.consumer)]
+        # One end for all buffers that share a number, by the name of the first.
+        self.ends: dict[str, End] = {}
+        self.homes: dict[str, str] = {}
+        for sharing in chip_buffers(own):
+            buffer = sharing[0]
+            back, front = (
+                {count for one in sharing for count in moved.get((one.name, way), ())} for way in (True, False)
             )
-            for buffer in plan.buffers
-            if self.role in (buffer.producer, buffer.consumer)
-        }  # fmt: skip
+            self.homes |= {one.name: buffer.name for one in sharing}
+            self.ends[buffer.name] = End(
+                buffer, buffer.producer == buffer.consumer, back=_start(buffer, back), front=_start(buffer, front)
+            )
         self.known: dict[Key, Range] = {**known}
         # The same outside all branches. Each iteration of a loop takes one arm, so tiles that both arms write are
         # counted over all iterations.
@@ -153,7 +167,23 @@ class Ends(Walk):
                     self.access(call)
 
     def end(self, call: Call) -> End:
-        return self.ends[call.buffer("cb")]
+        return self.named(call.buffer("cb"), call)
+
+    def named(self, name: str, call: Call) -> End:
+        """The end of the buffer that a call names. Only a reserve turns to another one of those that share it."""
+        end = self.ends[self.homes[name]]
+        if end.buffer.name == name and not (end.mixed and end.is_taken):
+            return end
+        if end.is_taken or call.name != "tt.cb_reserve_back":
+            there = f"holds tiles of {end.buffer.name}" if end.is_taken else f"had {end.buffer.name} last"
+            raise self.fault(
+                "V009",
+                f"{self.who}: {call.name[3:]} of {name}, whose circular buffer {end.buffer.index} {there}",
+                f"pop all tiles of {end.buffer.name} first, or give {name} a number of its own",
+                call,
+            )
+        end.buffer, end.mixed = self.plan.buffer(name), False
+        return end
 
     def count(self, call: Call) -> int:
         count = call.values["count"]
@@ -271,8 +301,7 @@ class Ends(Walk):
         self.kinds(call, op)
         for operand, of, reads in touched:
             name = call.buffer(of)
-            end = self.ends.get(name)
-            if end is None:
+            if name not in self.homes:
                 buffer = self.plan.buffer(name)
                 raise self.fault(
                     "V010",
@@ -281,6 +310,7 @@ class Ends(Walk):
                     "use a buffer that this kernel fills or empties",
                     call,
                 )
+            end = self.named(name, call)
             if end.buffer.row_tiles and op.engine == "noc" and "count_bytes" in call.values:
                 self.touch_rows(call, end, call.values[operand], reads=reads)
             else:
@@ -288,7 +318,7 @@ class Ends(Walk):
         if op.engine == "block":
             for operand in op.operands:
                 if operand.kind == "cb":
-                    end = self.ends[call.buffer(operand.name)]
+                    end = self.named(call.buffer(operand.name), call)
                     self.touch(call, end, 0, call.number("tiles"), reads=operand.access == "read")
         if op.engine == "noc":
             self.transfer(call)
@@ -327,7 +357,7 @@ class Ends(Walk):
                     )
             if operand.kind != "cb":
                 continue
-            end = self.ends[call.buffer(operand.name)]
+            end = self.named(call.buffer(operand.name), call)
             if operand.access == "write":
                 end.unread = True
             else:

@@ -11,7 +11,7 @@ from ttexplore.errors import VerifyError
 from ttexplore.ir.kernel import Kernel, kernel_name
 from ttexplore.ir.program import Program
 from ttexplore.passes.core_resources import check_l1, tensors_in_l1
-from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, Partition, Plan
+from ttexplore.plan import BLOCK_FLOAT, DATA_FORMATS, FORMAT_OF_DTYPE, CircularBuffer, Partition, Plan
 from ttexplore.target import Target
 
 
@@ -19,7 +19,7 @@ def check_plan(program: Program, target: Target) -> None:
     """Check the plan alone. Raises VerifyError, or ResourceError for L1."""
     plan = program.plan
     if plan.buffers:
-        check_l1(plan.buffers, target, tensors_in_l1(program))
+        check_l1(plan.buffers, target, tensors_in_l1(program), decided=bool(plan.signature))
         _buffers(plan, target)
     compute = plan.compute
     if compute is not None:
@@ -34,7 +34,7 @@ def check_plan(program: Program, target: Target) -> None:
 
 
 def _buffers(plan: Plan, target: Target) -> None:
-    indices: dict[int, str] = {}
+    indices: dict[int, CircularBuffer] = {}
     for buffer in plan.buffers:
         if buffer.index is None:
             continue
@@ -46,14 +46,22 @@ def _buffers(plan: Plan, target: Target) -> None:
                 hint=f"use a number from 0 to {target.circular_buffers - 1}",
                 span=buffer.origin,
             )
-        if buffer.index in indices:
+        other = indices.setdefault(buffer.index, buffer)
+        if other is not buffer and _memory(buffer) != _memory(other):
             raise VerifyError(
                 "V044",
-                f"{indices[buffer.index]} and {buffer.name} both have the number {buffer.index}",
-                hint="give each circular buffer its own number",
+                f"{other.name} and {buffer.name} both have the number {buffer.index}",
+                hint="give each circular buffer its own number, unless the compute kernel fills and empties both and "
+                "they have the same pages",
                 span=buffer.origin,
             )
-        indices[buffer.index] = buffer.name
+
+
+def _memory(buffer: CircularBuffer) -> tuple[object, ...]:
+    """What buffers have in common that may share a number; :func:`check_protocol` checks that their blocks do."""
+    if (buffer.producer, buffer.consumer) != ("compute", "compute"):
+        return (buffer.name,)
+    return buffer.data_format, buffer.unpack_to_dest, buffer.block_pages, buffer.stages, buffer.row_tiles
 
 
 def _accessors(plan: Plan) -> None:
