@@ -147,14 +147,12 @@ def test_the_verifier_finds_which_blocks_meet(kernel: Any) -> None:
         buffers = tuple(
             dataclasses.replace(one, index=a.index) if one.name == b.name else one for one in program.plan.buffers
         )
-        try:
-            verify(program.with_plan(buffers=buffers), exploration.target)
-        except VerifyError as error:
-            assert error.code == "TTX-V009"
-            assert "whose circular buffer" in error.message
-            assert found.meet(a.name, b.name), (a.name, b.name)
+        edited = program.with_plan(buffers=buffers)
+        if found.meet(a.name, b.name):
+            with pytest.raises(VerifyError, match="whose circular buffer"):
+                verify(edited, exploration.target)
         else:
-            assert not found.meet(a.name, b.name), (a.name, b.name)
+            verify(edited, exploration.target)
 
 
 def test_the_views_show_circular_buffers_of_the_chip() -> None:
