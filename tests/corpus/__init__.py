@@ -9,6 +9,7 @@ from tests.corpus.bits import BITS
 from tests.corpus.block_floats import BLOCK_FLOATS
 from tests.corpus.branches import BRANCHES
 from tests.corpus.case import Case
+from tests.corpus.deciding_variables import DECIDING_VARIABLES
 from tests.corpus.direct import DIRECT
 from tests.corpus.dtypes import DTYPES
 from tests.corpus.expressions import EXPRESSIONS
@@ -37,7 +38,7 @@ from tests.corpus.warps import WARPS
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
     *TURNS, *BRANCHES, *INDEX_TENSORS, *REDUCTIONS, *DIRECT, *PARTS, *REARRANGED, *GATHERS, *SCALARS, *SUMS, *NAMES,
-    *LIMITED, *WARPS,
+    *LIMITED, *DECIDING_VARIABLES, *WARPS,
     *SCANS,
     *LAUNCHES,
     *REDUCERS,

@@ -43,7 +43,8 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
     ("body", "line", "message", "hint"),
     [
         # As an index, written out, under a name, in a scalar variable, through on-chip memory, in a bound of a region.
-        ("row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[row * 32, 0], a)", 2, PLACE, PLACE_HINT),
+        ("row = T.alloc_var('int32')\nrow = 0\nfor k in range(2):\n    T.copy(A[row * 32, 0], a)\n    row = S[bx]", 4,
+         "an element of S is used as a scalar", VALUE_HINT),
         ("T.copy(S, s)\nfor i in T.Parallel(4):\n    s[i] += 1\nT.copy(A[s[bx] * 32, 0], a)", 3,
          PLACE.replace("of S", "of s"), PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]", 1, PLACE, PLACE_HINT),
@@ -197,7 +198,7 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
     "body",
     [
         "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]",
-        "row = T.alloc_var('int32')\nrow = S[bx]\nT.copy(A[(row % 2) * 32, 0], a)",
+        "row = T.alloc_var('int32')\nrow = 0\nfor k in range(2):\n    T.copy(A[(row % 2) * 32, 0], a)\n    row = S[bx]",
     ],
 )
 def test_the_reference_of_a_refused_kernel(tmp_path: Path, body: str) -> None:

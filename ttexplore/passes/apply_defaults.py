@@ -10,6 +10,7 @@ from ttexplore.options import Options
 from ttexplore.passes.block_elements import check_block_elements
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
+from ttexplore.passes.deciding_variables import with_named_variables
 from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
@@ -59,6 +60,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_wide_indices,
         with_plain_elements,
         with_turn_values,
+        with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,
         with_staged_tensors,

@@ -66,7 +66,7 @@ class _Scalars(NewBuffers):
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
-        self.steering = _steering(function)
+        self.steering = steering(function)
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
@@ -287,7 +287,7 @@ def _given_values(branch: tirx.IfThenElse) -> list[ir.Var]:
     return [one.var if isinstance(one, tirx.Bind) else one.buffer for one in found]
 
 
-def _steering(function: tirx.PrimFunc) -> set[ir.Expr]:
+def steering(function: tirx.PrimFunc) -> set[ir.Expr]:
     """The names and blocks that places of blocks and elements, lengths of loops and conditions depend on."""
     waiting: list[ir.Expr] = []
     values: dict[ir.Expr, list[ir.Expr]] = {}

@@ -1,0 +1,115 @@
+# pyright: basic, reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportIndexIssue=false
+"""Scalar variables that decide places and lengths, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import ttexplore as ttx
+import ttexplore.language as T
+from tests.corpus.deciding_variables import searched, summed_before
+from tests.passes.test_limited_stores import Numbers, held
+from ttexplore.errors import Unsupported
+
+
+@pytest.mark.parametrize("sizes", [[40, 1, 55], [0, 64, 32], [32, 32, 32], [96, 0, 0], [0, 0, 3]])
+def test_groups_that_each_block_looks_up(sizes: Sequence[int]) -> None:
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    padded = np.cumsum([0, *(-(-size // 32) * 32 for size in sizes[:-1])])
+
+    def expected(a: Numbers, b: Numbers, *_: Numbers) -> Numbers:
+        out = np.full((96, 64), np.nan)
+        for n in range(3):
+            out[starts[n] : ends[n]] = a[starts[n] : ends[n]] @ b[n]
+        return out
+
+    held(searched(), {2: sizes, 3: starts, 4: padded}, expected, 2e-2)
+
+
+@pytest.mark.parametrize("sizes", [[10, 32, 7], [0, -5, 32], [32, 32, 32]])
+def test_starts_that_a_loop_sums_up(sizes: Sequence[int]) -> None:
+    def expected(a: Numbers, _: Numbers) -> Numbers:
+        out, start = np.zeros((3, 32, 64)), 0
+        for n, size in enumerate(sizes):
+            out[n, : max(size, 0)] = a[start:][: max(size, 0)]
+            start += max(size, 0)
+        return out
+
+    held(summed_before(), {1: sizes}, expected)
+
+
+def test_both_sides_of_a_branch_and_a_variable_that_changes_its_own_condition() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float32"), S: T.Tensor((4,), "int32"), B: T.Tensor((128, 64), "float32")):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            row = T.alloc_var("int32")
+            row = S[bx]
+            if row < 2:
+                row += 2
+            else:
+                row = row - 2 + 0 * bx
+            for i in range(2):
+                if row > 2:
+                    row -= 1
+                elif i == 1:
+                    row = 0
+            T.copy(A[row * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    def expected(a: Numbers, s: Numbers) -> Numbers:
+        out = np.zeros((4, 32, 64))
+        for n in range(4):
+            row = s[n] + 2 if s[n] < 2 else s[n] - 2
+            for i in range(2):
+                row = row - 1 if row > 2 else 0 if i == 1 else row
+            out[n] = a[row * 32 : row * 32 + 32]
+        return out.reshape(128, 64)
+
+    held(kernel, {1: [0, 1, 2, 3]}, expected)
+
+
+def test_a_variable_of_each_turn_of_a_loop() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float32"), S: T.Tensor((4,), "int32"), B: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            row = T.alloc_var("int32")
+            for k in range(4):
+                row = 3 - S[k]
+                T.copy(A[row * 32, 0], a)
+                T.copy(a, B[k * 32, 0])
+
+    def expected(a: Numbers, s: Numbers) -> Numbers:
+        return np.concatenate([a[(3 - one) * 32 :][:32] for one in s])
+
+    held(kernel, {1: [3, 0, 2, 2]}, expected)
+
+
+@pytest.mark.parametrize("way", ["carried", "stored in a branch", "many turns"])
+def test_variables_that_are_not_known(way: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float32"), S: T.Tensor((99,), "int32"), B: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            row = T.alloc_var("int32")
+            row = 0
+            if way == "many turns":
+                for k in range(99):
+                    row += S[k]
+            for k in range(4):
+                T.copy(A[row * 32, 0], a)
+                T.copy(a, B[k * 32, 0])
+                if way == "carried":
+                    row = S[k]
+                if way == "stored in a branch" and S[k] > 2:
+                    T.copy(A[0, 0], a)
+                    row = S[k]
+
+    error = ttx.explore(kernel).error
+    assert isinstance(error, Unsupported)
+    assert "an element of S" in error.message or "the variable row" in error.message
