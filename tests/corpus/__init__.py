@@ -27,6 +27,7 @@ from tests.corpus.reductions import REDUCTIONS
 from tests.corpus.rows import ROW_MAJOR
 from tests.corpus.scalars import SCALARS
 from tests.corpus.scans import SCANS
+from tests.corpus.schedulers import SCHEDULERS
 from tests.corpus.schedules import SCHEDULES
 from tests.corpus.shapes import SHAPES
 from tests.corpus.sizes import SIZES
@@ -42,6 +43,7 @@ CORPUS: tuple[Case, ...] = (
     *SCANS,
     *LAUNCHES,
     *REDUCERS,
+    *SCHEDULERS,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

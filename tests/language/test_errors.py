@@ -341,10 +341,10 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
             "let one block own each output element, and loop over the parts of its sum",
         ),
         (
-            "x = T.WSRole.producer",
+            "x = T.WSSyncKind.producer",
             Unsupported,
             0,
-            "T.WSRole is not lowered",
+            "T.WSSyncKind is not lowered",
             "leave it out: the kernel is always split into a reader, a compute kernel and a writer that run at the "
             "same time; write the loop with T.Pipelined",
         ),
@@ -681,8 +681,8 @@ def test_a_kernel_without_source() -> None:
     ("names", "hint"),
     [
         ("print start_profile_intrinsic", "leave it out: ex.run() gives the outputs"),
-        ("PersistentTileScheduler clc_try_cancel", "launch one block for each piece of work"),
-        ("WSSchedule WarpSpecialize ws_op", "leave it out: the kernel is always split into a reader"),
+        ("BaseTileScheduler clc_try_cancel", "launch one block for each piece of work"),
+        ("WSInstr WarpSpecialize", "leave it out: the kernel is always split into a reader"),
         ("sync_warp mbarrier_expect_tx alloc_cluster_barrier cluster_sync",
          "leave it out: the reader, the compute kernel and the writer hand blocks over"),
         ("tma_load async_copy copy_cluster ldg128 create_tma_descriptor", "use T.copy: the reader and the"),

@@ -103,13 +103,16 @@ from ttexplore.language.memory import (
     empty,
 )
 from ttexplore.language.names import HINTS as _HINTS
+from ttexplore.language.names import IGNORED as _IGNORED
 from ttexplore.language.names import NOT_LOWERED as _NOT_LOWERED
+from ttexplore.language.names import Ignored as _Ignored
 from ttexplore.language.names import NotLowered as _NotLowered
 from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
 from ttexplore.language.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
 from ttexplore.language.scans import SCANS as _SCANS
 from ttexplore.language.scans import scan as _scan
+from ttexplore.language.schedulers import PersistentTileScheduler
 from ttexplore.language.symbols import install as _install_symbols
 from ttexplore.language.tile import REDUCTIONS as _REDUCTIONS
 from ttexplore.language.tile import GemmWarpPolicy, clear, copy, fill, gemm, im2col, reduce
@@ -155,6 +158,7 @@ globals().update({_alias: _DTYPES[_name] for _alias, _name in _ALIASES.items()})
 globals().update({f"reduce_{_kind}": _reduction(_kind) for _kind in _REDUCTIONS})
 globals().update({_name: _scan(_name) for _name in _SCANS})
 globals().update({f"atomic_{_kind}": _atomic(_kind) for _kind in _KINDS})
+globals().update({_name: _Ignored(_name) for _name in _IGNORED})
 globals().update({_name: _hint_only(_name) for _name in _HINTS})
 globals().update({_name: _NotLowered(_name) for _name in _NOT_LOWERED})
 
@@ -176,6 +180,7 @@ __all__ = [
     "Or",
     "Parallel",
     "Persistent",
+    "PersistentTileScheduler",
     "Pipelined",
     "PrimFunc",
     "Select",

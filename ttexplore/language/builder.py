@@ -541,6 +541,23 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Tiles:
+    """The condition of a loop over the tiles of a scheduler, which hears of the loop's variables and of its end.
+    `waves` are those of :class:`Loop`."""
+
+    extents: tuple[Integer, ...]
+    waves: tuple[Integer, Integer]
+    enter: Callable[[Builder, tuple[ir.Var, ...]], None]
+    leave: Callable[[], None]
+
+    def __bool__(self) -> bool:
+        raise KernelError(
+            "K010", "the condition of a tile scheduler is known only when the kernel runs",
+            hint="write while sched.valid(): as a statement of its own",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Grid:
     """The launch grid of T.Kernel. `threads` is the GPU's block size, kept as an annotation."""
 

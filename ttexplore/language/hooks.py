@@ -9,7 +9,7 @@ import operator
 import sys
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, cast
 
 from tvm import ir, tirx
 
@@ -26,6 +26,7 @@ from ttexplore.language.builder import (
     Loop,
     Operand,
     TensorSpec,
+    Tiles,
     condition,
     current,
     is_dynamic,
@@ -335,10 +336,12 @@ class Hooks:
         turn = Turn(sys._getframe(1), self.used, (), names, captured)
         reads, given = len(builder.reads), builder.emitted
         value = test()
-        if not is_dynamic(value):
+        if not is_dynamic(value) and not isinstance(value, Tiles):
             return Turns(self._python_while(builder, value, test))
         if has_else:
             raise unsupported("`else` of a kernel loop", "set a T.alloc_var before `break` and test it afterwards")
+        if isinstance(value, Tiles):
+            return Turns(self._over_tiles(builder, value, turn, index), turn)
         if builder.emitted != given:
             raise KernelError(
                 "K014",
@@ -348,6 +351,14 @@ class Hooks:
             )
         turn.read(tested, self.spans[index])
         return Turns(self._kernel_while(builder, value, turn, index, reads), turn)
+
+    def _over_tiles(self, builder: Builder, tiles: Tiles, turn: Turn, index: int) -> Iterator[None]:
+        loop = Loop(tiles.extents, tirx.ForKind.SERIAL, waves=tiles.waves)
+        names = (tuple((name, index) for name in ("n_idx", "m_idx")), True)
+        for variables in self._loop(builder, loop, names, turn, index):
+            tiles.enter(builder, cast("tuple[ir.Var, ...]", variables))
+            yield
+            tiles.leave()
 
     def _python_while(self, builder: Builder, value: object, test: Callable[[], object]) -> Iterator[None]:
         while value:

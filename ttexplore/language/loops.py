@@ -60,10 +60,11 @@ def _nest(what: str, kind: tirx.ForKind, extents: tuple[object, ...], hints: dic
     note_hints(what, hints)
     if not extents:
         raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}(block_M, block_N)")
-    return Loop(tuple(_extent(what, extent) for extent in extents), kind)
+    return Loop(tuple(positive_extent(what, extent) for extent in extents), kind)
 
 
-def _extent(what: str, extent: object) -> Integer:
+def positive_extent(what: str, extent: object) -> Integer:
+    """The extent of a loop. Raises KernelError for anything but an integer of 1 or more."""
     extent = plain(extent)
     refuse_unknown(extent, f"an extent of {what}")
     if not is_integer(extent):
@@ -89,10 +90,10 @@ def Persistent(domain: Sequence[object], wave_size: object, index: object, group
     """
     what = "T.Persistent"
     note_hints(what, {"group_size": group_size if group_size != 8 else None})
-    extents = tuple(_extent(what, extent) for extent in items_of(domain))
+    extents = tuple(positive_extent(what, extent) for extent in items_of(domain))
     if not extents:
         raise KernelError("K004", f"{what} needs at least one extent", hint=f"write {what}([Nt, Mt], blocks, block)")
-    return Loop(extents, _Kind.SERIAL, waves=(_extent(what, wave_size), whole(index_of(what, index))))
+    return Loop(extents, _Kind.SERIAL, waves=(positive_extent(what, wave_size), whole(index_of(what, index))))
 
 
 def grid(*extents: object, **hints: object) -> Loop:
@@ -121,7 +122,7 @@ def Kernel(
         blocks = tuple(named)
     if not 1 <= len(blocks) <= 3:
         raise KernelError("K004", f"T.Kernel has {len(blocks)} axes", hint="pass one to three block counts")
-    return Grid(tuple(_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
+    return Grid(tuple(positive_extent("T.Kernel", block) for block in blocks), 128 if threads is None else threads)
 
 
 def get_block_binding(dim: int = 0) -> ir.Var:

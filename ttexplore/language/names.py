@@ -52,7 +52,7 @@ _HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
         "leave it out: ex.run() gives the outputs, ex.timeline() what happened, and ex.check() every step",
     ),
     (("device_assert", "Assert", "assume", "likely"), _HOST),
-    (("Persistent", "PersistentTileScheduler", "BaseTileScheduler", "clc_", "ClusterKernel"), _PERSISTENT),
+    (("BaseTileScheduler", "clc_", "ClusterKernel"), _PERSISTENT),
     (("ws", "WS", "WarpSpecialize", "annotate_ws", "annotate_producer", "annotate_consumer"), _ROLES),
     (
         (
@@ -274,6 +274,37 @@ def hint_only(name: str) -> Callable[..., None]:
     return hint
 
 
+class Ignored:
+    """A name that describes to a GPU compiler how a kernel is to be scheduled: it can be called, asked for attributes,
+    and used in ``with``, and has no effect on what the kernel computes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Ignored:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Ignored(f"{self.name}.{name}")
+
+    def __call__(self, *_args: object, **_options: object) -> Ignored:
+        builder = CURRENT.get()
+        if builder is not None:
+            builder.note(f"T.{self.name} is a GPU hint without meaning here")
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+# The schedule of a kernel over warps, beside the statements of one sequence.
+IGNORED = ("WSID", "WSPipeline", "WSRole", "WSSchedule", "WSScope", "WSSync", "annotate_ws_schedule", "ws_op")
+
 HINTS = tuple(
     [
         "Fragment",
@@ -307,7 +338,6 @@ NOT_LOWERED = tuple(
         "IntImm",
         "JITFunc",
         "KernelLaunchFrame",
-        "PersistentTileScheduler",
         "PrimExpr",
         "Ref",
         "Shuffle",
@@ -324,14 +354,8 @@ NOT_LOWERED = tuple(
         "WGMMADescriptorParams",
         "WGMMATensorCoreIntrinEmitter",
         "WGSparseTensorCoreIntrinEmitter",
-        "WSID",
         "WSInstr",
         "WSOpRef",
-        "WSPipeline",
-        "WSRole",
-        "WSSchedule",
-        "WSScope",
-        "WSSync",
         "WSSyncKind",
         "WarpSpecialize",
         "WarpSpecializeFrame",
@@ -352,7 +376,6 @@ NOT_LOWERED = tuple(
         "alloc_wgmma_desc",
         "allocate",
         "annotate_safe_value",
-        "annotate_ws_schedule",
         "any_of",
         "any_sync",
         "anylist_getitem",
@@ -578,7 +601,6 @@ NOT_LOWERED = tuple(
         "wgmma_gemm_sp",
         "wgmma_mma",
         "writes",
-        "ws_op",
         "float4_e2m1_unpacked",
         "Assert",
         "Broadcast",
