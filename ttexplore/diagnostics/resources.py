@@ -12,8 +12,8 @@ RESOURCES = (
     ),
     diagnostic(
         "R002", "too many circular buffers",
-        "A core has 32 circular buffers on Wormhole, 64 on Blackhole. Where they run out, buffers that the compute kernel "
-        "fills and empties share one, if their blocks are never there at the same time.",
+        "A core has 32 circular buffers on Wormhole, 64 on Blackhole. Where they run out, buffers that the compute "
+        "kernel fills and empties share one, if their blocks are never there at the same time.",
         "Use fewer staging buffers, or fewer values at the same time.",
     ),
     diagnostic(
