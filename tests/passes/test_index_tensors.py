@@ -197,3 +197,48 @@ def test_elements_of_floats_decide_nothing() -> None:
     assert isinstance(error, Unsupported)
     assert error.message == "an element of S, which is float32, decides a branch, a length or a place"
     assert error.hint == "use integers or bool: the processors that move data have no floating-point unit"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_elements_that_are_stored_where_numbers_say(dtype: str) -> None:
+    @T.prim_func
+    def scattered(A: T.Tensor((64,), dtype), N: T.Tensor((64,), "int32"), C: T.Tensor((64,), dtype)):
+        with T.Kernel(4) as block:
+            for k in range(15):
+                C[N[block * 16 + k]] = A[block * 16 + k] * 2
+            last = N[block * 16 + 15]
+            C[last] = A[block * 16 + 15]
+
+    places = np.random.default_rng(0).permutation(64)
+
+    def expected(a: Numbers, numbers: Numbers) -> Numbers:
+        want = np.empty(64)
+        want[numbers] = a * np.where(np.arange(64) % 16 == 15, 1, 2)
+        return want
+
+    held(scattered, {1: places}, expected)
+    for outside in (-1, 64):
+        changed = [*ttx.explore(scattered).inputs()]
+        changed[1] = np.where(np.arange(64) == 20, outside, places).astype(np.int32)
+        with pytest.raises(BackendError, match="a place that elements of tensors decide is outside"):
+            ttx.explore(scattered).run(changed)
+
+
+def test_updates_of_single_elements() -> None:
+    @T.prim_func
+    def totals(A: T.Tensor((6, 40), "float32"), Z: T.Tensor((2,), "float32"), M: T.Tensor((3,), "float32")):
+        with T.Kernel(6) as block:
+            a = T.alloc_fragment((40,), "float32")
+            s = T.alloc_fragment((1,), "float32")
+            T.copy(A[block, 0], a)
+            T.reduce_sum(a, s, dim=0)
+            T.atomic_add(Z[1], s[0] * 0.5)
+            T.atomic_max(M[block % 3], a[33])
+
+    exploration = ttx.explore(totals)
+    assert exploration.error is None, str(exploration.error)
+    assert exploration.check()
+    (a, z, m), run = exploration.inputs(), exploration.run()
+    assert run.passed, run.message
+    np.testing.assert_allclose(run.outputs[0], z + np.array([0, a.astype(np.float64).sum() / 2]), rtol=1e-5)
+    np.testing.assert_array_equal(run.outputs[1], np.maximum(m, np.maximum(a[:3, 33], a[3:, 33])))

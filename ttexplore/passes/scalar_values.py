@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call
+from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import (
     allocation,
     arguments,
@@ -70,10 +71,6 @@ class _Scalars(NewBuffers):
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
-        self.loaded_names: set[ir.Expr] = set()
-        for one in walk(function.body):
-            if isinstance(one, tirx.Bind) and self._is_loaded(one.value):
-                self.loaded_names.add(one.var)
 
     # Rules
 
@@ -122,8 +119,11 @@ class _Scalars(NewBuffers):
         if not isinstance(statement, tirx.BufferStore) or self.is_in_nest or statement.buffer in self.steering:
             return None
         if not is_on_chip(statement.buffer):
-            # Where an element is stored must not depend on others: two cores could store to the same place.
-            return None if any(map(self._is_loaded, statement.indices)) else self.element(statement)
+            if updates(statement.value):
+                # One turn: the work items that update an element take turns.
+                update = with_value(statement, self._value(statement.value))
+                return [parallel_loops([tirx.Var("i", "int32")], [1], update)]
+            return self.element(statement)
         buffer = self.blocks.get(statement.buffer, statement.buffer)
         value = self._value(statement.value)
         if all(extent == 1 for extent in shape_of(buffer)) and len(buffer.ty.shape) <= 2:
@@ -138,10 +138,6 @@ class _Scalars(NewBuffers):
         place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
         copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
         return [made, _filled(made.buffer, self._value(statement.value)), copy]
-
-    def _is_loaded(self, value: ir.Expr) -> bool:
-        """Whether a value depends on elements, also by way of names."""
-        return self._has_elements(value) or any(one in self.loaded_names for one in nodes_of(value))
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""
