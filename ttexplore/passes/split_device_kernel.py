@@ -37,6 +37,7 @@ _MARKERS = ("tt.receive_block", "tt.send_block", "tt.send_number", "tt.check_rea
 
 _NUMBERS = Rule("buffer of numbers", "Numbers that kernels share go from the reader through a circular buffer.")
 _HAND_ON = Rule("hand on a number", "The reader hands a number of a tensor on to the kernels that need it.")
+_CHECK = Rule("check of a place", "The kernel that reads or stores at a place checks it.")
 _RECEIVE = Rule("receive a block", "The compute kernel receives the block that the reader moves here.")
 _SEND = Rule("send a block", "The compute kernel sends the block that it packed to the writer.")
 
@@ -159,7 +160,7 @@ def _select(
                 made += firings.made(_HAND_ON, statement, [numbers.received(statement, role)])
         elif isinstance(statement, tirx.Bind) and (form := bound_form(statement)) is not None:
             if form.op.role == role:
-                made.append(tirx.Evaluate(statement.value, statement.span))
+                made += firings.made(_CHECK, statement, [tirx.Evaluate(statement.value, statement.span)])
         elif isinstance(statement, tirx.AllocBuffer | tirx.Bind):
             made.append(statement)
         elif isinstance(statement, tirx.For):
