@@ -63,10 +63,11 @@ def test_last_words_leave_out_what_is_always_said() -> None:
     )
 
 
-def test_a_limit_of_a_simulator_is_told_as_one() -> None:
-    words = "ended with exit status 1 while running: [4] ERROR: UndefinedBehavior: unpack_to_dst=0 in_data_format=0"
+@pytest.mark.parametrize("data_format", [0, 8])
+def test_a_limit_of_a_simulator_is_told_as_one(data_format: int) -> None:
+    words = f"ended with exit status 1 while running: [4] ERROR: unpack_to_dst=0 in_data_format={data_format}"
     told = not_modelled("ttsim", DeviceEnded("B023", words))
-    assert told.message == f"ttsim rejects Float32 tiles that are unpacked to DST on Wormhole ({words})"
+    assert told.message == f"ttsim rejects 32-bit tiles that are unpacked to DST on Wormhole ({words})"
     assert told.hint == "use device='wolfpine', a card, or a Blackhole target"
     other = DeviceEnded("B023", "ended by signal SIGKILL")
     assert not_modelled("ttsim", other) is other

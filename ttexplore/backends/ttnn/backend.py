@@ -97,12 +97,14 @@ RUNNER = Path(__file__).parents[2] / "emit" / "run_ttnn.py"
 # After each such tile, the SDK unpacks an empty one to the other source register, which ttsim rejects in both of the
 # unpacker's contexts.
 _UNPACK_TO_DST = (
-    "ttsim rejects Float32 tiles that are unpacked to DST on Wormhole",
+    "ttsim rejects 32-bit tiles that are unpacked to DST on Wormhole",
     "use device='wolfpine', a card, or a Blackhole target",
 )
 NOT_MODELLED = {
     "ttsim": {
+        # Float32 and Int32 in the unpacker's numbers.
         "unpack_to_dst=0 in_data_format=0": _UNPACK_TO_DST,
+        "unpack_to_dst=0 in_data_format=8": _UNPACK_TO_DST,
         "tensix_unpacr: cfg_context_id=": _UNPACK_TO_DST,
         "UnsupportedFunctionality": (
             "ttsim does not model a feature that this program uses",
