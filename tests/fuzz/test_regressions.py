@@ -500,3 +500,28 @@ def kernel(
 """
     for target in ("wormhole_n150", "blackhole_p150"):
         holds(text, tmp_path, target=target, options={"layouts": {"Flags": {"page": "row"}}})
+
+
+def test_a_branch_by_turns_and_by_a_listed_item(tmp_path: Path) -> None:
+    """Items come from the list of a core: how many tiles a turn moves for one is known when the kernel runs."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((96, 32), "bfloat16"),
+    C: T.Tensor((96, 32), "float32"),
+):
+    with T.Kernel(1, 3) as (bx, by):
+        c = T.alloc_shared((32, 32), "float32")
+        T.fill(c, 1.0)
+        for k in T.serial(3):
+            if k % 2 == 1 or by == 0:
+                T.copy(A[by * 32, 0], c)
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + 0.5
+        T.copy(c, C[by * 32, 0])
+"""
+    for options in ({"policy": "block_linear(2)"}, {"work_lists": {(0, 0): [2, 0], (1, 0): [1]}}):
+        holds(text, tmp_path, options=options)

@@ -692,19 +692,23 @@ def _reads(statement: tirx.Stmt) -> list[str]:
     ]  # fmt: skip
 
 
-def _reads_inside(statement: tirx.Stmt) -> list[str]:
-    return [name for inner in walk(statement) for name in _reads(inner)]
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """The circular buffers that a statement reads, and those that it fills before it reads them."""
+
+    read: set[str]
+    filled: set[str]
 
 
-def _is_filled(statement: tirx.Stmt, cb: tirx.Buffer) -> bool:
-    """Whether a statement fills a circular buffer before it reads it."""
+def _used(statement: tirx.Stmt) -> _Used:
+    read: set[str] = set()
+    filled: set[str] = set()
     for inner in walk(statement):
         packed = packed_by(inner)
-        if packed is not None and packed.same_as(cb):
-            return True
-        if cb.name in _reads(inner):
-            return False
-    return False
+        if packed is not None and packed.name not in read:
+            filled.add(packed.name)
+        read.update(_reads(inner))
+    return _Used(read, filled)
 
 
 class _Compute:
@@ -719,14 +723,15 @@ class _Compute:
         children: list[list[tirx.Stmt]] = [
             [with_body(s, self.body(statements(s.body))) if isinstance(s, tirx.For) else s] for s in body
         ]
-        for position, statement in enumerate(body):
+        arrivals = [self._arrives(statement) for statement in body]
+        used = [_used(statement) for statement in body] if any(one is not None for one in arrivals) else []
+        for position, (statement, arrived) in enumerate(zip(body, arrivals, strict=True)):
             taken = _received(self.firings, statement, "tile_number")
             if taken is not None:
                 children[position] = taken
                 continue
-            arrived = self._arrives(statement)
             if arrived is not None:
-                self._consume(arrived, position, body, before, after)
+                self._consume(arrived, position, body, used, before, after)
             packed = packed_by(statement)
             if op_name(statement) in _CONVERSIONS:
                 children[position] = self._convert(statement)
@@ -773,13 +778,13 @@ class _Compute:
         return None if arrived.name in self.converted else arrived
 
     def _consume(
-        self, cb: tirx.Buffer, position: int, body: list[tirx.Stmt], before: dict[int, list[tirx.Stmt]],
-        after: dict[int, list[tirx.Stmt]],
+        self, cb: tirx.Buffer, position: int, body: list[tirx.Stmt], used: list[_Used],
+        before: dict[int, list[tirx.Stmt]], after: dict[int, list[tirx.Stmt]],
     ) -> None:  # fmt: skip
         name = cb.name
         # A buffer that is filled for one use after another is empty between them.
-        again = (i for i in range(position + 1, len(body)) if _is_filled(body[i], cb))
-        users = [i for i in range(position + 1, next(again, len(body))) if name in _reads_inside(body[i])]
+        again = (i for i in range(position + 1, len(body)) if name in used[i].filled)
+        users = [i for i in range(position + 1, next(again, len(body))) if name in used[i].read]
         count = self.plan.buffer(name).block_pages
         first, last = (users[0], users[-1]) if users else (position, position)
         wait, pop = op("cb_wait_front", cb, count), op("cb_pop_front", cb, count)

@@ -122,12 +122,13 @@ def _fits_python(count: int | Blocks, body: tuple[Statement, ...]) -> bool:
 
 def forget(draft: Draft, around: Loop | Branch) -> None:
     """Let nothing use a block that a loop overwrites in every turn, or loads in turns that may not come."""
+    inside = list(statements((around,)))[1:]
+    for one in inside:
+        if isinstance(one, Loop):
+            forget(draft, one)
     if isinstance(around, Branch):
-        for one in (*around.body, *around.other):
-            if isinstance(one, Loop):
-                forget(draft, one)
         return
-    for one in statements(around.body):
+    for one in inside:
         match one:
             case Copy(_, target) if around.own or around.first or around.test:
                 overwritten = [target.name]
