@@ -138,6 +138,20 @@ def test_an_unused_parameter_remains_an_input() -> None:
     assert explored.run().passed
 
 
+def test_an_unused_tensor_of_alloc_global_is_no_input() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), BF16), B: T.Tensor((32, 32), BF16)):
+        M = T.alloc_global((32, 32), BF16)
+        with T.Kernel(1):
+            T.copy(A, B)
+        del M
+
+    explored = ttx.explore(kernel)
+    assert explored._roles == {"A": "input", "B": "output"}
+    assert [list(launch._roles) for launch in explored.launches] == [["A", "B"]]
+    assert explored.run().passed
+
+
 def test_a_value_that_a_launch_adds_to_is_the_one_before() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((128, 32), FP32), S: T.Tensor((32, 32), FP32)):

@@ -49,7 +49,8 @@ def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
     if len(parts) == 1 and not traced.allocated:
         return (traced,)
     tensors = traced.tensors
-    unused = frozenset(str(one.name) for one in tensors).difference(*(part.used for part in parts))
+    parameters = frozenset(str(one.name) for one in traced.function.params if is_buffer(one))
+    unused = parameters.difference(*(part.used for part in parts))
     made: list[TracedKernel] = []
     before: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()

@@ -1,0 +1,45 @@
+"""Some random kernels of several launches, always the same ones; ``python -m tests.fuzz.launches`` checks others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fuzz.launches import campaign
+from ttexplore.passes import launches
+
+
+def test_launches_give_the_numbers_of_numpy() -> None:
+    told = campaign(15, 9)
+    assert told["kept block, refused"] >= 1, told
+    assert told["unwritten, refused"] >= 1, told
+    assert sum(count for what, count in told.items() if not what.endswith("0 of them after T.sync_grid")) >= 6, told
+
+
+def _nothing_is_kept(traced: Any, number: int, parts: Any, tensors: Any, _: Any) -> Any:
+    return _LAUNCH(traced, number, parts, tensors, frozenset())
+
+
+def _nothing_is_checked(*_: Any) -> None:
+    pass
+
+
+_LAUNCH: Callable[..., Any] = vars(launches)["_launch"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("_launch", _nothing_is_kept),
+        ("_check_contents", _nothing_is_checked),
+        ("_check_written", _nothing_is_checked),
+    ],
+)
+def test_what_is_lost_between_launches_is_missed(
+    monkeypatch: pytest.MonkeyPatch, name: str, fault: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(launches, name, fault)
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=r"Not equal|DID NOT RAISE|seed \d+"):
+        campaign(15, 9)
