@@ -16,12 +16,15 @@ import numpy as np
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import (
+    CoreItem,
+    CoreValue,
     Expression,
     Key,
     Range,
     Unary,
     Variable,
     folded,
+    parts_of,
     placed,
     show,
     value_range,
@@ -150,7 +153,7 @@ def _times(loops: list[Loop], tests: list[Expression], bound: dict[Variable, Exp
     decidable: list[Expression] = []
     for test in tests:
         whole = placed(test, bound)
-        if variables(whole) <= constant.keys():
+        if variables(whole) <= constant.keys() and not _is_of_core(whole):
             decidable.append(whole)
         else:
             known_later.append(("when", whole))
@@ -180,6 +183,11 @@ def _times(loops: list[Loop], tests: list[Expression], bound: dict[Variable, Exp
         if here:
             found[key] = found.get(key, 0) + here
     return found
+
+
+def _is_of_core(e: Expression) -> bool:
+    """Whether an expression depends on what the host gives to each core, such as the list of its work items."""
+    return isinstance(e, CoreItem | CoreValue) or any(map(_is_of_core, parts_of(e)))
 
 
 def _share(tests: list[Expression], loops: Mapping[Variable, range]) -> Fraction | int:
