@@ -17,6 +17,7 @@ from tests.corpus.formats import FORMATS
 from tests.corpus.gathers import GATHERS
 from tests.corpus.gemms import GEMMS
 from tests.corpus.index_tensors import INDEX_TENSORS
+from tests.corpus.lanes import LANES
 from tests.corpus.launches import LAUNCHES
 from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
@@ -44,6 +45,7 @@ CORPUS: tuple[Case, ...] = (
     *LAUNCHES,
     *REDUCERS,
     *SCHEDULERS,
+    *LANES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

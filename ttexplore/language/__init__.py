@@ -10,6 +10,7 @@ from typing import NoReturn
 from ttexplore.language.annotations import annotate_tt_layout, annotate_tt_schedule, annotate_tt_sharding
 from ttexplore.language.atomics import KINDS as _KINDS
 from ttexplore.language.atomics import atomic as _atomic
+from ttexplore.language.atomics import vector_add as _vector_add
 from ttexplore.language.dtypes import ALIASES as _ALIASES
 from ttexplore.language.dtypes import DTYPES as _DTYPES
 from ttexplore.language.dtypes import dtype
@@ -158,6 +159,7 @@ globals().update({_alias: _DTYPES[_name] for _alias, _name in _ALIASES.items()})
 globals().update({f"reduce_{_kind}": _reduction(_kind) for _kind in _REDUCTIONS})
 globals().update({_name: _scan(_name) for _name in _SCANS})
 globals().update({f"atomic_{_kind}": _atomic(_kind) for _kind in _KINDS})
+globals().update({f"atomic_addx{_width}": _vector_add(_width) for _width in (2, 4)})
 globals().update({_name: _Ignored(_name) for _name in _IGNORED})
 globals().update({_name: _hint_only(_name) for _name in _HINTS})
 globals().update({_name: _NotLowered(_name) for _name in _NOT_LOWERED})

@@ -11,7 +11,7 @@ from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.atomics import ATOMICS, updated
 from ttexplore.ir.build import constant, variable
-from ttexplore.language.builder import Builder, current, element, unsupported
+from ttexplore.language.builder import Builder, current, element, sequence, unsupported
 from ttexplore.language.spans import caller_span
 from ttexplore.language.tile import as_region, extents, note_hints, same_block
 
@@ -46,6 +46,35 @@ def atomic(kind: str) -> Callable[..., None]:
     on one core, in the order of their numbers. Raises KernelError if the shapes differ, Unsupported with `return_prev`.
     """
     return update
+
+
+def vector_add(width: int) -> Callable[..., None]:
+    """``T.atomic_addx<width>(dst, value)``."""
+    what = f"T.atomic_addx{width}"
+
+    def add(dst: object, value: object, return_prev: bool = False) -> None:
+        if return_prev or not isinstance(dst, ir.TensorLoad) or not isinstance(value, ir.TensorLoad):
+            raise unsupported(
+                f"{what} with return_prev=True" if return_prev else f"{what} of anything but two elements",
+                f"write {what}(C[i, j * {width}], c[i, j * {width}]) in T.Parallel",
+            )
+        builder = current(what)
+        builder.span = caller_span(builder.files)
+        lane = variable("lane")
+        with builder.collect() as body:
+            old, given = (builder.read(one.source, (*one.indices[:-1], one.indices[-1] + lane)) for one in (dst, value))
+            _update(builder, "add", old, given)
+        nest = sequence(body)
+        lanes = tirx.const(width, "int32")
+        builder.emit(
+            tirx.For(lane, tirx.const(0, "int32"), lanes, tirx.ForKind.PARALLEL, nest, span=builder.tvm_span())
+        )
+
+    add.__name__ = add.__qualname__ = f"atomic_addx{width}"
+    add.__doc__ = f"""Add {width} neighbouring elements to {width} neighbouring elements of a tensor: each is one
+    T.atomic_add. `dst` and `value` are the first of them. Raises Unsupported for anything else, and with `return_prev`.
+    """
+    return add
 
 
 _SENTENCES = {

@@ -385,8 +385,6 @@ NOT_LOWERED = tuple(
         "arange",
         "assume",
         "async_copy",
-        "atomic_addx2",
-        "atomic_addx4",
         "atomic_load",
         "atomic_or",
         "atomic_store",

@@ -16,6 +16,7 @@ from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_places, with_loaded_scalars
+from ttexplore.passes.merged_loops import with_merged_loops
 from ttexplore.passes.owners import with_owners
 from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
@@ -38,7 +39,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Scans of blocks first become loops, and groups of threads that wait for each other at barriers become one sequence
     of statements.
 
-    Later passes rely on these changes to the kernel: in a T.Parallel, branches become choices and loops are unrolled;
+    Later passes rely on these changes to the kernel: in a T.Parallel, loops that count together become one,
+    branches become choices and other loops are unrolled;
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
     of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and products of integers
     become products of numbers; a fill that only the first iteration of a loop executes moves before the loop; other
@@ -58,6 +60,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     for better in (
         with_launched_places,
         with_wide_indices,
+        with_merged_loops,
         with_plain_elements,
         with_turn_values,
         with_named_variables,
