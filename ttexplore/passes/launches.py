@@ -54,12 +54,20 @@ def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
     made: list[TracedKernel] = []
     before: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
+    # Parameters that are outputs alone: nothing read them before they were written.
+    new: frozenset[str] = frozenset()
     for number, part in enumerate(parts):
         _check_written(part, traced, written)
         # Unused parameters remain inputs.
         names = part.used if number else part.used | unused
         own = [one for one in tensors if str(one.name) in names]
-        made.append(_launch(traced, number, parts, own, part.written & before - part.read))
+        launch = _launch(traced, number, parts, own, part.written & before - part.read)
+        notes = tuple(
+            f"{name} is written before it is read: where no launch writes it, it has not the caller's numbers"
+            for name in sorted(part.read & new)
+        )
+        made.append(dataclasses.replace(launch, notes=(*launch.notes, *notes)))
+        new |= part.written & parameters - part.read - before
         before |= part.used
         written |= part.written
     return tuple(made)
