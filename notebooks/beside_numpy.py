@@ -12,8 +12,8 @@ class Compared:
     """A kernel of the gallery: its exploration, one run on the emulator, the largest error beside NumPy as a share of
     the largest element of an output, and what the run moved: tiles, parts of tiles, and single elements."""
 
-    def __init__(self, kernel, reference, **arguments):
-        self.name = kernel.__name__
+    def __init__(self, kernel, reference, label="", **arguments):
+        self.name = label or kernel.__name__
         self.exploration = ttx.explore(kernel, **arguments)
         inputs = self.exploration.inputs()
         self.run = self.exploration.run(inputs)
