@@ -61,4 +61,24 @@ def summed_before() -> Any:
     return kernel
 
 
-DECIDING_VARIABLES = [Case("variables_summed_before", summed_before, on_chip=False)]
+def gathered_rows(dtype: str = "float32") -> Any:
+    """Rows that an index tensor chooses, with a name for the index."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((48, 2, 64), dtype), Index: T.Tensor((2, 64), "int32"), C: T.Tensor((2, 64, 64), dtype)):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), dtype)
+            for k in T.Pipelined(2, num_stages=2):
+                for i, j in T.Parallel(32, 64):
+                    row = Index[bx, k * 32 + i]
+                    a[i, j] = A[row, bx, j]
+                for i, j in T.Parallel(32, 64):
+                    C[bx, k * 32 + i, j] = a[i, j] * 2
+
+    return kernel
+
+
+DECIDING_VARIABLES = [
+    Case("variables_summed_before", summed_before, on_chip=False),
+    Case("gathered_rows", gathered_rows),
+]

@@ -47,7 +47,7 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
          "an element of S is used as a scalar", VALUE_HINT),
         ("T.copy(S, s)\nfor i in T.Parallel(4):\n    s[i] += 1\nT.copy(A[s[bx] * 32, 0], a)", 3,
          PLACE.replace("of S", "of s"), PLACE_HINT),
-        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]", 1, PLACE, PLACE_HINT),
+        ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]", 1, PLACE, PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
         ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", 0,
          "a condition depends on an element of S, which is known only at run time",
@@ -197,7 +197,7 @@ def test_an_output_that_nothing_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[S[i], j]",
+        "for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]",
         "row = T.alloc_var('int32')\nrow = 0\nfor k in range(2):\n    T.copy(A[(row % 2) * 32, 0], a)\n    row = S[bx]",
     ],
 )

@@ -22,6 +22,7 @@ from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
+from ttexplore.passes.rows_by_index import ROWS, note_on_rows, with_rows_by_index
 from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
 from ttexplore.passes.thread_groups import with_one_sequence
@@ -39,8 +40,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Scans of blocks first become loops, and groups of threads that wait for each other at barriers become one sequence
     of statements.
 
-    Later passes rely on these changes to the kernel: in a T.Parallel, loops that count together become one,
-    branches become choices and other loops are unrolled;
+    Later passes rely on these changes to the kernel: in a T.Parallel, loops that count together become one, branches
+    become choices and other loops are unrolled; blocks whose rows elements of tensors choose are filled row by row;
+    variables that decide something are names;
     tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
     of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and products of integers
     become products of numbers; a fill that only the first iteration of a loop executes moves before the loop; other
@@ -63,6 +65,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_merged_loops,
         with_plain_elements,
         with_turn_values,
+        with_rows_by_index,
         with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,
@@ -91,6 +94,8 @@ def _on_rewrites(firings: Firings) -> Iterator[str]:
             yield note_on_product(firing.source)
         if firing.rule is SCAN and firing.source is not None:
             yield note_on_scan(firing.source)
+        if firing.rule is ROWS and firing.source is not None:
+            yield note_on_rows(firing.source)
 
 
 def _work(options: Options) -> str:

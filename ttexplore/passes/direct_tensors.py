@@ -29,7 +29,7 @@ from ttexplore.ir.build import (
     with_value,
 )
 from ttexplore.ir.dag import conjuncts, nodes_of, replaced, written_out
-from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_expression, same_indices
 from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
@@ -378,9 +378,7 @@ def _same_axes(one: tuple[ir.Var | None, ...], other: tuple[ir.Var | None, ...])
 
 
 def _same_condition(one: ir.Expr | None, other: ir.Expr | None) -> bool:
-    return (one is None and other is None) or (
-        one is not None and other is not None and bool(tvm_ffi.structural_equal(one, other))
-    )
+    return (one is None and other is None) or (one is not None and other is not None and same_expression(one, other))
 
 
 def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
