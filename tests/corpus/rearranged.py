@@ -101,8 +101,24 @@ def chained(dtype: str = BF16) -> Any:
     return kernel
 
 
+def pairs(dtype: str = BF16) -> Any:
+    """Few elements, each for two: a simulated chip takes its time for each of them."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 40), dtype), Out: T.Tensor((8, 70), FP32)):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((4, 40), dtype), T.alloc_fragment((8, 70), FP32)
+            T.copy(A, a)
+            for i, j in T.Parallel(8, 70):
+                b[i, j] = a[3 - i // 2, j // 2 + 5] * 2.0
+            T.copy(b, Out)
+
+    return kernel
+
+
 REARRANGED: tuple[Case, ...] = (
-    Case("computed_places", computed_places),
-    Case("unaligned_parts", lambda: unaligned_parts(BF16)),
+    Case("computed_places", computed_places, on_chip=False),
+    Case("unaligned_parts", lambda: unaligned_parts(BF16), on_chip=False),
+    Case("pairs", pairs),
     Case("chained_rearrangements", chained, on_chip=False),
 )

@@ -144,3 +144,33 @@ def test_places_outside_are_refused(tmp_path: Path, body: str, line: int, messag
     assert hint in (error.hint or "")
     assert error.span is not None
     assert error.span.line == HEAD.count("\n") + 1 + line
+
+
+def test_a_nest_of_one_row_or_column_stores_to_vectors() -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((6, 70), "float32"), V: T.Tensor((70,), "float32"), W: T.Tensor((40,), "float32"),
+        E: T.Tensor((3,), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1):
+            a, v = T.alloc_shared((1, 70), "float32"), T.alloc_fragment((70,), "float32")
+            w, e = T.alloc_fragment((40,), "float32"), T.alloc_fragment((3,), "float32")
+            T.clear(v)
+            T.clear(w)
+            T.clear(e)
+            for k in range(6):
+                T.copy(A[k, 0], a)
+                for i, j in T.Parallel(1, 70):
+                    v[j] += a[i, j] * 2.0
+                for i, j in T.Parallel(33, 1):
+                    w[i + 5] += a[0, i] + a[0, 1]
+                for i, j in T.Parallel(1, 1):
+                    e[1] += a[i, j]
+            T.copy(v, V)
+            T.copy(w, W)
+            T.copy(e, E)
+
+    (a,), (v, w, e), _ = run(kernel)
+    np.testing.assert_array_equal(v, a.sum(axis=0) * 2)
+    np.testing.assert_array_equal(w, np.pad(a[:, :33].sum(axis=0) + a[:, 1].sum(), (5, 2)))
+    np.testing.assert_array_equal(e, [0, a[:, 0].sum(), 0])

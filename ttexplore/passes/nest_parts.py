@@ -288,7 +288,8 @@ class Nest:
                     span=span_of(load),
                 )
             if one.variable is None:
-                buffer = self.chosen(buffer, axis, one.start)
+                buffer, made = self.chosen(buffer, axis, one.start)
+                self.before += made
             else:
                 axis += 1
         along = [one for one in place if one.variable is not None]
@@ -309,8 +310,8 @@ class Nest:
             buffer = self.moved(buffer, starts, wanted, load)
         return buffer, [one.variable for one in along if one.variable is not None]
 
-    def chosen(self, buffer: tirx.Buffer, axis: int, at: ir.Expr) -> tirx.Buffer:
-        """The block without an axis, of which only the elements at one index are left."""
+    def chosen(self, buffer: tirx.Buffer, axis: int, at: ir.Expr) -> tuple[tirx.Buffer, list[tirx.Stmt]]:
+        """The block without an axis, of which only the elements at one index are left, and what makes it."""
         shape = shape_of(buffer)
         name = "element" if len(shape) == 1 else ("row", "column")[axis]
         masked = self.parts.of(buffer, "masked", shape)
@@ -321,8 +322,7 @@ class Nest:
         ))  # fmt: skip
         attrs = {"kind": "sum", "dim": axis, "clear": 1}
         reduced = call("tl.reduce", [whole_region(masked.buffer), whole_region(result.buffer)], attrs)
-        self.before += [masked, mask, result, tirx.Evaluate(reduced)]
-        return result.buffer
+        return result.buffer, [masked, mask, result, tirx.Evaluate(reduced)]
 
     def moved(
         self, buffer: tirx.Buffer, starts: Sequence[ir.Expr], shape: Sequence[int], load: ir.TensorLoad
@@ -374,14 +374,21 @@ class Nest:
         """The block with what a nest stored to a part of it."""
         buffer, block = stored.buffer, stored.allocation.buffer
         shape = shape_of(buffer)
-        wanted = [1] * len(self.variables)
-        starts: list[ir.Expr] = [tirx.const(0, "int32") for _ in self.variables]
+        made: list[tirx.Stmt] = []
+        variables = self.variables
+        if len(shape) == 1 and len(variables) == 2:
+            # The elements for a vector are the only row, or the only column, of the nest.
+            along = stored.place[0].variable
+            axis = 0 if along is None or along.same_as(variables[1]) else 1
+            variables = [variables[1 - axis]]
+            block, made = self.chosen(block, axis, tirx.const(0, "int32"))
+        wanted = [1] * len(variables)
+        starts: list[ir.Expr] = [tirx.const(0, "int32") for _ in variables]
         axes: dict[int, int] = {}
         for axis, one in enumerate(stored.place):
-            for number, variable in enumerate(self.variables):
+            for number, variable in enumerate(variables):
                 if one.variable is not None and one.variable.same_as(variable):
                     wanted[number], starts[number], axes[number] = shape[axis], 0 - one.start, axis
-        made: list[tirx.Stmt] = []
         if [*shape_of(block)] != wanted or any(constant(start) != 0 for start in starts):
             sizes = _tiles(len(wanted))[:: -1 if stored.turned else 1]
             placed = self.parts.of(buffer, "placed", wanted)

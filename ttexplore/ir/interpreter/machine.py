@@ -203,6 +203,9 @@ class Core:
         stored = rounded(value, self.dtypes[name])
         if name in self.arrays:
             self._check_indices(name, array, at)
+            if stored.size == 1 and all(np.ndim(one) == 0 for one in at):
+                # One element, of a T.Parallel of one turn.
+                stored = stored.reshape(())
             array[at] = stored if chosen is True else _where(chosen, stored, array[at])
             return
         kept = np.logical_and(_inside(array, at), value_of(chosen))
