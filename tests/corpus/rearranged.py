@@ -116,7 +116,88 @@ def pairs(dtype: str = BF16) -> Any:
     return kernel
 
 
+def deep_blocks(dtype: str = FP32, items: int = 7) -> Any:
+    """Blocks of three dimensions, whose last ones are beyond the tensor: loaded, computed, reduced along each axis, and
+    stored."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((items, 5, 40), dtype), V: T.Tensor((items, 40), dtype), Out: T.Tensor((items, 5, 40), FP32),
+        R: T.Tensor((8, 5), FP32), M: T.Tensor((8, 40), FP32), S: T.Tensor((10, 40), FP32),
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((4, 5, 40), dtype)
+            v = T.alloc_shared((4, 40), dtype)
+            b = T.alloc_fragment((4, 5, 40), FP32)
+            r = T.alloc_fragment((4, 5), FP32)
+            m = T.alloc_fragment((4, 40), FP32)
+            s = T.alloc_fragment((5, 40), FP32)
+            T.copy(A[bx * 4, 0, 0], a)
+            T.copy(V[bx * 4, 0], v)
+            for n, i, j in T.Parallel(4, 5, 40):
+                b[n, i, j] = a[n, i, j] * 2 - v[n, j]
+            T.reduce_max(b, r, dim=-1)
+            T.reduce_sum(b, m, dim=1)
+            T.fill(s, 3)
+            T.reduce_sum(b, s, dim=0, clear=False)
+            for n, i, j in T.Parallel(4, 5, 40):
+                b[n, i, j] += s[i, j]
+            T.copy(b, Out[bx * 4, 0, 0])
+            T.copy(r, R[bx * 4, 0])
+            T.copy(m, M[bx * 4, 0])
+            T.copy(s, S[bx * 5, 0])
+
+    return kernel
+
+
+def slots(dtype: str = FP32) -> Any:
+    """A block of three dimensions used slot by slot, in T.Parallel, copies, products and fills."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 32, 40), dtype), B: T.Tensor((40, 32), dtype), Out: T.Tensor((3, 32, 40), dtype),
+               C: T.Tensor((32, 32), FP32)):  # fmt: skip
+        with T.Kernel(1):
+            a, o = T.alloc_shared((3, 32, 40), dtype), T.alloc_fragment((3, 32, 40), dtype)
+            b, c = T.alloc_shared((40, 32), dtype), T.alloc_fragment((32, 32), FP32)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.fill(o[2, :, :], 4)
+            for n in T.serial(2):
+                T.gemm(a[n, :, :], b, c)
+                for i, j in T.Parallel(32, 40):
+                    o[n, i, j] = a[n + 1, i, j] - a[n, i, 39 - j]
+            T.copy(a[0, 3, :], o[2, 5, :])
+            T.copy(o, Out)
+            T.copy(c, C)
+
+    return kernel
+
+
+def joined_loops(dtype: str = FP32) -> Any:
+    """Elements stored where two loop variables count as one, to a block and to tensors."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 6, 8), dtype), Out: T.Tensor((2, 48), dtype), C: T.Tensor((2, 8, 64), dtype)):
+        with T.Kernel(2) as bx:
+            a, b = T.alloc_shared((6, 8), dtype), T.alloc_fragment((6, 8), dtype)
+            c = T.alloc_fragment((8, 64), dtype)
+            T.copy(A[bx, 0, 0], a)
+            for i, j in T.Parallel(6, 8):
+                b[i, j] = a[i, j] + 1
+            for i, j in T.Parallel(6, 8):
+                Out[bx, i * 8 + j] = b[i, j] * 2
+            for k, i, j in T.Parallel(8, 8, 8):
+                c[k, j * 8 + i] = b[i % 6, j] + a[k // 2, i] + i
+            T.copy(c, C[bx, 0, 0])
+
+    return kernel
+
+
 REARRANGED: tuple[Case, ...] = (
+    Case("deep_blocks", deep_blocks, on_chip=False),
+    Case("slots", lambda: slots(BF16), on_chip=False),
+    Case("joined_loops", lambda: joined_loops(BF16), on_chip=False),
     Case("computed_places", computed_places, on_chip=False),
     Case("unaligned_parts", lambda: unaligned_parts(BF16), on_chip=False),
     Case("pairs", pairs),

@@ -13,7 +13,7 @@ import pytest
 
 import ttexplore as ttx
 import ttexplore.language as T
-from tests.corpus.rearranged import chained, computed_places, unaligned_parts
+from tests.corpus.rearranged import chained, computed_places, deep_blocks, joined_loops, slots, unaligned_parts
 from tests.passes.test_parts import HEAD
 from ttexplore.errors import KernelError
 
@@ -75,6 +75,64 @@ def test_rearranged_blocks_are_operands_of_everything() -> None:
     np.testing.assert_array_equal(out, total)
     np.testing.assert_array_equal(m, counted)
     np.testing.assert_array_equal(s, p[::-1, 1::2])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_blocks_of_three_dimensions(dtype: str) -> None:
+    (a, v), (out, r, m, s), _ = run(deep_blocks(dtype))
+    for item in range(2):
+        count = 4 - item
+        b = np.zeros((4, 5, 40))
+        b[:count] = a[item * 4 : item * 4 + 4] * 2 - v[item * 4 : item * 4 + 4, None]
+        np.testing.assert_array_equal(r[item * 4 : item * 4 + 4], b.max(axis=2))
+        np.testing.assert_array_equal(m[item * 4 : item * 4 + 4], b.sum(axis=1))
+        total = 3 + b.sum(axis=0)
+        b += total
+        np.testing.assert_array_equal(out[item * 4 : item * 4 + 4], b[:count])
+        np.testing.assert_array_equal(s[item * 5 : item * 5 + 5], total)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_slots_of_blocks(dtype: str) -> None:
+    (a, b), (out, c), _ = run(slots(dtype))
+    want = np.full((3, 32, 40), 4.0)
+    want[:2] = a[1:] - a[:2, :, ::-1]
+    want[2, 5] = a[0, 3]
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(c, a[0] @ b + a[1] @ b)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int32"])
+def test_variables_that_count_as_one(dtype: str) -> None:
+    (a,), (out, c), _ = run(joined_loops(dtype))
+    k, i, j = np.mgrid[:8, :8, :8]
+    for item in range(2):
+        b = a[item] + 1
+        np.testing.assert_array_equal(out[item], 2 * b.reshape(-1))
+        want = np.zeros((8, 64))
+        want[k, j * 8 + i] = b[i % 6, j] + a[item, k // 2, i] + i
+        np.testing.assert_array_equal(c[item], want)
+
+
+def test_blocks_of_matrices_end_at_sizes_known_when_the_kernel_runs() -> None:
+    size = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size, 4, 4), "float32"), B: T.Tensor((size, 4, 4), "float32")):
+        with T.Kernel(T.ceildiv(size, 8)) as bx:
+            a, b = T.alloc_shared((8, 4, 4), "float32"), T.alloc_fragment((8, 4, 4), "float32")
+            T.copy(A[bx * 8, 0, 0], a)
+            for n, i, j in T.Parallel(8, 4, 4):
+                b[n, i, j] = a[n, j, i] + 1
+            T.copy(b, B[bx * 8, 0, 0])
+
+    for n in (16, 21):
+        exploration = ttx.explore(kernel, sizes={"n": n})
+        assert exploration.error is None, str(exploration.error)
+        (a,) = given = exploration.inputs()
+        assert exploration.check(given)
+        (b,) = exploration.run(given).outputs
+        np.testing.assert_array_equal(b, a.transpose(0, 2, 1) + 1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int32", "uint8", "int8", "float8_e4m3fn"])
@@ -162,7 +220,7 @@ def test_a_nest_of_one_row_or_column_stores_to_vectors() -> None:
                 T.copy(A[k, 0], a)
                 for i, j in T.Parallel(1, 70):
                     v[j] += a[i, j] * 2.0
-                for i, j in T.Parallel(33, 1):
+                for i, _ in T.Parallel(33, 1):
                     w[i + 5] += a[0, i] + a[0, 1]
                 for i, j in T.Parallel(1, 1):
                     e[1] += a[i, j]

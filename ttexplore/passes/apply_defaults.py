@@ -13,6 +13,7 @@ from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_fo
 from ttexplore.passes.deciding_variables import with_named_variables
 from ttexplore.passes.direct_tensors import with_staged_tensors
 from ttexplore.passes.first_turns import without_guarded_fills
+from ttexplore.passes.flat_blocks import with_flat_blocks, with_joined_loops
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
 from ttexplore.passes.integers import check_integers
 from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_places, with_loaded_scalars
@@ -69,7 +70,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,
+        with_joined_loops,
         with_staged_tensors,
+        with_flat_blocks,
         with_whole_blocks,
         with_casts_for_copies,
         with_products_of_numbers,

@@ -140,15 +140,11 @@ def block_region(
     # Rows of several matrices, which all of their rows are: the block has them one below the other.
     folded = 1 if matrix is None else math.prod(axis.extent for axis in axes[axes.index(matrix) + 1 : -1])
     limited = is_limited(region)
-    if (
-        matrix is not None
-        and folded > 1
-        and (limited or not (bounds.proves(matrix.low + matrix.extent <= matrix.length) and _has_start(matrix, bounds)))
-    ):
+    if matrix is not None and folded > 1 and limited:
         raise Unsupported(
             "L006",
-            f"{tensor.name}: a block of rows of several matrices may reach beyond the tensor",
-            hint="choose blocks that divide the number of rows",
+            f"{tensor.name}: the first of several matrices, as many as are known when the kernel runs",
+            hint="store whole blocks",
         )
     stride = strides[-2]
     on_tiles = (
@@ -522,15 +518,14 @@ def _strips(
         condition = _where_inside(rows, condition, bounds)
     # The operation that moves rows of any length needs the guard for the end of the row.
     asked = columns if by_rows and not isinstance(columns.length, int) else None
-    for axis, step in ((counted, unit), (columns, FACE)):
+    for axis, step in ((counted, unit if folded == 1 else 1), (columns, FACE)):
         last = (axis.extent - 1) // step * step
-        inside = axis is not asked and (
-            (folded > 1 and axis is matrix)
-            or (bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds))
-        )
+        inside = axis is not asked and bounds.proves(axis.low + last < axis.length) and _has_start(axis, bounds)
         guards.append(axis.guard(inside=inside))
-    if folded > 1 and guards[0][0] == 0:
-        guards[0] = (0, counted.extent * folded)
+    if folded > 1:
+        # Guards count rows, and a matrix has so many.
+        low, end = guards[0]
+        guards[0] = (low * folded, end * folded)
     return BlockRegion(
         bounds.ranges.simplify(page), counted.extent * folded, columns.extent, strides[-2], _guards(guards),
         condition, unit=unit, row=rows.low, column=columns.low,
