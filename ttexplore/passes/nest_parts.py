@@ -280,13 +280,6 @@ class Nest:
         """A block that holds the part that a load reads, and the indices of its element."""
         axis = 0
         for one in place:
-            if one.variable is None and len(shape_of(buffer)) > 2:
-                raise Unsupported(
-                    "L007",
-                    f"{load.source.name} has {len(shape_of(buffer))} dimensions, and one of its slots is read",
-                    hint="allocate a buffer of two dimensions for each slot",
-                    span=span_of(load),
-                )
             if one.variable is None:
                 buffer, made = self.chosen(buffer, axis, one.start)
                 self.before += made

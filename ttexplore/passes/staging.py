@@ -99,8 +99,7 @@ def plan_staging(
 
     A block that goes through tilize gets a circular buffer of rows in addition to that of tiles, and a vector in a
     column of tiles one of a row, unless the copy is one of those that move single elements, `by_elements`. `stages` is
-    the depth of the buffers that the reader fills; None leaves it to the kernel. Raises Unsupported for blocks of more
-    than two dimensions.
+    the depth of the buffers that the reader fills; None leaves it to the kernel.
     """
     draft = _Draft(frozenset(layout.name for layout in layouts))
     tensors = {
@@ -179,21 +178,13 @@ def _loops_around(function: tirx.PrimFunc) -> dict[tirx.Stmt, tuple[int, ...]]:
 
 
 def check_block(buffer: tirx.Buffer) -> None:
-    """Raise Unsupported, at its allocation, for an on-chip buffer with a dtype or rank that tiles do not support."""
-    shape, span = shape_of(buffer), span_of(buffer)
+    """Raise Unsupported, at its allocation, for an on-chip buffer with a dtype that tiles do not support."""
     if dtype_of(buffer) not in FORMAT_OF_DTYPE:
         raise Unsupported(
             "L009",
             f"{buffer.name} is {dtype_of(buffer)}: no tile format supports this dtype",
             hint=instead_of(dtype_of(buffer)),
-            span=span,
-        )
-    if len(shape) not in (1, 2):
-        raise Unsupported(
-            "L010",
-            f"{buffer.name} has {len(shape)} dimensions",
-            hint="use blocks of 1 or 2 dimensions, and loops or the launch grid for the others",
-            span=span,
+            span=span_of(buffer),
         )
 
 

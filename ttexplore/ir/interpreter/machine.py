@@ -6,6 +6,7 @@ buffers of a core when it first names them, to the tensor when it has ended. Unt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -203,7 +204,7 @@ class Core:
         stored = rounded(value, self.dtypes[name])
         if name in self.arrays:
             self._check_indices(name, array, at)
-            if stored.size == 1 and all(np.ndim(one) == 0 for one in at):
+            if math.prod(stored.shape) == 1 and all(np.ndim(one) == 0 for one in at):
                 # One element, of a T.Parallel of one turn.
                 stored = stored.reshape(())
             array[at] = stored if chosen is True else _where(chosen, stored, array[at])
