@@ -151,8 +151,9 @@ class CircularBuffer:
     shard on the core the buffer aliases, so that nothing is copied; it is empty if the buffer has memory of its own.
     `origin` is the kernel line of the corresponding allocation.
 
-    Buffers with one `index` are one circular buffer of the chip, with one memory: at most one of them holds tiles at a
-    time (decided by D5, where the numbers or L1 run out).
+    Buffers with one `index` are one circular buffer of the chip, with one memory: between two kernels, their blocks
+    follow each other in it, otherwise at most one of them holds tiles at a time (decided by D5, where the numbers or L1
+    run out).
     """
 
     name: str

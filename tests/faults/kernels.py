@@ -105,6 +105,30 @@ def chained() -> Any:
     return many_products(3)
 
 
+def stored_in_another_order() -> Any:
+    """Two blocks, of which the one that is made last is stored first."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "bfloat16"), C: T.Tensor((128, 32), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            first = T.alloc_fragment((32, 32), "bfloat16")
+            second = T.alloc_fragment((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 32):
+                first[i, j] = T.exp(a[i, j])
+            T.clear(c)
+            for _ in range(2):
+                T.gemm(a, a, c)
+            for i, j in T.Parallel(32, 32):
+                second[i, j] = c[i, j] + 1.0
+            T.copy(second, C[bx * 64, 0])
+            T.copy(first, C[bx * 64 + 32, 0])
+
+    return kernel
+
+
 def masked() -> Any:
     """Products that a tensor leaves out."""
     return masked_blocks("uint8", 32)

@@ -13,6 +13,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.gemms import attention_like, chained_loops, gated, many_products
+from tests.faults.kernels import stored_in_another_order
 from tests.few_buffers import with_few_buffers
 from ttexplore.errors import ResourceError, VerifyError
 from ttexplore.exploration import Exploration
@@ -72,6 +73,50 @@ def test_the_plan_says_who_shares() -> None:
     )
     assert any("use 6 circular buffers" in note and "e, e_3" in note for note in exploration.plan.notes)
     assert "// e, e_3: compute -> compute" in exploration.files["main.cpp"].text
+
+
+def one_after_another(count: int) -> Any:
+    """Blocks that are loaded, changed and stored, each in a loop of its own, and a product of three blocks at a time."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64 * count, 32), "bfloat16"), C: T.Tensor((64 * count + 32, 32), "bfloat16")):
+        with T.Kernel(1) as bx:
+            loaded = [T.alloc_shared((32, 32), "bfloat16") for _ in range(count)]
+            made = [T.alloc_fragment((32, 32), "bfloat16") for _ in range(count)]
+            held = [T.alloc_shared((32, 32), "bfloat16") for _ in range(3)]
+            c = T.alloc_fragment((32, 32), "float32")
+            for n in [*range(count)]:
+                for k in range(2):
+                    T.copy(A[(n * 2 + k) * 32, 0], loaded[n])
+                    for i, j in T.Parallel(32, 32):
+                        made[n][i, j] = T.exp(loaded[n][i, j]) + n
+                    T.copy(made[n], C[(n * 2 + k) * 32, 0])
+            for n, one in enumerate(held):
+                for i, j in T.Parallel(32, 32):
+                    one[i, j] = i + n
+            T.clear(c)
+            for one in held:
+                T.gemm(one, one, c)
+            T.copy(c, C[64 * count, 0])
+
+    return kernel
+
+
+def test_blocks_between_kernels_share_in_their_order() -> None:
+    exploration = with_few_buffers(one_after_another(4))
+    names = [name for group in shared(exploration) for name in group]
+    assert {"loaded", "loaded_2", "made", "made_2", "made_3", "made_4"} <= set(names), names
+    right(exploration)
+    (a,) = exploration._inputs(None, 0)
+    expected = np.exp(a.astype(np.float32)) + np.repeat(np.arange(4.0), 64)[:, None]
+    got = np.asarray(exploration.run([a]).outputs[0], np.float32)
+    np.testing.assert_allclose(got[:-32], expected, rtol=0.02)
+
+
+def test_blocks_that_are_stored_in_another_order_do_not_share() -> None:
+    exploration = with_few_buffers(stored_in_another_order())
+    assert shared(exploration) == []
+    right(exploration)
 
 
 def between(count: int) -> Any:

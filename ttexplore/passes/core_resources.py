@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ttexplore.errors import ResourceError
 from ttexplore.ir.program import Program
@@ -16,9 +16,9 @@ _FIRST_INPUT, _FIRST_OUTPUT, _FIRST_INTERMEDIATE = 0, 16, 24
 
 
 def can_share(buffer: CircularBuffer) -> bool:
-    """Whether D5 may let other buffers share this one: one kernel fills and empties it, so that their blocks follow one
-    another in its own order."""
-    return buffer.producer == buffer.consumer == "compute"
+    """Whether D5 may let other buffers share this one: the compute kernel fills it, and the same kernel or the writer
+    empties it, so that the blocks of several can follow one another in one order."""
+    return buffer.producer == "compute" and buffer.consumer in ("compute", "writer") and not buffer.shard_of
 
 
 def number_buffers(
@@ -57,7 +57,10 @@ def number_buffers(
 def _check_count(buffers: tuple[CircularBuffer, ...], target: Target, homes: Mapping[str, str] | None) -> None:
     """Raise ResourceError if there are more buffers than a core has, although blocks share them: those of `homes`, or,
     before that is decided, all that could."""
-    sharing = [one.name for one in buffers if can_share(one)][1:] if homes is None else homes
+    sharing: Collection[str] = homes or ()
+    if homes is None:
+        ways = {one.consumer: one.name for one in buffers if can_share(one)}
+        sharing = [one.name for one in buffers if can_share(one) and one.name not in ways.values()]
     alone = [one for one in buffers if one.name not in sharing]
     if len(alone) <= target.circular_buffers:
         return

@@ -74,14 +74,14 @@ def insert_dst_management(
     off the last iteration of the loop, so that they find the result in DST; ``separate`` reloads the result. `subblock`
     is the shape (rows, columns), in tiles, in which matrix products are computed; by default the cheapest one.
 
-    Where a core has too few circular buffers, or too little L1, for all buffers of the compute kernel, those whose
-    blocks are never there at the same time share one, as few of them as it takes.
+    Where a core has too few circular buffers, or too little L1, for all buffers, those whose blocks are never there at
+    the same time, or follow each other between two kernels, share one, as few of them as it takes.
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
     reader = Reader(one.name for one in program.plan.buffers if one.producer == "writer")
     body = reader.body(function.body)
-    management, function, buffers = _within_l1(function, body, reader, program.plan, target, epilogue, subblock)
+    management, function, buffers = _within_l1(program, body, reader, target, epilogue, subblock)
     compute = dataclasses.replace(
         program.plan.compute, reasons=(*program.plan.compute.reasons, *dict.fromkeys(management.reasons))
     )
@@ -95,11 +95,12 @@ def insert_dst_management(
 
 
 def _within_l1(
-    function: tirx.PrimFunc, body: list[tirx.Stmt], reader: Reader, plan: Plan, target: Target, epilogue: Epilogue,
+    program: Program, body: list[tirx.Stmt], reader: Reader, target: Target, epilogue: Epilogue,
     subblock: tuple[int, int] | None,
 ) -> tuple[_Management, tirx.PrimFunc, tuple[CircularBuffer, ...]]:  # fmt: skip
     """The management of DST, the kernel with it and all circular buffers, with sub-blocks small enough that the spill
     buffers fit in L1. Raises ResourceError if no sub-block is small enough."""
+    plan, function = program.plan, program.functions["compute"]
     assert plan.compute is not None
     room, first = plan.compute.dst_tiles, None
     allocations = {identity(one.buffer): one for one in body if isinstance(one, tirx.AllocBuffer)}
@@ -107,7 +108,8 @@ def _within_l1(
         management = _Management(reader, plan, target, epilogue, subblock, room, allocations)
         managed = _managed(function, management, management.function(body))
         try:
-            buffers = with_numbers((*plan.buffers, *management.spills.buffers), managed, target, plan.layouts)
+            functions = {**program.functions, "compute": managed}
+            buffers = with_numbers((*plan.buffers, *management.spills.buffers), functions, target, plan.layouts)
         except ResourceError as error:
             first = first or error
             room = management.spills.largest_part - 1

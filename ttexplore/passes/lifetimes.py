@@ -1,25 +1,32 @@
-"""Which blocks of the compute kernel are never in L1 together, and so can share one circular buffer. Part of D5.
+"""Which blocks are never in L1 together, or follow each other, and so can share one circular buffer. Part of D5.
 
 A buffer that the compute kernel both fills and empties is occupied from the reserve of a block to the pop of its last
 tile. Buffers with the same pages whose blocks are never there at the same time can be one circular buffer of the chip.
 A block that one iteration of a loop leaves for the next one is there in the whole loop.
+
+A buffer between two kernels can be shared with others whose blocks both kernels handle in the same order, unless one
+would then wait for room that the other makes only later.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from tvm import tirx
 
-from ttexplore.ir.index import Key, Range, decided, narrowed, value_range
-from ttexplore.ir.kernel import Bind, Branch, Call, Kernel, Loop, Reader, Walk
+from ttexplore.ir.index import Expression, Key, Range, Variable, decided, narrowed, placed, value_range
+from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Reader, Store, Walk
 from ttexplore.passes.core_resources import can_share, check_l1, missing_l1, number_buffers
 from ttexplore.plan import CircularBuffer, TensorLayout, chip_buffers
 from ttexplore.target import Target
 
-_CHANGES = {"tt.cb_reserve_back": 1, "tt.cb_push_back": 0, "tt.cb_pop_front": -1}
+_RESERVE, _PUSH, _WAIT, _POP = "tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"
+_PROTOCOL = frozenset({_RESERVE, _PUSH, _WAIT, _POP})
+# What changes how many tiles there are, or room for how many is reserved.
+_CHANGES = frozenset({_RESERVE, _PUSH, _POP})
 
 
 @dataclass
@@ -36,8 +43,9 @@ class Lifetimes:
 
 
 def lifetimes(kernel: Kernel, buffers: Sequence[CircularBuffer]) -> Lifetimes:
-    """Follow the buffers that a kernel both fills and empties."""
-    walk = _Occupied({one.name for one in buffers if one.producer == one.consumer == kernel.role})
+    """Follow buffers that a kernel fills. Those that another one empties are there, for this, until the push: from then
+    on, the order of the blocks is what counts."""
+    walk = _Occupied({one.name: one.consumer == kernel.role for one in buffers if one.producer == kernel.role})
     walk.body(kernel.body)
     # What is left would be there when the work goes on with the next item.
     walk.found.unknown.update(walk.tiles)
@@ -45,9 +53,10 @@ def lifetimes(kernel: Kernel, buffers: Sequence[CircularBuffer]) -> Lifetimes:
 
 
 class _Occupied(Walk):
-    """`tiles` are the tiles that each occupied buffer holds or has room reserved for, on the path so far."""
+    """`names` are the buffers, and whether the kernel empties them as well; `tiles` are the tiles that each occupied
+    buffer holds or has room reserved for, on the path so far."""
 
-    def __init__(self, names: Collection[str]) -> None:
+    def __init__(self, names: Mapping[str, bool]) -> None:
         self.names = names
         self.tiles: dict[str, int] = {}
         self.reserved: dict[str, int] = {}
@@ -58,14 +67,16 @@ class _Occupied(Walk):
         if call.name not in _CHANGES or call.buffer("cb") not in self.names:
             return
         name, count = call.buffer("cb"), call.number("count")
-        if call.name == "tt.cb_reserve_back":
+        if call.name == _RESERVE:
             # A push takes what was reserved, and a second reserve asks for the same room again.
             held = self.tiles.get(name, 0) - self.reserved.get(name, 0)
             self.tiles[name], self.reserved[name] = held + count, count
             self.found.order.setdefault(name)
             self.found.meeting.update((min(name, one), max(name, one)) for one in self.tiles if one != name)
-        elif call.name == "tt.cb_push_back":
+        elif call.name == _PUSH:
             self.reserved[name] = self.reserved.get(name, 0) - count
+            if not self.names[name]:
+                self.hold(name, self.tiles.get(name, 0) - count)
         else:
             self.hold(name, self.tiles.get(name, 0) - count)
 
@@ -89,7 +100,7 @@ class _Occupied(Walk):
         self._join(one)
 
     def loop(self, loop: Loop) -> None:
-        if loop.turns == 0 or not loop.names & _CHANGES.keys():
+        if loop.turns == 0 or not loop.names & _CHANGES:
             return
         if loop.turns is None or not isinstance(loop.low, int):
             before = self._state()
@@ -146,9 +157,10 @@ class _Occupied(Walk):
 
 
 def with_numbers(
-    buffers: tuple[CircularBuffer, ...], function: tirx.PrimFunc, target: Target, layouts: tuple[TensorLayout, ...]
-) -> tuple[CircularBuffer, ...]:
-    """The circular buffers of a program, each with its number; `function` is the compute kernel.
+    buffers: tuple[CircularBuffer, ...], functions: Mapping[str, tirx.PrimFunc], target: Target,
+    layouts: tuple[TensorLayout, ...],
+) -> tuple[CircularBuffer, ...]:  # fmt: skip
+    """The circular buffers of a program, each with its number; `functions` are its kernels.
 
     Where there are not enough numbers, or L1 has no room, buffers share one: as few as it takes, the largest first.
     Raises ResourceError if they do not fit even so.
@@ -157,10 +169,19 @@ def with_numbers(
     room = missing_l1(buffers, target, layouts)
     homes: dict[str, str] = {}
     if numbers > 0 or room > 0:
-        own = {one.name: one for one in buffers if can_share(one)}
-        groups = _groups(own, lifetimes(Reader().read("compute", function), [*own.values()]))
-        joining = [(name, group[0]) for group in groups for name in group[1:]]
-        for name, home in sorted(joining, key=lambda one: -own[one[0]].total_bytes):
+        reader = Reader()
+        kernels = {role: reader.read(role, function) for role, function in functions.items()}
+        loads = [one for one in buffers if (one.producer, one.consumer) == ("reader", "compute") and not one.shard_of]
+        own = {one.name: one for one in (*(one for one in buffers if can_share(one)), *loads)}
+        found = lifetimes(kernels["compute"], [*own.values()])
+        ordered = _stored_in_order(kernels, buffers)
+        found.unknown.update(one.name for one in own.values() if one.consumer == "writer" and one.name not in ordered)
+        _add_loads(found, kernels, buffers, [one.name for one in loads])
+        joining = [(name, group[0]) for group in _groups(own, found) for name in group[1:]]
+        # What several kernels use comes last: they can then run less far ahead of each other.
+        for name, home in sorted(
+            joining, key=lambda one: (own[one[0]].producer != own[one[0]].consumer, -own[one[0]].total_bytes)
+        ):
             if numbers <= 0 and room <= 0:
                 break
             homes[name] = home
@@ -189,14 +210,113 @@ def _groups(buffers: dict[str, CircularBuffer], found: Lifetimes) -> list[list[s
 def _pages(buffer: CircularBuffer) -> tuple[object, ...]:
     """What is the same for all that share a circular buffer of the chip. Blocks of other sizes would straddle its
     end."""
-    return buffer.data_format, buffer.unpack_to_dest, buffer.block_pages, buffer.stages, buffer.row_tiles
+    return (
+        buffer.producer, buffer.consumer, buffer.data_format, buffer.unpack_to_dest,
+        buffer.block_pages, buffer.stages, buffer.row_tiles
+    )  # fmt: skip
+
+
+def _stored_in_order(kernels: Mapping[str, Kernel], buffers: Sequence[CircularBuffer]) -> set[str]:
+    """The buffers whose blocks the writer takes in the order in which the compute kernel hands them over.
+
+    When the writer waits for one of these, it has taken all that were handed over before it, and whatever else it
+    waited for was handed over early: so the compute kernel may wait for the room of any of them. That holds where the
+    writer waits for nothing but the compute kernel.
+    """
+    if any("writer" in (one.producer, one.consumer) and one.producer != "compute" for one in buffers):
+        return set()
+    taken = {one.name for one in buffers if one.consumer == "writer"}
+    given, waited, popped = (
+        [(name, place) for operation, name, place in _places(kernels[role].body, taken) if operation == wanted]
+        for role, wanted in (("compute", _PUSH), ("writer", _WAIT), ("writer", _POP))
+    )
+    names = [name for name, _ in waited]
+    if waited != popped or sorted(given) != sorted(waited) or len(set(names)) < len(names):
+        return set()
+    kept: list[str] = []
+    for name, _ in reversed(given):
+        # What is handed over before this and taken after it was early.
+        if not kept or names.index(name) < names.index(kept[-1]):
+            kept.append(name)
+    return set(kept)
+
+
+def _add_loads(
+    found: Lifetimes, kernels: Mapping[str, Kernel], buffers: Sequence[CircularBuffer], loads: Sequence[str]
+) -> None:
+    """Find which blocks that the reader loads may follow each other in one circular buffer.
+
+    The compute kernel gives the first away before it waits for the second. And before the reader waits for that, it has
+    pushed all that the compute kernel waits for until then.
+    """
+    if any((one.producer, one.consumer) == ("reader", "writer") for one in buffers):
+        return
+    names = {one.name for one in buffers if one.producer == "reader"}
+    moved = _places(kernels["reader"].body, names), _places(kernels["compute"].body, names)
+    # The first wait and the last push of each, where a buffer is filled or emptied in several places.
+    at: dict[tuple[str, str], int] = {}
+    for one in moved:
+        for number, (operation, name, _) in enumerate(one):
+            if operation != _WAIT or (operation, name) not in at:
+                at[(operation, name)] = number
+    waits = {name: number for (operation, name), number in at.items() if operation == _WAIT}
+    for name in sorted(loads, key=lambda one: at.get((_PUSH, one), 0)):
+        stands = [place for one in moved for _, other, place in one if other == name]
+        if len(stands) == len(_PROTOCOL) and len(set(stands)) == 1:
+            for other in found.order:
+                if other in loads and not _follows(other, name, at, waits):
+                    found.meeting.add((min(name, other), max(name, other)))
+            found.order[name] = None
+
+
+def _follows(one: str, other: str, at: Mapping[tuple[str, str], int], waits: Mapping[str, int]) -> bool:
+    """Whether blocks of `other`, which the reader loads later, may follow those of `one`."""
+    free, room = at[(_POP, one)], at[(_RESERVE, other)]
+    return (
+        free < waits[other]
+        and at[(_PUSH, one)] < room
+        and all(at[(_PUSH, name)] < room for name, wait in waits.items() if wait < free)
+    )
+
+
+# Where a call stands: its count, the lengths of the loops and the conditions around it.
+_Place = tuple[str, ...]
+
+
+def _places(
+    body: Body, names: Collection[str], around: _Place = (), bound: dict[Variable, Expression] | None = None
+) -> list[tuple[str, str, _Place]]:
+    """The protocol calls on some buffers in order: operation, buffer, and where it stands."""
+    bound = {} if bound is None else bound
+    made: list[tuple[str, str, _Place]] = []
+    for statement in body:
+        match statement:
+            case Call():
+                if statement.name in _PROTOCOL and statement.buffer("cb") in names:
+                    place = (*around, str(statement.number("count")))
+                    made.append((statement.name, statement.buffer("cb"), place))
+            case Bind():
+                bound[statement.variable] = statement.value
+            case Loop():
+                inside = (*around, f"for {placed(statement.extent, bound)}")
+                made += _places(statement.body, names, inside, bound)
+            case Branch():
+                test = str(placed(statement.condition, bound))
+                made += _places(statement.then, names, (*around, f"if {test}"), bound)
+                made += _places(statement.otherwise, names, (*around, f"else {test}"), bound)
+            case Allocation() | Store():
+                pass
+            case _:
+                assert_never(statement)
+    return made
 
 
 def _with_reason(buffer: CircularBuffer, sharing: tuple[CircularBuffer, ...]) -> CircularBuffer:
     if len(sharing) == 1:
         return buffer
     others = ", ".join(one.name for one in sharing if one.name != buffer.name)
-    reason = f"shares CB {buffer.index} with {others}: their blocks are never there at the same time"
+    why = "are never there at the same time" if buffer.producer == buffer.consumer else "follow each other"
+    reason = f"shares CB {buffer.index} with {others}: their blocks {why}"
     return dataclasses.replace(buffer, reason=f"{buffer.reason}; {reason}" if buffer.reason else reason)
 
 
@@ -207,5 +327,5 @@ def sharing_notes(buffers: tuple[CircularBuffer, ...]) -> Iterator[str]:
         names = "; ".join(f"CB {group[0].index}: {', '.join(one.name for one in group)}" for group in shared)
         yield (
             f"{len(buffers)} buffers use {len(chip_buffers(buffers))} circular buffers, because a core has no more or "
-            f"its L1 no room: their blocks are never there at the same time ({names})"
+            f"its L1 no room: their blocks are never there at the same time, or follow each other ({names})"
         )

@@ -88,8 +88,8 @@ class End:
 
     @property
     def is_taken(self) -> bool:
-        """Whether there are tiles in it, or room in it is reserved."""
-        return bool(self.filled or self.reserved)
+        """Whether there are tiles in it, or room in it is reserved, as far as this kernel knows."""
+        return bool(self.filled or self.reserved or self.waited)
 
     @property
     def held(self) -> tuple[int, int, bool, bool, str]:
@@ -170,11 +170,13 @@ class Ends(Walk):
         return self.named(call.buffer("cb"), call)
 
     def named(self, name: str, call: Call) -> End:
-        """The end of the buffer that a call names. Only a reserve turns to another one of those that share it."""
+        """The end of the buffer that a call names. Only a reserve, or a wait for what another kernel pushes, turns to
+        another one of those that share it."""
         end = self.ends[self.homes[name]]
         if end.buffer.name == name and not (end.mixed and end.is_taken):
             return end
-        if end.is_taken or call.name != "tt.cb_reserve_back":
+        turns = call.name == "tt.cb_reserve_back" or (call.name == "tt.cb_wait_front" and not end.own)
+        if end.is_taken or not turns:
             there = f"holds tiles of {end.buffer.name}" if end.is_taken else f"had {end.buffer.name} last"
             raise self.fault(
                 "V009",

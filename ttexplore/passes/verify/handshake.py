@@ -10,6 +10,8 @@ could leave another one waiting, and all cores would have to run together to the
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -18,7 +20,7 @@ import numpy as np
 from ttexplore.errors import ResourceError, VerifyError, out_of_memory
 from ttexplore.ir.index import CoreItem, CoreValue, Key, Range, Variable, decided, value_range
 from ttexplore.ir.kernel import Allocation, Bind, Body, Branch, Call, Kernel, Loop, Store, calls, kernel_name
-from ttexplore.plan import CoreWork, Plan
+from ttexplore.plan import CoreWork, Plan, chip_buffers
 
 _PROTOCOL = frozenset({"tt.cb_reserve_back", "tt.cb_push_back", "tt.cb_wait_front", "tt.cb_pop_front"})
 # How many work items of a core are run, and the number of events beyond which long loops are shortened.
@@ -171,6 +173,9 @@ class _Events:
 def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
     pages = {buffer.name: buffer.pages for buffer in plan.buffers}
     filled = dict.fromkeys(pages, 0)
+    # The blocks in a circular buffer that several share, first in first out.
+    sharing = {one.name: group[0].name for group in chip_buffers(plan.buffers) if len(group) > 1 for one in group}
+    blocks: dict[str, deque[str]] = {home: deque() for home in sharing.values()}
     place = dict.fromkeys(events, 0)
     # Each call is read once: loops bring it many times.
     distinct = {call for followed in events.values() for call in followed}
@@ -181,7 +186,10 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
         for role, followed in events.items():
             at, end = place[role], len(followed)
             while at < end:
-                operation, name, count = read[followed[at]]
+                operation, given, count = read[followed[at]]
+                name = sharing.get(given, given)
+                if name in blocks:
+                    _follow(blocks[name], operation, given, count, followed[at])
                 match operation:
                     case "tt.cb_reserve_back":
                         if filled[name] + count > pages[name]:
@@ -198,7 +206,29 @@ def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
             place[role] = at
     stuck = {role: one[place[role]] for role, one in events.items() if place[role] < len(one)}
     if stuck:
-        raise _deadlock(stuck, filled, pages)
+        raise _deadlock(stuck, {one: filled[sharing.get(one, one)] for one in pages}, pages)
+
+
+def _follow(blocks: deque[str], operation: str, name: str, count: int, call: Call) -> None:
+    """Follow what is in a circular buffer that several share. Raises VerifyError for a wait that finds the tiles of
+    another one."""
+    match operation:
+        case "tt.cb_push_back":
+            blocks.extend([name] * count)
+        case "tt.cb_wait_front":
+            other = next((one for one in itertools.islice(blocks, count) if one != name), None)
+            if other is not None:
+                raise VerifyError(
+                    "V009",
+                    f"{name} is waited for in a circular buffer whose next tiles are those of {other}",
+                    hint="take blocks in the order in which they are pushed, or give each buffer a number of its own",
+                    span=call.span,
+                )
+        case "tt.cb_pop_front":
+            for _ in range(count):
+                blocks.popleft()
+        case _:
+            pass
 
 
 def _deadlock(stuck: Mapping[str, Call], filled: Mapping[str, int], pages: Mapping[str, int]) -> VerifyError:

@@ -51,17 +51,20 @@ def _buffers(plan: Plan, target: Target) -> None:
             raise VerifyError(
                 "V044",
                 f"{other.name} and {buffer.name} both have the number {buffer.index}",
-                hint="give each circular buffer its own number, unless the compute kernel fills and empties both and "
-                "they have the same pages",
+                hint="give each circular buffer its own number, unless one kernel fills both, one empties "
+                "both, and they have the same pages",
                 span=buffer.origin,
             )
 
 
 def _memory(buffer: CircularBuffer) -> tuple[object, ...]:
-    """What buffers have in common that may share a number; :func:`check_protocol` checks that their blocks do."""
-    if (buffer.producer, buffer.consumer) != ("compute", "compute"):
+    """What buffers have in common that may share a number; :func:`check_protocol` and
+    :func:`check_handshake` check that their blocks do."""
+    ways = (("compute", "compute"), ("compute", "writer"), ("reader", "compute"))
+    if (buffer.producer, buffer.consumer) not in ways or buffer.shard_of:
         return (buffer.name,)
-    return buffer.data_format, buffer.unpack_to_dest, buffer.block_pages, buffer.stages, buffer.row_tiles
+    pages = buffer.block_pages, buffer.stages, buffer.row_tiles
+    return buffer.producer, buffer.consumer, buffer.data_format, buffer.unpack_to_dest, *pages
 
 
 def _accessors(plan: Plan) -> None:
