@@ -76,11 +76,11 @@ def test_the_plan_says_who_shares() -> None:
 
 
 def one_after_another(count: int) -> Any:
-    """Blocks that are loaded, changed and stored, each in a loop of its own, and a product of three blocks at a time."""
+    """Blocks that are loaded, changed and stored, each in a loop of its own, and a product of three blocks."""
 
     @T.prim_func
     def kernel(A: T.Tensor((64 * count, 32), "bfloat16"), C: T.Tensor((64 * count + 32, 32), "bfloat16")):
-        with T.Kernel(1) as bx:
+        with T.Kernel(1):
             loaded = [T.alloc_shared((32, 32), "bfloat16") for _ in range(count)]
             made = [T.alloc_fragment((32, 32), "bfloat16") for _ in range(count)]
             held = [T.alloc_shared((32, 32), "bfloat16") for _ in range(3)]
