@@ -54,6 +54,8 @@ def l005() -> Any:
         with T.Kernel(2) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
             T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                a[i, j] = a[i, j] * 2
             if a[0, 0] > 0:
                 T.copy(a, B)
 

@@ -147,7 +147,10 @@ def test_races_between_blocks(refused: Callable[..., TTExploreError], body: str,
     error = refused(body)
     assert isinstance(error, KernelError)
     assert error.message.startswith("blocks of the launch grid that differ in bx use the same elements of B")
-    assert "T.atomic_add" in (error.hint or "")
+    # What the blocks have added so far is read in a kernel of its own.
+    reads = body.startswith("T.atomic_add(B, a)\nT.copy(B")
+    told = "read B in a second T.Kernel of the function" if reads else "T.atomic_add"
+    assert told in (error.hint or "")
     assert error.span is not None
     assert error.span.line == HEAD.count("\n") + 1 + line
 
@@ -156,10 +159,14 @@ def test_other_refusals(refused: Callable[..., TTExploreError]) -> None:
     error = refused("for k in range(2):\n    T.atomic_add(B[I[bx], 0], a)")
     assert isinstance(error, Unsupported)
     assert "which elements it uses here is not known before it runs" in error.message
+    error = refused("for k in range(I[0]):\n    T.copy(A[0, 0], a)\nI[1] = 3")
+    assert "an element of I is read here on its own, and the kernel writes I, too" in error.message
+    assert "write to a separate output tensor" in (error.hint or "")
     error = refused("T.atomic_add(A[bx * 32, 0], b)", HEAD.replace("(128, 32)", "(m, 32)"))
     assert "the kernel reads and writes A, and its sizes are known only at run time" in error.message
     error = refused("for i, j in T.Parallel(32, 32):\n    T.atomic_add(B[i, 0], a[i, j])")
     assert "each turn of j stores to the same element" in error.message
+    assert error.hint == "add up these turns on the chip, with T.reduce_sum, and the sums to B"
     both = "for i, j in T.Parallel(32, 32):\n    T.atomic_add(B[i, j], a[i, j])\n    b[i, j] = B[i, j]"
     assert "one T.Parallel stores to B and uses it at other elements, or in another way" in refused(both).message
     error = refused("T.atomic_add(B, a, return_prev=True)")

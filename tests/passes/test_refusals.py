@@ -209,3 +209,51 @@ def test_the_line_is_the_kernels() -> None:
     error = refused(kernel, TTExploreError, options={"layouts": {"B": {"dtype": "bfp8_b"}}})
     assert error.span is not None
     assert Path(__file__).read_text().splitlines()[error.span.line - 1].endswith("# here")
+
+
+def test_a_variable_that_changes_in_a_loop() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((128, 64), "float32"), B: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_fragment((64, 64), "float32")
+            row = T.alloc_var("int32")
+            row = 0
+            for _ in range(2):
+                T.copy(A[row, 0], a)
+                T.copy(a, B[row, 0])
+                row = row + 64
+
+    error = refused(kernel, Unsupported)
+    assert error.message == "the variable row decides places, lengths or branches, and changes as the kernel runs"
+    assert (error.hint or "").startswith("compute it from block and loop indices where it is used")
+
+
+def test_each_turn_stores_where_a_number_says() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), "float32"), N: T.Tensor((64,), "int32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1):
+            n = T.alloc_fragment((64,), "int32")
+            T.copy(N, n)
+            for i in T.Parallel(64):
+                B[n[i]] = A[i]
+
+    error = refused(kernel, Unsupported)
+    assert error.message == "T.Parallel stores to B where an element of n says, another one in each turn"
+    assert (error.hint or "").endswith("for i in range(n): B[N[i]] = ...")
+
+
+def test_turns_that_store_to_one_element() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), "float32"), B: T.Tensor((1,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_fragment((64,), "float32")
+            s = T.alloc_fragment((1,), "float32")
+            T.copy(A, a)
+            T.clear(s)
+            for i in T.Parallel(64):
+                s[0] += a[i]
+            T.copy(s, B)
+
+    error = refused(kernel, Unsupported)
+    assert error.message == "s[0]: each turn of i stores to the same element"
+    assert error.hint == "store each element once; sums over turns are T.reduce_sum, or T.atomic_add(s[0], value)"

@@ -264,14 +264,18 @@ def test_single_elements_outside_of_a_nest(dtype: str) -> None:
     assert (sevens == 7).sum() == 2
 
 
-def test_elements_do_not_say_where_elements_are_stored() -> None:
+def test_elements_say_where_elements_are_stored() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((4, 64), "float32"), S: T.Tensor((4,), "int32"), Out: T.Tensor((8,), "float32")):
         with T.Kernel(4) as bx:
             at = S[bx]
             Out[at] = A[bx, 3]
 
-    refused(kernel, "a store of single elements to Out outside T.Parallel", "which cores write an element must be")
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    a, places = exploration.inputs()[0], np.array([6, 0, 5, 3], np.int32)
+    assert exploration.check([a, places])
+    np.testing.assert_array_equal(np.asarray(exploration.run([a, places]).outputs[0])[places], a[:, 3])
 
 
 def test_two_cores_store_one_element() -> None:

@@ -53,8 +53,10 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
          "a condition depends on an element of S, which is known only at run time",
          f"{VALUE_HINT}: T.if_then_else selects elements"),
         # As a value that leads to a length.
-        ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 1,
-         "an element of S is used as a scalar", VALUE_HINT),
+        ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 2,
+         "the length of a loop depends on an element of the block x, which only the compute kernel knows",
+         "decide by block indices, loop indices and elements of input tensors; or choose elements in T.Parallel: "
+         "T.if_then_else(x[...] > 0, new, old)"),
     ],
 )  # fmt: skip
 def test_an_element_as_a_number(tmp_path: Path, body: str, line: int, message: str, hint: str) -> None:

@@ -149,6 +149,14 @@ def accesses(statement: tirx.Stmt) -> list[Access]:
 
 def _unsupported(statement: tirx.Stmt) -> Unsupported:
     match statement:
+        case tirx.BufferStore() if scope_of(statement.buffer) == "local.var":
+            return Unsupported(
+                "L003",
+                f"the variable {statement.buffer.name} decides places, lengths or branches, and changes as the kernel "
+                "runs",
+                hint="compute it from block and loop indices where it is used, such as A[t * 64, 0] in a loop over t",
+                span=span_of(statement),
+            )
         case tirx.BufferStore():
             what = f"a store of single elements to {statement.buffer.name} outside T.Parallel"
             return Unsupported(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
-from ttexplore.passes.block_elements import check_block_elements
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.deciding_variables import with_named_variables
@@ -23,6 +22,7 @@ from ttexplore.passes.parallel_orders import with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
+from ttexplore.passes.read_elements import check_elements
 from ttexplore.passes.rows_by_index import ROWS, note_on_rows, with_rows_by_index
 from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
@@ -52,14 +52,14 @@ def apply_defaults(program: Program, target: Target) -> Program:
     the axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
-    outside of their block, and the errors of groups of threads: KernelError for races and for waits that never end,
-    Unsupported for groups that are no sequence.
+    outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits
+    that never end, Unsupported for groups that are no sequence.
     """
     check_integers(program.kernel, program.plan.size_values)
     kernel, firings = program.kernel, Firings()
     kernel, groups = with_one_sequence(with_scans_as_loops(kernel, firings), firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
-    check_block_elements(kernel)
+    check_elements(kernel)
     for better in (
         with_launched_places,
         with_wide_indices,

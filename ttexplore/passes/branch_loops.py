@@ -25,8 +25,8 @@ def with_branches_as_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.Pr
 
     All kernels of a core then take the same turns, and values in DST stay as they are where none is taken. A condition
     that always or never holds goes. A block that both sides overwrite, and that is read after them, is cleared before
-    them, so that it holds something whatever is taken. Raises Unsupported for a condition that depends on what the
-    chip computes.
+    them, so that it holds something whatever is taken. Raises Unsupported for conditions and lengths of loops that
+    depend on what the chip computes.
     """
     return rewrite(_RULES, _Branches(function, firings))
 
@@ -47,7 +47,7 @@ class _Branches(Context):
         condition = statement.condition
         for load in loads_of(condition):
             if is_on_chip(load.source):
-                raise _computed(load, statement)
+                raise _computed("a condition around operations on blocks", load, statement)
         then = statements(statement.then_case)
         otherwise = [] if statement.else_case is None else statements(statement.else_case)
         tests = [one for one in conjuncts(condition) if not self.bounds.proves(one)]
@@ -71,6 +71,13 @@ class _Branches(Context):
         self.cleared = before
         return made
 
+    def counted(self, statement: tirx.Stmt) -> None:
+        """Refuse a loop whose length the chip computes; nothing changes."""
+        if isinstance(statement, tirx.For) and not any(map(is_parallel, (*self.around, statement))):
+            for load in (*loads_of(statement.min), *loads_of(statement.extent)):
+                if is_on_chip(load.source):
+                    raise _computed("the length of a loop", load, statement)
+
     def overwritten(self, then: list[tirx.Stmt], otherwise: list[tirx.Stmt]) -> list[tirx.Buffer]:
         """The blocks that both sides overwrite before they read them, and that others read."""
         if not then or not otherwise:
@@ -81,14 +88,15 @@ class _Branches(Context):
         return [one for one in both if self.uses.get(one, 0) > inside.get(one, 0)]
 
 
-def _computed(load: ir.TensorLoad, statement: tirx.IfThenElse) -> Unsupported:
-    name = load.source.name
-    what = "the variable" if scope_of(load.source) == "local.var" else "an element of the block"
+def _computed(what: str, load: ir.TensorLoad, statement: tirx.For | tirx.IfThenElse) -> Unsupported:
+    is_variable = scope_of(load.source) == "local.var"
+    holder = f"the variable {load.source.name}" if is_variable else f"an element of the block {load.source.name}"
+    value = load.source.name if is_variable else f"{load.source.name}[...]"
     return Unsupported(
         "L005",
-        f"a condition around operations on blocks depends on {what} {name}, which only the compute kernel knows",
-        hint="use conditions on block indices, loop indices and elements of input tensors; "
-        f"or choose elements in T.Parallel: T.if_then_else({name}... , new, old)",
+        f"{what} depends on {holder}, which only the compute kernel knows",
+        hint="decide by block indices, loop indices and elements of input tensors; or choose elements in T.Parallel: "
+        f"T.if_then_else({value} > 0, new, old)",
         span=span_of(statement),
     )
 
@@ -127,5 +135,8 @@ def _first_writes(body: list[tirx.Stmt]) -> list[tirx.Buffer]:
 
 
 _RULES = (
+    StatementRule(
+        "length of a loop", "All kernels of a core know the lengths of loops; nothing changes.", _Branches.counted
+    ),
     StatementRule("branch as a loop", "A branch becomes a loop of one turn or none for each side.", _Branches.taken),
 )

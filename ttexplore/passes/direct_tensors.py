@@ -195,6 +195,9 @@ class _Staging(NewBuffers):
         ]  # fmt: skip
         if not stores and not loads:
             return None
+        for one in stores:
+            if known := [load for index in one.indices for load in loads_of(index)]:
+                raise _scattered(one, known[0])
         if any(loads_of(index) for one in (*stores, *loads) for index in one.indices):
             # Where to read or write depends on elements: that is refused where all such uses are.
             return None
@@ -290,7 +293,9 @@ class _Elements:
             raise self.refusal(access, does, "one variable runs along two axes")
         if writes:
             if missing := [one for one in self.variables if one not in used and self.extents.get(one) != 1]:
-                raise self.refusal(access, does, f"each turn of {missing[0].name} stores to the same element")
+                hint = f"add up these turns on the chip, with T.reduce_sum, and the sums to {tensor.name}"
+                why = f"each turn of {missing[0].name} stores to the same element"
+                raise self.refusal(access, does, why, hint if atomic else "")
             # Loops of one turn are axes of the block, too: the store indexes it with all variables.
             for number, one in enumerate(self.variables):
                 if one not in used:
@@ -340,16 +345,28 @@ class _Elements:
                 raise self.refusal(access, does, f"{index} is no loop variable with something added to it")
         return variable, low
 
-    def refusal(self, access: _Access, does: str, why: str) -> Unsupported:
+    def refusal(self, access: _Access, does: str, why: str, hint: str = "") -> Unsupported:
         tensor = access.buffer if isinstance(access, tirx.BufferStore) else access.source
         indices = ", ".join(str(index) for index in access.indices)
         return Unsupported(
             "L003",
             f"T.Parallel {does} {tensor.name}[{indices}]: {why}",
-            hint="index each axis by one loop variable, with a start that is the same for all turns: "
+            hint=hint
+            or "index each axis by one loop variable, with a start that is the same for all turns: "
             f"{tensor.name}[start + i, j]; or T.copy a block and index that",
             span=span_of(access),
         )
+
+
+def _scattered(store: tirx.BufferStore, place: ir.TensorLoad) -> Unsupported:
+    tensor = store.buffer.name
+    return Unsupported(
+        "L003",
+        f"T.Parallel stores to {tensor} where an element of {place.source.name} says, another one in each turn",
+        hint="store one element after another, where elements of a tensor say: "
+        f"for i in range(n): {tensor}[N[i]] = ...",
+        span=span_of(store),
+    )
 
 
 def _only_moves(inside: list[tirx.Stmt], loaded: list[_Block]) -> tirx.Buffer | None:

@@ -349,7 +349,13 @@ class Nest:
         used = [one.variable for one in place if one.variable is not None]
         for variable, extent in zip(self.variables, self.extents, strict=True):
             if extent != 1 and not any(variable.same_as(one) for one in used):
-                raise self.refusal(store, f"each turn of {variable.name} stores to the same element")
+                raise Unsupported(
+                    "L003",
+                    f"{_shown(store)}: each turn of {variable.name} stores to the same element",
+                    hint="store each element once; sums over turns are T.reduce_sum, or "
+                    f"T.atomic_add({_shown(store)}, value)",
+                    span=span_of(store),
+                )
         for one in self.stores:
             if one.buffer.same_as(store.buffer):
                 if _same_place(one.place, place):
@@ -436,14 +442,17 @@ class Nest:
         )
 
     def refusal(self, access: ir.TensorLoad | tirx.BufferStore, why: str) -> Unsupported:
-        buffer = access.buffer if isinstance(access, tirx.BufferStore) else access.source
-        indices = ", ".join(str(index) for index in access.indices)
         return Unsupported(
             "L003",
-            f"{buffer.name}[{indices}]: {why}",
+            f"{_shown(access)}: {why}",
             hint="store each element once, and use two T.Parallel nests where one needs what the other stores",
             span=span_of(access),
         )
+
+
+def _shown(access: ir.TensorLoad | tirx.BufferStore) -> str:
+    buffer = access.buffer if isinstance(access, tirx.BufferStore) else access.source
+    return f"{buffer.name}[{', '.join(str(index) for index in access.indices)}]"
 
 
 def _is_in(variable: ir.Var, variables: Sequence[ir.Var]) -> bool:

@@ -183,7 +183,7 @@ class _Uses:
         tensors = {str(one.name) for one, _ in touched(statement) if not is_on_chip(one)} & self.tensors
         for name in tensors:
             if op_name(statement) != "tl.copy":
-                raise _unknown(name, statement)
+                raise _decides(name, statement)
             source, target = regions(statement)
             kinds: tuple[_Kind, _Kind] = ("load", "store")
             for one, kind in zip((source, target), kinds, strict=True):
@@ -199,6 +199,15 @@ class _Uses:
                     live,
                 )  # fmt: skip
                 self.uses.append(made)
+
+
+def _decides(tensor: str, statement: tirx.Stmt) -> Unsupported:
+    return Unsupported(
+        "L010",
+        f"an element of {tensor} is read here on its own, and the kernel writes {tensor}, too",
+        hint=f"write to a separate output tensor: other cores may have changed the element of {tensor} or not",
+        span=span_of(statement),
+    )
 
 
 def _unknown(tensor: str, statement: tirx.Stmt) -> Unsupported:
@@ -249,13 +258,18 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
 
 
 def _race(name: str, axis: tirx.For, uses: list[_Use]) -> KernelError:
-    stores = [use for use in uses if use.kind == "store"] or [use for use in uses if use.kind == "load"]
+    stores = [use for use in uses if use.kind == "store"]
+    updates = any(use.kind == "update" for use in uses)
+    hint = f"let one block own each element of {name}, or add to it with T.atomic_add"
+    hint += " here, too" if updates else ""
+    if not stores:
+        hint = f"read {name} in a second T.Kernel of the function, which begins when all blocks have updated it"
     return KernelError(
         "K017",
         f"blocks of the launch grid that differ in {axis.loop_var.name} use the same elements of {name}, and one of "
         "them writes these: the result depends on which comes first",
-        hint=f"let one block own each element of {name}, or add to it with T.atomic_add",
-        span=span_of(stores[0].statement),
+        hint=hint,
+        span=span_of((stores or [use for use in uses if use.kind == "load"])[0].statement),
     )
 
 

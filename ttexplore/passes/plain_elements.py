@@ -14,6 +14,7 @@ from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import constant, statements, with_nest, with_value
 from ttexplore.ir.dag import conjuncts, nodes_of, replaced
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.expression import format_expression
 from ttexplore.ir.limited import stored_if
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.ir.sizes import extents_of
@@ -147,7 +148,7 @@ def store_refused(tensor: tirx.Buffer, condition: ir.Expr) -> Unsupported:
     stored."""
     return Unsupported(
         "L003",
-        f"a store to the tensor {tensor.name} under the condition {condition}",
+        f"a store to the tensor {tensor.name} under the condition {format_expression(condition)}",
         hint=f"choose what is stored: {tensor.name}[...] = T.if_then_else(condition, value, 0); a condition may decide "
         "whether an element is stored if it compares one loop variable with an end: i < n",
     )

@@ -1,4 +1,4 @@
-"""Elements of blocks that are read outside of T.Parallel: their indices must lie in the block."""
+"""Elements of blocks and tensors that are read outside of T.Parallel: their indices must lie inside."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import choice_of, identity, span_of, with_variables
-from ttexplore.ir.build import constant, expressions_of, shape_of
+from ttexplore.ir.build import constant, expressions_of
 from ttexplore.ir.dag import nodes_of, parts_of, written_out
-from ttexplore.ir.dataflow import is_on_chip, is_parallel
+from ttexplore.ir.dataflow import is_parallel
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
+from ttexplore.ir.sizes import extents_of
 
 # An index is tried at the ends of at most so many loops together.
 _MOST_LOOPS = 4
 
 
-def check_block_elements(function: tirx.PrimFunc) -> None:
-    """Raise KernelError where a kernel reads an element outside of a block in a turn that its loops certainly make.
+def check_elements(function: tirx.PrimFunc) -> None:
+    """Raise KernelError where a kernel reads an element outside of a block or a tensor in a turn that its loops
+    certainly make.
 
     Reads under a condition, and indices that depend on what is known only when the kernel runs, are left to the
     reference. In T.Parallel, the passes that read blocks there check indices.
@@ -46,12 +48,13 @@ class _Elements(Context):
             ends[one.loop_var] = low, low + extent - 1
         for expression in expressions_of(statement):
             for load in _certain_loads(expression):
-                if is_on_chip(load.source):
-                    self.check_load(load, ends, statement)
+                self.check_load(load, ends, statement)
 
     def check_load(self, load: ir.TensorLoad, ends: dict[ir.Var, tuple[int, int]], statement: tirx.Stmt) -> None:
-        for axis, (index, length) in enumerate(zip(load.indices, shape_of(load.source), strict=True)):
+        for axis, (index, length) in enumerate(zip(load.indices, extents_of(load.source), strict=True)):
             place = written_out(index, self.names)
+            if not isinstance(length, int):
+                continue
             used = [one for one in nodes_of(place) if isinstance(one, ir.Var)]
             if len(used) > _MOST_LOOPS or any(one not in ends for one in used):
                 continue
@@ -90,4 +93,6 @@ def _check(context: _Elements, statement: tirx.Stmt) -> None:
     context.check(statement)
 
 
-_CHECKED = StatementRule("element of a block", "Elements that are read lie in their block; nothing changes.", _check)
+_CHECKED = StatementRule(
+    "element read", "Elements that are read lie in their block or tensor; nothing changes.", _check
+)

@@ -86,6 +86,21 @@ def test_outside(body: Body, told: str, text: str) -> None:
     assert error.hint == ("check the index" + (" and the lengths of the loops around" if "reaches" in told else ""))
 
 
+def test_numbers_that_decide() -> None:
+    @T.prim_func
+    def counted(A: T.Tensor((64,), "float32"), N: T.Tensor((4,), "int32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_fragment((64,), "float32")
+            T.clear(a)
+            for _ in range(N[4]):
+                T.copy(A, a)
+            T.copy(a, C)
+
+    error = ttx.explore(counted).error
+    assert isinstance(error, KernelError)
+    assert error.message == "N has 4 elements along axis 0, but this index is 4"
+
+
 def guarded(a: Any, b: Any, block: Any) -> None:
     for k in range(66):
         if k < 64:
