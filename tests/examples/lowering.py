@@ -121,6 +121,8 @@ def l013() -> Any:
             a = T.alloc_shared((32, 32), "bfloat16")
             s = T.alloc_shared((4,), "int32")
             T.copy(S, s)
+            for i in T.Parallel(4):
+                s[i] = s[i] + 1
             T.copy(A[s[bx] * 32, 0], a)
             T.copy(a, B[bx * 32, 0])
 
