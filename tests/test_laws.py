@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
-from tests.corpus import gemm
+from tests.corpus import CORPUS, gemm
 from tests.corpus.explored import CASES, NAMES, explored
 from tests.typecheck.lint import lint
 from tests.typecheck.typecheck import typecheck
 from ttexplore.plan import KERNEL_ROLES
 from ttexplore.target import TARGETS, get_target
+
+
+def test_each_kernel_has_a_name_of_its_own() -> None:
+    """Of two kernels with one name, the laws would be checked on the second alone."""
+    assert len(CASES) == len(CORPUS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -36,4 +36,4 @@ def lanes(width: int) -> Any:
     return kernel
 
 
-LANES: tuple[Case, ...] = (Case("lanes", lambda: lanes(4)), Case("pairs", lambda: lanes(2), on_chip=False))
+LANES: tuple[Case, ...] = (Case("lanes", lambda: lanes(4)), Case("lanes_of_two", lambda: lanes(2), on_chip=False))
