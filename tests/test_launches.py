@@ -116,6 +116,10 @@ def test_a_tensor_that_a_later_launch_writes_keeps_its_other_parts() -> None:
     assert first._roles["B"] == "output"
     assert second._roles["B"] == "inout"
     assert {layout.name: layout.role for layout in second.plan.layouts}["B"] == "inout"
+    # It does not read what the first one has left, and so no store needs to have arrived before the next block.
+    writer = second.code["writer"].text
+    assert writer.index("async_writes_flushed()") < writer.index("async_write_barrier()")
+    assert writer.count("async_write_barrier()") == 1
 
 
 def test_a_tensor_of_the_caller_may_go_from_launch_to_launch() -> None:

@@ -224,6 +224,4 @@ LAUNCHES = tuple(
     Case(f"launch {number + 1} of {name}", functools.partial(_launch, make, number), on_chip=name != "sized")
     for name, make in LAUNCHED.items()
     for number in range(2)
-    # Its writer waits after each block of a tensor that it does not read, which costs time alone; the lint says so.
-    if (name, number) != ("parts_of_output", 1)
 )

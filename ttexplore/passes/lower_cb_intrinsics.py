@@ -111,7 +111,7 @@ _CONVERSION = Rule("tiles of rows", "Rows are converted to tiles, or tiles to ro
 
 class _Movement(Context):
     """A kernel that moves blocks. `element_buffer` is for single elements, where there are some;
-    `allocations` is its allocation."""
+    `allocations` is its allocation. `read` are the names of the tensors that it reads."""
 
     def __init__(
         self, function: tirx.PrimFunc, firings: Firings, plan: Plan, target: Target, role: KernelRole
@@ -120,6 +120,11 @@ class _Movement(Context):
         self.plan, self.target = plan, target
         self.allocations: list[tirx.Stmt] = []
         self.element_buffer: tirx.Buffer | None = None
+        self.read = {
+            buffer_of(operands(one)["source"]).name
+            for one in walk(function.body)
+            if op_name(one) in _LOADS or _reads_number(one)
+        }
         first = next(filter(_moves_elements, walk(function.body)), None)
         if first is not None:
             name = unused_name(_BESIDE[role][0], {one.name for one in (*plan.buffers, *plan.layouts)})
@@ -482,7 +487,7 @@ def _moved(context: _Movement) -> list[tirx.Stmt]:
     """The statements of a kernel that moves blocks. It ends only when all its writes have completed."""
     body = statements(context.function.body)
     stores = [one for one in walk(context.function.body) if op_name(one) in _STORES]
-    waiting = [one for one in stores if _barrier(_Block(one, context)) == ["noc_writes_flushed"]]
+    waiting = [one for one in stores if _barrier(_Block(one, context), context) == ["noc_writes_flushed"]]
     made = _moved_body(body, context)
     return [*made, *context.made(_BARRIER, waiting[-1], [op("noc_write_barrier")])] if waiting else made
 
@@ -656,17 +661,17 @@ def _stored(statement: tirx.Stmt, context: _Movement) -> list[tirx.Stmt]:
     return [
         *context.made(_WAIT, statement, [op("cb_wait_front", block.cb, block.count)]),
         *context.made(_TRANSFERS, statement, block.transfers().loops),
-        *context.made(_BARRIER, statement, [op(barrier) for barrier in _barrier(block)]),
+        *context.made(_BARRIER, statement, [op(barrier) for barrier in _barrier(block, context)]),
         *context.made(_POP, statement, [op("cb_pop_front", block.cb, block.count)]),
     ]
 
 
-def _barrier(block: _Block) -> list[str]:
+def _barrier(block: _Block, context: _Movement) -> list[str]:
     """What the writer waits for after it has stored a block."""
     if block.in_place:
         return []
     # What the writer may load again must have arrived; otherwise it need only have left.
-    return ["noc_write_barrier" if block.layout.role == "inout" else "noc_writes_flushed"]
+    return ["noc_write_barrier" if block.tensor.name in context.read else "noc_writes_flushed"]
 
 
 # Compute
