@@ -7,14 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tvm.tirx import LE, Bind, Evaluate, For, IfThenElse
+from tvm.ir import Call
+from tvm.tirx import EQ, GE, LE, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
 
 from tests.faults.kernels import (
     biased,
     branched,
     causal,
     chained,
+    chosen_rows,
     difference,
+    found,
+    limited,
     listed,
     masked,
     product,
@@ -23,6 +27,8 @@ from tests.faults.kernels import (
     rearranged,
     reduced,
     rows,
+    running_maxima,
+    running_sums,
     scaled,
     scattered,
     stored_by_rows,
@@ -158,6 +164,99 @@ def bound(name: str, value: int) -> Edit:
         return dataclasses.replace(program, functions={"kernel": rewrite(program.kernel, rule)})
 
     return edit
+
+
+def in_kernel(role: str, change: Callable[[Any], list[Any] | None]) -> Edit:
+    """The statements of a kernel replaced for which `change` gives others. One must be there."""
+
+    def edit(program: Program) -> Program:
+        made: list[Any] = []
+
+        def rule(statement: Any) -> list[Any] | None:
+            found = change(statement)
+            made.extend(found or [])
+            return found
+
+        functions = {**program.functions, role: rewrite(program.functions[role], rule)}
+        assert made, f"the {role} has no such statement"
+        return dataclasses.replace(program, functions=functions)
+
+    return edit
+
+
+def named(role: str, name: str, value: Callable[[Any], Any], nth: int = 0) -> Edit:
+    """Another value for the `nth` name of one kernel that is called so: a function of the old value."""
+
+    def edit(program: Program) -> Program:
+        found = [one for one in walk(program.functions[role].body) if isinstance(one, Bind) and one.var.name == name]
+        chosen = found[nth]
+
+        def change(statement: Any) -> list[Any] | None:
+            own = statement.same_as(chosen)
+            return [bind(statement.var, value(statement.value), statement.span)] if own else None
+
+        return in_kernel(role, change)(program)
+
+    return edit
+
+
+def read_from(role: str, tensor: str, page: Any, offset: Any) -> Edit:
+    """Numbers of a tensor read from another place."""
+
+    def change(statement: Any) -> list[Any] | None:
+        value = statement.value if isinstance(statement, Bind) else None
+        if not isinstance(value, Call) or not str(value.op.name).endswith("noc_read_number"):
+            return None
+        values = adapter.elements(value.args)
+        if buffer_of(values[0]).name != tensor:
+            return None
+        values[1:3] = [page, offset]
+        return [bind(statement.var, adapter.call("tt.noc_read_number", values, dtype="int32"), statement.span)]
+
+    return in_kernel(role, change)
+
+
+def started_with(value: float) -> Edit:
+    """Another number in a scan before its first element."""
+
+    def change(statement: Any) -> list[Any] | None:
+        found = op_name(statement) == "tl.fill"
+        return [evaluated(statement, [arguments(statement)[0], const(value, "float32")])] if found else None
+
+    return in_kernel("kernel", change)
+
+
+def second_place_first(statement: Any) -> list[Any] | None:
+    """A loop over places without its first turn."""
+    if not isinstance(statement, For) or str(statement.loop_var.name) != "place":
+        return None
+    one = const(1, "int32")
+    return [For(statement.loop_var, one, statement.extent - 1, statement.kind, statement.body, span=statement.span)]
+
+
+def stored_instead(name: str, value: Callable[[Any], Any]) -> Edit:
+    """Another value in stores to a block, before the split."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if not isinstance(statement, BufferStore) or str(statement.buffer.name) != name:
+            return None
+        new = value(statement.value)
+        made = BufferStore(statement.buffer, new, list(statement.indices), statement.span)
+        return None if new.same_as(statement.value) else [made]
+
+    return in_kernel("kernel", change)
+
+
+def with_condition(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A choice with another condition."""
+
+    def value(e: Any) -> Any:
+        if not isinstance(e, Call):
+            return e
+        condition, one, other = adapter.elements(e.args)
+        return if_then_else(change(condition), one, other)
+
+    return value
 
 
 def branches(change: Callable[[Any], list[Any]]) -> Edit:
@@ -605,6 +704,36 @@ FAULTS: tuple[Fault, ...] = (
           given("reader", "noc_read_element", 2, lambda offset: offset + 4), "interpreter"),
     Fault("an element is not waited for", scattered, dropped("writer", "noc_writes_flushed")),
     Fault("two cores have the same elements", scattered, planned(partition=work(1, work_start=0))),
+    # numbers that are known when the kernel runs
+    Fault("a row more is stored than a number says", limited, named("writer", "stored", lambda count: count + 1),
+          "interpreter"),
+    Fault("a row less is stored than a number says", limited, named("writer", "stored", lambda count: count - 1),
+          "interpreter"),
+    Fault("a column more is stored than a number says", limited, named("writer", "stored", lambda count: count + 1, 1),
+          "interpreter"),
+    Fault("as many rows are stored as in the first block", limited, read_from("reader", "Rows", 0, 0), "interpreter"),
+    Fault("rows and columns that no number allows are stored", limited, unguarded("writer", "noc_write_element"),
+          "interpreter"),
+    Fault("a variable ends with what it was before", found, named("kernel", "count_2", lambda one: one - 1),
+          "interpreter", "A0"),
+    Fault("a kernel makes a turn less than the others", found, named("compute", "count_2", lambda one: one - 1)),
+    # rows that an index tensor chooses
+    Fault("all rows are the first chosen one", chosen_rows, read_from("reader", "Index", 0, 0), "interpreter"),
+    Fault("a chosen row goes to the row after its own", chosen_rows, stored_instead(
+        "a", with_condition(lambda one: EQ(one.a, one.b + 1))), "interpreter", "A0"),
+    Fault("rows outside of the tensor are not zero", chosen_rows, stored_instead(
+        "a_row", lambda e: const(1.0, "float32") if isinstance(e, FloatImm) else e), "interpreter", "A0"),
+    # scans
+    Fault("a running sum starts with 1", running_sums, started_with(1.0), "interpreter", "A0"),
+    Fault("running maxima start with 0", running_maxima, started_with(0.0), "interpreter", "A0"),
+    Fault("a running sum starts at the end", running_sums, stored_instead(
+        "a_scan", with_condition(lambda one: LE(one.a, one.b))), "interpreter", "A0"),
+    Fault("running maxima start at the other end", running_maxima, stored_instead(
+        "a_scan", with_condition(lambda one: GE(one.a, one.b))), "interpreter", "A0"),
+    Fault("a running sum is without the first element", running_sums, in_kernel("kernel", second_place_first),
+          "interpreter", "A0"),
+    Fault("a running sum is without the element at its place", running_sums, stored_instead(
+        "a_scan", with_condition(lambda one: GE(one.a, one.b + 1))), "interpreter", "A0"),
     # rearranged blocks
     Fault("a block is rearranged before it is there", rearranged, dropped("writer", "cb_wait_front")),
     Fault("a block is rearranged into room that is not reserved", rearranged, dropped("writer", "cb_reserve_back")),

@@ -8,9 +8,11 @@ from typing import Any
 
 import ttexplore.language as T
 from tests.corpus.branches import skipped
+from tests.corpus.deciding_variables import gathered_rows
 from tests.corpus.formats import product_of
 from tests.corpus.gemms import many_products
 from tests.corpus.index_tensors import counted, masked_blocks
+from tests.corpus.scans import scanned
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
 
 
@@ -311,5 +313,61 @@ def scaled() -> Any:
             for i, j in T.Parallel(32, 32):
                 a[i, j] = a[i, j] * scale + rate
             T.copy(a, C[bx, 0, 0])
+
+    return kernel
+
+
+def limited() -> Any:
+    """The first rows and columns of each block, as many as elements of tensors say."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 64), "float32"), Rows: T.Tensor((4,), "int32"), Columns: T.Tensor((4,), "int32"),
+        C: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, 2) as (bx, by):
+            a = T.alloc_shared((32, 32), "float32")
+            rows = Rows[by * 2 + bx] % 31 + 1
+            columns = Columns[by * 2 + bx] % 31 + 1
+            T.copy(A[by * 32, bx * 32], a)
+            for i, j in T.Parallel(32, 32):
+                if i < rows and j < columns:
+                    C[by * 32 + i, bx * 32 + j] = a[i, j] + 1.0
+
+    return kernel
+
+
+def running_sums() -> Any:
+    """Sums of the elements up to each place of a row."""
+    return scanned("cumsum", (3, 6), 1)
+
+
+def running_maxima() -> Any:
+    """Maxima of the elements from each place of a column on. Some columns are all below 0."""
+    return scanned("cummax", (3, 6), 0, reverse=True)
+
+
+def chosen_rows() -> Any:
+    """Rows that an index tensor chooses, some of which are outside of the tensor."""
+    return gathered_rows()
+
+
+def found() -> Any:
+    """As many products as a variable says, which an element of a tensor changes."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 96), "bfloat16"), N: T.Tensor((3,), "int32"), C: T.Tensor((64, 32), "bfloat16")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "bfloat16")
+            c = T.alloc_fragment((32, 32), "float32")
+            count = T.alloc_var("int32")
+            count = bx
+            if N[0] % 4 < 2:
+                count = count + 1
+            T.clear(c)
+            for k in range(count):
+                T.copy(A[0, k * 32], a)
+                T.gemm(a, a, c)
+            T.copy(c, C[bx * 32, 0])
 
     return kernel
