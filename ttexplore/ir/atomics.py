@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import call, elements, operation_name
-from ttexplore.ir.dag import nodes_of, replaced
+from ttexplore.ir.dag import nodes_of, replaced, same_expression
 
 # The attribute of a copy between a tensor and a block that is part of such an update.
 ATOMIC = "atomic"
@@ -30,7 +29,7 @@ def as_update(kind: str, old: ir.TensorLoad, value: ir.Expr) -> ir.Expr:
     if not isinstance(inner, ATOMICS[f"tl.atomic_{kind}"]):
         return value
     for one, given in ((inner.a, inner.b), (inner.b, inner.a)):
-        if tvm_ffi.structural_equal(one.value if isinstance(one, tirx.Cast) else one, old):
+        if same_expression(one.value if isinstance(one, tirx.Cast) else one, old):
             return updated(kind, old, given if given.ty == old.ty else tirx.Cast(old.ty, given))
     return value
 

@@ -6,9 +6,10 @@ with two to the power of its depth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.ir.adapter import elements, identity
@@ -58,6 +59,16 @@ def nodes_of(expression: ir.Expr) -> list[ir.Expr]:
         else:
             found[identity(one)] = one
     return list(found.values())
+
+
+def same_expression(one: ir.Expr, other: ir.Expr) -> bool:
+    """Whether two expressions are the same, of the same variables and buffers. Not for regions: TVM takes the buffers
+    of these for equal whose types are."""
+    return bool(tvm_ffi.structural_equal(one, other))
+
+
+def same_expressions(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> bool:
+    return len(one) == len(other) and all(map(same_expression, one, other))
 
 
 def folded(expression: ir.Expr, meaning: Callable[[ir.Expr, list[T]], T]) -> T:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeGuard
 
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
@@ -101,16 +100,6 @@ def nest_of(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.BufferStore
 def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
     return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]
-
-
-def same_expression(one: ir.Expr, other: ir.Expr) -> bool:
-    """Whether two expressions are the same; TVM alone takes buffers for equal whose types are."""
-    sources = [[load.source for load in loads_of(e)] for e in (one, other)]
-    return (
-        bool(tvm_ffi.structural_equal(one, other))
-        and len(sources[0]) == len(sources[1])
-        and all(a.same_as(b) for a, b in zip(*sources, strict=True))
-    )
 
 
 def accesses(statement: tirx.Stmt) -> list[Access]:

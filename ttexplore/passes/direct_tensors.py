@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
@@ -28,8 +27,8 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import conjuncts, nodes_of, replaced, written_out
-from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_expression, same_indices
+from ttexplore.ir.dag import conjuncts, nodes_of, replaced, same_expression, same_expressions, written_out
+from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
@@ -267,11 +266,7 @@ class _Elements:
             return None
         places = [written_out(index, self.names) for index in load.indices]
         for block in self.loaded:
-            if (
-                block.places
-                and block.region.source.same_as(load.source)
-                and all(tvm_ffi.structural_equal(a, b) for a, b in zip(block.places, places, strict=True))
-            ):
+            if block.places and block.region.source.same_as(load.source) and same_expressions(block.places, places):
                 return block
         shape = tuple(extent for extent in extents if extent is not None)
         block = _Block(
@@ -383,9 +378,8 @@ def _only_moves(inside: list[tirx.Stmt], loaded: list[_Block]) -> tirx.Buffer | 
 
 
 def _same_region(one: ir.TensorRegion, other: ir.TensorRegion) -> bool:
-    # TVM takes the buffers of regions for equal whose types are.
     return one.source.same_as(other.source) and all(
-        tvm_ffi.structural_equal(a.min, b.min) and tvm_ffi.structural_equal(a.extent, b.extent)
+        same_expression(a.min, b.min) and same_expression(a.extent, b.extent)
         for a, b in zip(one.region, other.region, strict=True)
     )
 

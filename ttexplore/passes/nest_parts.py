@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError, Unsupported
@@ -20,7 +19,7 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import nodes_of, replaced, written_out
+from ttexplore.ir.dag import nodes_of, replaced, same_expression, same_expressions, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.added_buffers import NewBuffers
@@ -41,7 +40,7 @@ class _Index:
             return False
         if self.variable is not None and not self.variable.same_as(other.variable):
             return False
-        return bool(tvm_ffi.structural_equal(self.start, other.start))
+        return same_expression(self.start, other.start)
 
 
 def _same_place(one: Sequence[_Index], other: Sequence[_Index]) -> bool:
@@ -241,7 +240,7 @@ class Nest:
             if stored.buffer.same_as(buffer):
                 raise self.refusal(load, f"one T.Parallel stores to {buffer.name} and reads it at other elements")
         for known in self.gathered:
-            if known.source.same_as(buffer) and _same_indices(known.places, indices):
+            if known.source.same_as(buffer) and same_expressions(known.places, indices):
                 return tirx.BufferLoad(known.made, known.indices, load.span)
         # Elements that are the same for all rows are a row, those that are the same for all columns a column.
         used = [
@@ -457,10 +456,6 @@ def _shown(access: ir.TensorLoad | tirx.BufferStore) -> str:
 
 def _is_in(variable: ir.Var, variables: Sequence[ir.Var]) -> bool:
     return any(variable.same_as(one) for one in variables)
-
-
-def _same_indices(one: Sequence[ir.Expr], other: Sequence[ir.Expr]) -> bool:
-    return all(bool(tvm_ffi.structural_equal(a, b)) for a, b in zip(one, other, strict=True))
 
 
 def _tiles(rank: int) -> list[int]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-import tvm_ffi
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import constant, statements, with_nest, with_value
-from ttexplore.ir.dag import conjuncts, nodes_of, replaced
+from ttexplore.ir.dag import conjuncts, nodes_of, replaced, same_expressions
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.expression import format_expression
 from ttexplore.ir.limited import stored_if
@@ -176,7 +175,7 @@ def _chosen(condition: ir.Expr, first: list[tirx.Stmt], other: list[tirx.Stmt]) 
 
 
 def _same_element(one: tirx.BufferStore, other: tirx.BufferStore) -> bool:
-    return one.buffer.same_as(other.buffer) and all(map(_equal, one.indices, other.indices))
+    return one.buffer.same_as(other.buffer) and same_expressions([*one.indices], [*other.indices])
 
 
 _COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE)
@@ -196,10 +195,6 @@ def _is_inside(condition: ir.Expr, tensor: tirx.Buffer, indices: list[ir.Expr]) 
             if more is not None and more >= 0:
                 return True
     return False
-
-
-def _equal(a: ir.Expr, b: ir.Expr) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b))
 
 
 _PLAIN = StatementRule(

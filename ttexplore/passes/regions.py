@@ -14,14 +14,13 @@ import math
 from dataclasses import dataclass
 
 import tvm
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements, to_expr
 from ttexplore.ir.bounds import MAX_SIZE, Bounds
 from ttexplore.ir.build import constant, loop, op, regions, shape_of
-from ttexplore.ir.dag import nodes_of, parts_of, with_parts
+from ttexplore.ir.dag import nodes_of, parts_of, same_expression, with_parts
 from ttexplore.ir.gathers import gathered_block, places_of
 from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.sizes import extents_of, variable_size
@@ -265,7 +264,7 @@ def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
     def face(rest: ir.Expr) -> ir.Var:
         """A variable for the number of faces before a column."""
         for start, variable in faces:
-            if tvm_ffi.structural_equal(start, rest):
+            if same_expression(start, rest):
                 return variable
         variable = tirx.Var("faces", "int32")
         known.bind(variable, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(MAX_SIZE, "int32")))

@@ -19,8 +19,8 @@ from ttexplore.ir.build import (
     when,
     whole_region,
 )
-from ttexplore.ir.dag import nodes_of, replaced, written_out
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_expression, same_indices
+from ttexplore.ir.dag import nodes_of, replaced, same_expression, written_out
+from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ir.sizes import extents_of
 from ttexplore.passes.added_buffers import NewBuffers

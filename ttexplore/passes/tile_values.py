@@ -16,6 +16,7 @@ import numpy as np
 import tvm_ffi
 from tvm import ir, tirx
 
+from ttexplore.ir.dag import same_expression
 from ttexplore.ir.functions import FUNCTIONS
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
 from ttexplore.ops.sfpu import as_int32
@@ -137,7 +138,7 @@ class ValueGraph:
         """An int32 expression of variables that are constant within a tile."""
         alike = self._places.setdefault(tvm_ffi.structural_hash(expression), [])
         for place in alike:
-            if tvm_ffi.structural_equal(self.scalars[place], expression):
+            if same_expression(self.scalars[place], expression):
                 return self._add(Value("scalar", place=place))
         alike.append(len(self.scalars))
         self.scalars.append(expression)

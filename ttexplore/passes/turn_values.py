@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 
-import tvm_ffi
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, constant, dtype_of, sequence, with_nest, with_value
-from ttexplore.ir.dag import replaced
+from ttexplore.ir.dag import replaced, same_expression
 from ttexplore.ir.dataflow import is_parallel, loads_of, parallel_body
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
 from ttexplore.ir.turns import stored_by_turns
@@ -166,7 +165,7 @@ def _place(buffer: tirx.Buffer, indices: list[ir.Expr]) -> _Place:
 
 def _still_missing(missing: list[ir.Expr], stored: list[ir.Expr]) -> list[ir.Expr] | None:
     """The conditions that hold together where nothing is stored after a store under conditions; None for nowhere."""
-    more = [one for one in stored if not any(tvm_ffi.structural_equal(one, other) for other in missing)]
+    more = [one for one in stored if not any(same_expression(one, other) for other in missing)]
     if not more:
         return None
     every = functools.reduce(tirx.And, more)

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import tvm_ffi
 from tvm import tirx
 
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.dag import same_expression
 from ttexplore.passes.groups.races import Edge
 from ttexplore.passes.groups.steps import Turns, runs
 from ttexplore.passes.groups.trace import Trace
@@ -105,7 +105,7 @@ class _Order:
         if not isinstance(first, Loop) or not isinstance(second, Loop) or first.groups & second.groups:
             return False
         a, b = first.loops[0], second.loops[0]
-        if not (_equal(a.min, b.min) and _equal(a.extent, b.extent)) or first.guards != second.guards:
+        if not (same_expression(a.min, b.min) and same_expression(a.extent, b.extent)) or first.guards != second.guards:
             return False
         for one, other in ((first, second), (second, first)):
             for leaf in one.leaves:
@@ -159,10 +159,6 @@ def _line(item: Item) -> Span | None:
             return span_of(item.statement)
         case _:
             raise AssertionError(item)
-
-
-def _equal(a: object, b: object) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b))
 
 
 def _is_between(after: Sequence[set[int]], first: int, last: int) -> bool:
