@@ -82,15 +82,16 @@ def groups(dtype: str = "bfloat16", total: int = 96) -> Any:
     return kernel
 
 
-def corners(dtype: str = "float32", columns: int = 64) -> Any:
+def corners(dtype: str = "float32", columns: int = 64, blocks: tuple[int, int] = (2, 3)) -> Any:
     """The first rows and columns of each block."""
+    shape = (32 * blocks[1], columns * blocks[0])
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((96, 2 * columns), dtype), Rows: T.Tensor((3,), "int32"), Columns: T.Tensor((2,), "int32"),
-        C: T.Tensor((96, 2 * columns), dtype),
+        A: T.Tensor(shape, dtype), Rows: T.Tensor((blocks[1],), "int32"), Columns: T.Tensor((blocks[0],), "int32"),
+        C: T.Tensor(shape, dtype),
     ):  # fmt: skip
-        with T.Kernel(2, 3) as (bx, by):
+        with T.Kernel(*blocks) as (bx, by):
             a = T.alloc_shared((32, columns), dtype)
             T.copy(A[by * 32, bx * columns], a)
             for i, j in T.Parallel(32, columns):
@@ -101,4 +102,7 @@ def corners(dtype: str = "float32", columns: int = 64) -> Any:
 
 
 # Of the others, most numbers name nothing that there is.
-LIMITED = [Case("limited_corners", corners, on_chip=False)]
+LIMITED = [
+    Case("limited_corners", corners, on_chip=False),
+    Case("limited_corners_few", lambda: corners(columns=32, blocks=(1, 2))),
+]
