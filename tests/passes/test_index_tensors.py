@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,35 @@ def test_elements_that_are_stored_where_numbers_say(dtype: str) -> None:
         changed[1] = np.where(np.arange(64) == 20, outside, places).astype(np.int32)
         with pytest.raises(BackendError, match="a place that elements of tensors decide is outside"):
             ttx.explore(scattered).run(changed)
+
+
+@pytest.mark.parametrize("size", [32, 96])
+@pytest.mark.parametrize("length", ["T.max(N[bx], 1)", "N[bx] % 3 + 1"])
+def test_products_in_a_loop_of_at_least_one_turn(tmp_path: Path, length: str, size: int) -> None:
+    """In DST alone, and through a circular buffer."""
+    file = tmp_path / "kernels.py"
+    file.write_text(f"""import ttexplore.language as T
+@T.prim_func
+def kernel(
+    A: T.Tensor(({size}, 96), "bfloat16"), B: T.Tensor((96, 64), "bfloat16"), N: T.Tensor((2,), "int32"),
+    C: T.Tensor((2, {size}, 64), "float32"),
+):
+    with T.Kernel(2) as bx:
+        a, b = T.alloc_shared(({size}, 32), "bfloat16"), T.alloc_shared((32, 64), "bfloat16")
+        c = T.alloc_fragment(({size}, 64), "float32")
+        T.clear(c)
+        for k in range({length}):
+            T.copy(A[0, k * 32], a)
+            T.copy(B[k * 32, 0], b)
+            T.gemm(a, b, c)
+        T.copy(c, C[bx, 0, 0])
+""")
+
+    def expected(a: Numbers, b: Numbers, n: Numbers) -> Numbers:
+        ends = 32 * (np.maximum(n, 1) if "max" in length else n % 3 + 1)
+        return np.stack([a[:, :end] @ b[:end] for end in ends])
+
+    held(f"{file}::kernel", {2: [3, -4] if "max" in length else [5, 0]}, expected, 2e-3)
 
 
 def test_updates_of_single_elements() -> None:

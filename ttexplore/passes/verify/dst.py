@@ -149,6 +149,8 @@ class _Dst(Walk):
         self.touched |= after[2]
 
     def call(self, call: Call) -> None:
+        if call.result is not None:
+            self.known[call.result] = call.least, call.most
         if call.name in _STEPS:
             wanted, after = _STEPS[call.name]
             if self.section != wanted:

@@ -143,6 +143,8 @@ class Ends(Walk):
             self.known[bind.variable] = found
 
     def call(self, call: Call) -> None:
+        if call.result is not None:
+            self.known[call.result] = call.least, call.most
         match call.name:
             case "tt.cb_reserve_back":
                 self.reserve(call, self.end(call), self.count(call))
