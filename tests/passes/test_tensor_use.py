@@ -44,7 +44,9 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
     [
         # As an index, written out, under a name, in a scalar variable, through on-chip memory, in a bound of a region.
         ("row = T.alloc_var('int32')\nrow = 0\nfor k in range(2):\n    T.copy(A[row * 32, 0], a)\n    row = S[bx]", 4,
-         "an element of S is used as a scalar", VALUE_HINT),
+         "an element of S is used as a scalar",
+         "the variable row may change from turn to turn: read the element in the turn of the loop that uses it, right "
+         "there or under a name"),
         ("T.copy(S, s)\nfor i in T.Parallel(4):\n    s[i] += 1\nT.copy(A[s[bx] * 32, 0], a)", 3,
          PLACE.replace("of S", "of s"), PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]", 1, PLACE, PLACE_HINT),

@@ -32,7 +32,7 @@ LOWERING = (
     diagnostic(
         "L006", "region that is not whole tiles",
         "Data is moved in tiles of 32 x 32 elements, in parts of tiles or element by element. Block floats have no "
-        "single elements, and tensors of T.dynamic sizes are not moved element by element.",
+        "single elements.",
         "Start at multiples of 32 and use sizes that are multiples of 32, or constant sizes.",
     ),
     diagnostic(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import elements, span_of
+from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
@@ -21,6 +21,10 @@ from ttexplore.ir.index import RANGES
 from ttexplore.record import Span
 
 _AS_A_BLOCK = "copy {} into an on-chip buffer with T.copy, and read that buffer inside T.Parallel"
+_IN_ITS_TURN = (
+    "the variable {} may change from turn to turn: read the element in the turn of the loop that uses it, right there "
+    "or under a name"
+)
 _CHOOSE = _AS_A_BLOCK + ": T.if_then_else selects elements"
 _CONSTANT_GRID = "launch a constant number of blocks"
 _CONSTANT_LENGTH = "use a constant length, and mask extra elements with T.if_then_else"
@@ -40,8 +44,8 @@ class _Finder:
 
     def look(self, body: tirx.Stmt) -> None:
         self._body(body, in_parallel=False)
-        for tensor, span in self.held.values():
-            raise _value(tensor, span)
+        for holder, (tensor, span) in self.held.items():
+            raise _value(tensor, span, _IN_ITS_TURN.format(holder.name) if is_buffer(holder) else "")
 
     def _body(self, body: tirx.Stmt, *, in_parallel: bool) -> None:
         for statement in statements(body):
@@ -169,5 +173,6 @@ def _place(name: str, span: Span | None) -> Unsupported:
     )
 
 
-def _value(name: str, span: Span | None) -> Unsupported:
-    return Unsupported("L013", f"an element of {name} is used as a scalar", hint=_AS_A_BLOCK.format(name), span=span)
+def _value(name: str, span: Span | None, hint: str = "") -> Unsupported:
+    message = f"an element of {name} is used as a scalar"
+    return Unsupported("L013", message, hint=hint or _AS_A_BLOCK.format(name), span=span)
