@@ -7,7 +7,7 @@ emitted files, the backends and the views need, so they work without the IR.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeVar
@@ -526,25 +526,27 @@ class Plan:
 
     def layout(self, name: str) -> TensorLayout:
         """The layout of tensor `name`. Raises KeyError."""
-        return _found({one.name: one for one in self.layouts}, "name", name)
+        return _found(self.layouts, lambda one: one.name, "name", name)
 
     def buffer(self, name: str) -> CircularBuffer:
         """The circular buffer `name`. Raises KeyError."""
-        return _found({one.name: one for one in self.buffers}, "name", name)
+        return _found(self.buffers, lambda one: one.name, "name", name)
 
     def accessor(self, tensor: str) -> Accessor:
         """The accessor of `tensor`. Raises KeyError."""
-        return _found({one.tensor: one for one in self.accessors}, "tensor", tensor)
+        return _found(self.accessors, lambda one: one.tensor, "tensor", tensor)
 
     def kernel_signature(self, kernel: KernelRole) -> KernelSignature:
         """The signature of `kernel`. Raises KeyError."""
-        return _found({one.kernel: one for one in self.signature}, "kernel", kernel)
+        return _found(self.signature, lambda one: one.kernel, "kernel", kernel)
 
 
 _T = TypeVar("_T")
 
 
-def _found(values: Mapping[str, _T], what: str, name: str) -> _T:
-    if name not in values:
-        raise KeyError(f"the plan has no {what} {name!r}; it has {list(values)}")
-    return values[name]
+def _found(values: Sequence[_T], named: Callable[[_T], str], what: str, name: str) -> _T:
+    # Asked for very often, of few values: a dict costs more than it saves.
+    for one in values:
+        if named(one) == name:
+            return one
+    raise KeyError(f"the plan has no {what} {name!r}; it has {[named(one) for one in values]}")
