@@ -28,6 +28,24 @@ def test_lanes_are_columns(width: int) -> None:
     np.testing.assert_allclose(total, before + want.sum(0), rtol=1e-5, atol=1e-5)
 
 
+def test_lanes_of_rows_that_an_index_tensor_chooses() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float32"), N: T.Tensor((32,), "int32"), Out: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            for i, j in T.Parallel(32, 16):
+                for v in T.vectorized(4):
+                    a[i, j * 4 + v] = A[N[i], j * 4 + v]
+            T.copy(a, Out)
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    random = np.random.default_rng(5)
+    a, n = random.normal(size=(64, 64)).astype(np.float32), random.integers(0, 64, 32).astype(np.int32)
+    assert exploration.check([a, n])
+    np.testing.assert_array_equal(exploration.run([a, n]).outputs[0], a[n])
+
+
 def alone(kind: str) -> Any:
     @T.prim_func
     def kernel(A: T.Tensor((32, 64), "float32"), Out: T.Tensor((32, 64), "float32")):

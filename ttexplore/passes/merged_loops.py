@@ -22,6 +22,7 @@ def with_merged_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFun
                 b[i, j * 4 + v] = a[i, j * 4 + v]
 
     The turns of T.Parallel have no order, so that the loops need not be neighbours.
+    `with_joined_loops` joins more, but after rows that an index tensor chooses, which need their two loops before.
     """
     return rewrite([_MERGED], Context(function, firings))
 
