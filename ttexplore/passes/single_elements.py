@@ -174,5 +174,5 @@ def _place(name: str, span: Span | None) -> Unsupported:
 
 
 def _value(name: str, span: Span | None, hint: str = "") -> Unsupported:
-    message = f"an element of {name} is used as a scalar"
-    return Unsupported("L013", message, hint=hint or _AS_A_BLOCK.format(name), span=span)
+    hint = hint or _AS_A_BLOCK.format(name)
+    return Unsupported("L013", f"an element of {name} is used as a scalar", hint=hint, span=span)
