@@ -72,7 +72,9 @@ class _Elements(Context):
 
 def _value(place: ir.Expr, turn: dict[ir.Var, int]) -> int | None:
     """The value of an index in one turn of the loops around; None for one that is no number then."""
-    return constant(sym.Analyzer().simplify(with_variables(place, lambda one: tirx.const(turn[one], "int32"))))
+    # A load names its buffer by a variable, too.
+    named = with_variables(place, lambda one: tirx.const(turn[one], "int32") if one in turn else one)
+    return constant(sym.Analyzer().simplify(named))
 
 
 def _certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
