@@ -121,3 +121,44 @@ def test_inside(body: Body) -> None:
     assert made.passed, made.message
     np.testing.assert_allclose(made.outputs[0][0], a.astype(np.float64).sum(), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(made.outputs[0][1:], 0)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_elements_that_elements_of_a_tensor_choose(held: bool) -> None:
+    """The index is an element of the tensor, and of a block that holds it."""
+
+    @T.prim_func
+    def chosen(A: T.Tensor((64, 32), "float32"), N: T.Tensor((2, 4), "int32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            n = T.alloc_shared((4,), "int32")
+            c = T.alloc_fragment((32, 32), "float32")
+            x = T.alloc_var("float32", init=1)
+            T.copy(A[bx * 32, 0], a)
+            T.copy(N[bx, 0:4], n)
+            T.clear(c)
+            if held:
+                c[0, 0] = a[n[3], 2] * 0.5
+            else:
+                c[0, 0] = a[N[bx, 3], 2] * 0.5
+            for k in range(3):
+                c[N[bx, k], 1] += k + 1
+            x = c[N[bx, 1], n[0]] + 4
+            c[2, 2] = x
+            T.copy(c, C[bx * 32, 0])
+
+    exploration = ttx.explore(chosen)
+    assert exploration.error is None, str(exploration.error)
+    rng = np.random.default_rng(3)
+    a = rng.integers(-9, 9, (64, 32)).astype(np.float32)
+    n = np.array([[1, 5, 5, 31], [2, 0, 7, 0]], np.int32)
+    want = np.zeros((2, 32, 32), np.float32)
+    for bx in range(2):
+        want[bx, 0, 0] = a[bx * 32 + n[bx, 3], 2] * 0.5
+        for k in range(3):
+            want[bx, n[bx, k], 1] += k + 1
+        want[bx, 2, 2] = want[bx, n[bx, 1], n[bx, 0]] + 4
+    for backend in ("interpreter", "emulator"):
+        made = exploration.run({"A": a, "N": n}, backend)
+        assert made.passed, made.message
+        np.testing.assert_array_equal(made.outputs[0], want.reshape(64, 32))

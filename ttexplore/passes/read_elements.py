@@ -11,7 +11,7 @@ from ttexplore.errors import KernelError
 from ttexplore.ir.adapter import choice_of, identity, span_of, with_variables
 from ttexplore.ir.build import constant, expressions_of
 from ttexplore.ir.dag import nodes_of, parts_of, written_out
-from ttexplore.ir.dataflow import is_parallel
+from ttexplore.ir.dataflow import is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ir.sizes import extents_of
 
@@ -53,7 +53,7 @@ class _Elements(Context):
     def check_load(self, load: ir.TensorLoad, ends: dict[ir.Var, tuple[int, int]], statement: tirx.Stmt) -> None:
         for axis, (index, length) in enumerate(zip(load.indices, extents_of(load.source), strict=True)):
             place = written_out(index, self.names)
-            if not isinstance(length, int):
+            if not isinstance(length, int) or loads_of(place):
                 continue
             used = [one for one in nodes_of(place) if isinstance(one, ir.Var)]
             if len(used) > _MOST_LOOPS or any(one not in ends for one in used):
