@@ -113,3 +113,35 @@ def test_variables_that_are_not_known(way: str) -> None:
     error = ttx.explore(kernel).error
     assert isinstance(error, Unsupported)
     assert "an element of S" in error.message or "the variable row" in error.message
+
+
+def test_a_branch_that_begins_with_what_decides_nothing() -> None:
+    """Also where nothing in it decides, and where only the other side does."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 32), "float32"), N: T.Tensor((2,), "int32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A[bx * 32, 0], a)
+            if N[bx] > 0:
+                for i, j in T.Parallel(32, 32):
+                    a[i, j] = a[i, j] + 1
+                T.copy(A[N[bx] * 8, 0], a)
+            if N[bx] > 1:
+                T.fill(a, 3)
+            T.copy(a, C[bx * 32, 0])
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    check = exploration.check()
+    assert check, str(check)
+    a, n = exploration.inputs()
+    assert all(one * 8 < 64 for one in n), "as the copies need it"
+    made = exploration.run()
+    assert made.passed
+    for one in range(2):
+        rows = slice(one * 32, one * 32 + 32)
+        start = int(n[one]) * 8 if n[one] > 0 else one * 32
+        want = np.zeros((32, 32), np.float32)
+        want[: len(a[start : start + 32])] = a[start : start + 32]
+        np.testing.assert_array_equal(made.outputs[0][rows], np.full((32, 32), 3) if n[one] > 1 else want)

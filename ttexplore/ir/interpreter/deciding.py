@@ -84,6 +84,12 @@ class _Decisions(TirWriter):
             raise Unsupported("L010", "a decision by what is computed", hint="give the inputs")
         return super().expression(e)
 
+    def body(self, body: tirx.Stmt, depth: int) -> None:
+        super().body(body, depth)
+        # Most statements decide nothing, and leave no line.
+        if self.lines and self.lines[-1].endswith(":"):
+            self.emit(depth, "pass")
+
     def statement(self, s: tirx.Stmt, depth: int) -> None:
         match s:
             case tirx.Bind() if (form := bound_form(s)) is not None:
@@ -119,8 +125,6 @@ class _Decisions(TirWriter):
                         self.emit(depth, f"core.{way}{self.region(region)}")
             case _:
                 pass
-        if self.lines and self.lines[-1].endswith(":"):
-            self.emit(depth + 1, "pass")
 
     def block(self, region: ir.TensorRegion, depth: int) -> None:
         """A part of a block on the chip has to lie in it."""
