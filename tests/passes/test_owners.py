@@ -209,3 +209,22 @@ def test_an_update_under_a_condition_leaves_other_elements() -> None:
     (a, b), (found,), _ = run(kernel)
     first, second = (np.tril(part, k) for k, part in enumerate((a[:32], a[32:])))
     np.testing.assert_allclose(found, b + first + second, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("blocks", [2, 3])
+def test_updates_of_one_place_by_all_blocks_and_of_parts_of_different_sizes(blocks: int) -> None:
+    """The number of parts of `B` is the number of blocks of the grid, and is another one."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((96, 24), "float32"), B: T.Tensor((24,), "float32")):
+        with T.Kernel(blocks) as bx:
+            a = T.alloc_fragment((24,), "float32")
+            T.copy(A[bx, 0:24], a)
+            T.atomic_add(B[0:24], a)
+            T.atomic_add(B[bx * 8 : bx * 8 + 8], a[8:16])
+
+    (a, b), (found,), exploration = run(kernel)
+    own = np.zeros((3, 8))
+    own[:blocks] = a[:blocks, 8:16]
+    np.testing.assert_allclose(found, b + a[:blocks].sum(0) + own.reshape(24), rtol=2e-2, atol=2e-2)
+    assert exploration.plan.partition.grid == (1,)

@@ -230,7 +230,7 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_Use], loops: list[tir
     ]
     counts = [-(-length // unit) for length, unit in zip(shape, units, strict=True)]
     places = math.prod(counts)
-    runs = [_Runs(use, units, counts) for use in uses]
+    runs = [_Runs(use, units, counts, len(loops)) for use in uses]
     if places > _MOST_BLOCKS or any(one.size > _MOST_BLOCKS for one in runs):
         raise Unsupported(
             "L010",
@@ -275,11 +275,11 @@ def _race(name: str, axis: tirx.For, uses: list[_Use]) -> KernelError:
 
 class _Runs:
     """The `places` that the runs of a use touch: numbers of blocks of the tensor, which have `units` elements along its
-    axes, `counts` of them along each."""
+    axes, `counts` of them along each; the launch grid has `grid` axes."""
 
-    def __init__(self, use: _Use, units: list[int], counts: list[int]) -> None:
-        # The blocks of a region are axes of their own, to the left of those of the loops.
-        left = max(use.live.ndim, *(low.ndim for low in use.lows))
+    def __init__(self, use: _Use, units: list[int], counts: list[int], grid: int) -> None:
+        # The blocks of a region are axes of their own, to the left of those of the grid and of the loops in it.
+        left = max(grid, use.live.ndim, *(low.ndim for low in use.lows))
         place, live = np.array(0), use.live
         for axis, (low, extent, unit, count) in enumerate(zip(use.lows, use.extents, units, counts, strict=True)):
             at = low // unit + np.arange(extent // unit).reshape(-1, *[1] * (left + axis))
