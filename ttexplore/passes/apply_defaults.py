@@ -11,6 +11,7 @@ from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.deciding_variables import with_named_variables
 from ttexplore.passes.direct_tensors import with_staged_tensors
+from ttexplore.passes.empty_nests import without_empty_nests
 from ttexplore.passes.first_turns import without_guarded_fills
 from ttexplore.passes.flat_blocks import with_flat_blocks, with_joined_loops
 from ttexplore.passes.integer_products import PRODUCT, note_on_product, with_products_of_numbers
@@ -41,15 +42,15 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Scans of blocks first become loops, and groups of threads that wait for each other at barriers become one sequence
     of statements.
 
-    Later passes rely on these changes to the kernel: in a T.Parallel, loops that count together become one, branches
-    become choices and other loops are unrolled; blocks whose rows elements of tensors choose are filled row by row;
-    variables that decide something are names;
-    tensors that the kernel works on directly are copied to and from blocks on the chip; parts of blocks become blocks
-    of their own; copies that convert to a dtype of 8 bits or fewer cast in a T.Parallel, and products of integers
-    become products of numbers; a fill that only the first iteration of a loop executes moves before the loop; other
-    branches around operations on blocks become loops of one turn or none; elements of tensors that decide branches,
-    lengths and places have names, and places are checked when the kernel runs; the loops of a T.Parallel nest follow
-    the axis order of its stores; and index arithmetic in narrow integer types is computed in int32.
+    Later passes rely on these changes to the kernel: each T.Parallel does something; in a T.Parallel, loops that count
+    together become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors
+    choose are filled row by row; variables that decide something are names; tensors that the kernel works on directly
+    are copied to and from blocks on the chip; parts of blocks become blocks of their own; copies that convert to a
+    dtype of 8 bits or fewer cast in a T.Parallel, and products of integers become products of numbers; a fill that only
+    the first iteration of a loop executes moves before the loop; other branches around operations on blocks become
+    loops of one turn or none; elements of tensors that decide branches, lengths and places have names, and places are
+    checked when the kernel runs; the loops of a T.Parallel nest follow the axis order of its stores; and index
+    arithmetic in narrow integer types is computed in int32.
 
     Raises Unsupported where the kernel's integer arithmetic can leave the range of int32, KernelError for elements
     outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits
@@ -61,6 +62,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     check_elements(kernel)
     for better in (
+        without_empty_nests,
         with_launched_places,
         with_wide_indices,
         with_merged_loops,
