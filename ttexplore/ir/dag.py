@@ -91,9 +91,23 @@ def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr
 
 def written_out(expression: ir.Expr, names: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
     """An expression with what names stand for in their place; that may have names in it again."""
-    while any(one in names for one in nodes_of(expression) if isinstance(one, ir.Var)):
-        expression = replaced(expression, lambda one: names.get(one, one) if isinstance(one, ir.Var) else one)
-    return expression
+    made: dict[ir.Var, ir.Expr] = {}
+
+    def known(one: ir.Expr) -> ir.Expr:
+        return made.get(one, one) if isinstance(one, ir.Var) else one
+
+    # Each name once, after those in it: True where these are made.
+    waiting = [(one, False) for one in nodes_of(expression) if isinstance(one, ir.Var)]
+    while waiting:
+        name, ready = waiting.pop()
+        if name in made or name not in names:
+            continue
+        if ready:
+            made[name] = replaced(names[name], known)
+        else:
+            waiting.append((name, True))
+            waiting += [(one, False) for one in nodes_of(names[name]) if isinstance(one, ir.Var)]
+    return replaced(expression, known) if made else expression
 
 
 def conjuncts(condition: ir.Expr) -> list[ir.Expr]:
