@@ -525,3 +525,30 @@ def kernel(
 """
     for options in ({"policy": "block_linear(2)"}, {"work_lists": {(0, 0): [2, 0], (1, 0): [1]}}):
         holds(text, tmp_path, options=options)
+
+
+def test_a_branch_by_a_block_and_an_element(tmp_path: Path) -> None:
+    """The half of a condition that is known before the kernel runs says which pages are read."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    Flags: T.Tensor((4, 4), "uint8"),
+    A: T.Tensor((128, 229), "bfloat16"),
+    C: T.Tensor((32, 229), "bfloat16"),
+):
+    with T.Kernel(3) as bx:
+        c = T.alloc_shared((32, 96), "bfloat16")
+        T.clear(c)
+        a = T.alloc_shared((64, 96), "bfloat16")
+        ones = T.alloc_shared((32, 64), "bfloat16")
+        for k in T.serial(2):
+            if bx < 2 and Flags[bx, k] != 0:
+                T.fill(ones, 1.0)
+                T.copy(A[k * 64, bx * 96], a)
+                T.gemm(ones, a, c)
+        T.copy(c, C[0, bx * 96])
+"""
+    holds(text, tmp_path)

@@ -82,7 +82,7 @@ if torch.cuda.is_available():
 eager = add_one(a, block=32)
 arguments = argparse.ArgumentParser().parse_args()
 broken = add_one.compile(M=64)
-SCHEDULE = T.PersistentTileScheduler(4)
+SEED = T.rng_init(4)
 
 @T.macro
 def later(X: T.FragmentBuffer((4, 4), T.float32)):

@@ -125,17 +125,19 @@ def test_masks_of_sizes_that_are_not_known(size: int) -> None:
 
 def test_index_that_is_no_role() -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "float32")):
+    def kernel(A: T.Tensor((32, 64), "float32"), P: T.Tensor((32, 64), "int32"), B: T.Tensor((32, 64), "float32")):
         with T.Kernel(1) as bx:
             a = T.alloc_shared((32, 64), "float32")
             b = T.alloc_fragment((32, 64), "float32")
+            places = T.alloc_shared((32, 64), "int32")
             T.copy(A, a)
+            T.copy(P, places)
             for i, j in T.Parallel(32, 64):
-                b[i, j] = a[i, 63 - j]
+                b[i, j] = a[i, places[i, j]]
             T.copy(b, B)
 
     error = refused(kernel, Unsupported)
-    assert "a[i, 63 - j] in a T.Parallel over (i, j)" in error.message
+    assert "a[i, places[i, j]] in a T.Parallel over (i, j)" in error.message
     assert "a block transposed at [j, i]" in error.hint
 
 

@@ -151,7 +151,7 @@ def kernel(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
         (
             "for i, j in T.Parallel(64, 64):\n    b[i, 3] = a[i, j]", 1, Unsupported,
             "b[i, 3]: each turn of j stores to the same element",
-            "store each element once, and use two T.Parallel nests where one needs what the other stores",
+            "store each element once; sums over turns are T.reduce_sum, or T.atomic_add(b[i, 3], value)",
         ),
         (
             "for i, j in T.Parallel(64, 32):\n    b[i, j] = a[i, j]\n    b[i, j + 32] = b[i, j + 16]", 2, Unsupported,

@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 
 from ttexplore.errors import VerifyError
 from ttexplore.ir.index import (
+    Binary,
     CoreItem,
     CoreValue,
     Expression,
     Key,
     Range,
+    Unary,
     Variable,
     narrowed,
     placed,
@@ -448,19 +450,30 @@ class _Walk:
 
     def branch(self, branch: Branch) -> None:
         kept = self.core, self.known
-        found = value_range(branch.condition, self.known)
         for arm, holds in ((branch.then, True), (branch.otherwise, False)):
             if not arm:
                 continue
-            runs = np.ones(self.core.shape, bool)
-            if found is not None:
-                low, high = found
-                possible = ((low != 0) | (high != 0)) if holds else ((low <= 0) & (high >= 0))
-                runs = np.broadcast_to(possible, self.core.shape)
+            runs = np.broadcast_to(self.possible(branch.condition, holds=holds), self.core.shape)
             self.known = narrowed(branch.condition, self.known, holds=holds)
             self.keep(runs)
             self.body(arm)
             self.core, self.known = kept
+
+    def possible(self, condition: Expression, *, holds: bool) -> Pages | bool:
+        """The rows in which a condition can hold, or can fail: also by that part of it that is known."""
+        found = value_range(condition, self.known)
+        if found is not None:
+            low, high = found
+            return ((low != 0) | (high != 0)) if holds else ((low <= 0) & (high >= 0))
+        match condition:
+            case Unary("not", operand):
+                return self.possible(operand, holds=not holds)
+            case Binary("and", left, right) if holds:
+                return self.possible(left, holds=True) & self.possible(right, holds=True)
+            case Binary("or", left, right) if not holds:
+                return self.possible(left, holds=False) & self.possible(right, holds=False)
+            case _:
+                return True
 
     def keep(self, rows: Rows | Pages) -> None:
         """Continue with some of the rows, or with repeated rows."""
