@@ -434,7 +434,8 @@ def test_slots_that_live_longer_than_a_turn() -> None:
 
     (a,) = inputs((128, 64))
     ex = ttx.explore(kernel)
-    assert ex.check([a]) and ex.run(backend="emulator", inputs=[a]).passed
+    assert ex.check([a])
+    assert ex.run(backend="emulator", inputs=[a]).passed
     np.testing.assert_array_equal(ex.reference([a])[0], np.concatenate([a[64:], a[:64]]))
 
 
@@ -458,5 +459,6 @@ def test_elements_of_slots_that_live_longer_than_a_turn() -> None:
 
     (a,) = inputs((128, 64))
     ex = ttx.explore(kernel)
-    assert ex.check([a]) and ex.run(backend="emulator", inputs=[a]).passed
+    assert ex.check([a])
+    assert ex.run(backend="emulator", inputs=[a]).passed
     np.testing.assert_array_equal(ex.reference([a])[0], 2 * np.concatenate([a[64:], a[:64]]))
