@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.language as T
 from tests.corpus.limited import corners, groups, sequences
 from ttexplore.errors import Unsupported
 
@@ -153,3 +154,26 @@ def test_a_block_float_has_no_columns_of_its_own() -> None:
     error = ttx.explore(corners("bfloat16"), options={"layouts": {"C": {"dtype": "Bfp8_b"}}}).error
     assert isinstance(error, Unsupported)
     assert "C[by * 32:" in error.message
+
+
+def test_no_columns() -> None:
+    """Rows end where a number says, columns where an index does that can be 0: of such a block nothing is stored."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((34, 40), "float32"), N: T.Tensor((2,), "int32"), B: T.Tensor((34, 40), "float32")
+    ):  # fmt: skip
+        with T.Kernel(2) as bx:
+            for i, j in T.Parallel(17, 40):
+                if i < N[bx] and j < bx * 33:
+                    B[bx * 17 + i, j] = A[bx * 17 + i, j]
+
+    def expected(a: Numbers, numbers: Numbers) -> Numbers:
+        row, column = np.arange(34), np.arange(40)
+        rows = row % 17 < numbers[row // 17]
+        return np.where(rows[:, None] & (column < row[:, None] // 17 * 33), a, np.nan)
+
+    for cores in ((1, 1), (1, 2)):
+        exploration = ttx.explore(kernel, options={"cores": cores})
+        for numbers in ([3, 5], [17, 40], [0, -3]):
+            held(exploration, {1: numbers}, expected)
