@@ -507,3 +507,34 @@ def rows(A: T.Tensor((m, 40), "bfloat16"), B: T.Tensor((m, 40), "bfloat16")):
     values = np.arange(90 * 40, dtype=np.float32).reshape(90, 40) % 199
     run = ttx.explore(f"{file}::rows").run([values])
     np.testing.assert_array_equal(run.outputs[0].astype(np.float32), values)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_loops_in_another_order_than_the_axes(dtype: str) -> None:
+    """The turns of T.Parallel have no order: its variables may come in any."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 5, 40), dtype), B: T.Tensor((3, 5, 40), dtype), C: T.Tensor((3, 5, 40), dtype)):
+        with T.Kernel(1):
+            a, b, c = (T.alloc_shared((3, 5, 40), dtype) for _ in range(3))
+            T.copy(A, a)
+            for i, n, j in T.Parallel(5, 3, 40):
+                b[n, i, j] = a[n, i, j] * 2
+            T.fill(c, 7)
+            for j, i, n in T.Parallel(40, 5, 3):
+                if n < 2 and j >= i:
+                    c[n, i, j] = a[n, 4 - i, j] + b[n, i, j] * n
+            T.copy(b, B)
+            T.copy(c, C)
+
+    exploration = ttx.explore(kernel)
+    assert exploration.error is None, str(exploration.error)
+    array = np.random.default_rng(3).integers(-9, 9, (3, 5, 40)).astype(dtype)
+    check = exploration.check([array])
+    assert check, str(check)
+    run = exploration.run([array])
+    assert run.passed, run.message
+    n, i, j = np.indices((3, 5, 40))
+    np.testing.assert_array_equal(np.asarray(run.outputs[0]), array * 2)
+    chosen = np.where((n < 2) & (j >= i), array[:, ::-1] + array * 2 * n, 7)
+    np.testing.assert_array_equal(np.asarray(run.outputs[1]), chosen)

@@ -19,7 +19,7 @@ from ttexplore.passes.integers import check_integers
 from ttexplore.passes.loaded_scalars import notes_on_decisions, with_checked_places, with_loaded_scalars
 from ttexplore.passes.merged_loops import with_merged_loops
 from ttexplore.passes.owners import with_owners
-from ttexplore.passes.parallel_orders import with_ordered_parallel
+from ttexplore.passes.parallel_orders import with_ordered_axes, with_ordered_parallel
 from ttexplore.passes.parts import with_whole_blocks
 from ttexplore.passes.persistent import with_launched_places
 from ttexplore.passes.plain_elements import with_plain_elements
@@ -72,6 +72,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
         with_named_variables,
         with_scalar_blocks,
         with_loaded_scalars,
+        with_ordered_axes,
         with_joined_loops,
         with_staged_tensors,
         with_flat_blocks,
