@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeGuard
+from typing import Literal, TypeGuard, assert_never
 
 from tvm import ir, tirx
 
@@ -162,12 +162,7 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
                 span=span_of(statement),
             )
         case tirx.While() | tirx.Break() | tirx.Continue():
-            return Unsupported(
-                "L005",
-                "a loop whose length is only known when the kernel runs is not lowered",
-                hint="use a loop with a constant extent",
-                span=span_of(statement),
-            )
+            return control_refused(statement)
         case _:
             what = op_name(statement) or type(statement).__name__
             return Unsupported(
@@ -176,6 +171,36 @@ def _unsupported(statement: tirx.Stmt) -> Unsupported:
                 hint="write it with T.copy, T.fill, T.clear, T.gemm, T.reduce, loops, and stores in T.Parallel",
                 span=span_of(statement),
             )
+
+
+def control_refused(statement: tirx.While | tirx.Break | tirx.Continue) -> Unsupported:
+    """The refusal of a loop that finds out in its turns how many it takes, and of turns that are cut short."""
+    span = span_of(statement)
+    known = "n may come from block and loop indices, sizes and elements of input tensors"
+    match statement:
+        case tirx.While():
+            return Unsupported(
+                "L005",
+                "`while`: how often it turns is only known when the kernel runs",
+                hint=f"write `for t in range(n)`: {known}, as in range(N[bx])",
+                span=span,
+            )
+        case tirx.Break():
+            return Unsupported(
+                "L005",
+                "`break`: how often the loop turns is only known when the kernel runs",
+                hint=f"write `for t in range(n)` with the turns that it takes: {known}, as in range(T.min(N[bx], 4))",
+                span=span,
+            )
+        case tirx.Continue():
+            return Unsupported(
+                "L005",
+                "`continue` in a loop of the kernel",
+                hint="put the rest of the turn under the opposite condition: `if t != 1:` for `if t == 1: continue`",
+                span=span,
+            )
+        case _:
+            assert_never(statement)
 
 
 def _parallel_accesses(statement: tirx.For) -> list[Access]:

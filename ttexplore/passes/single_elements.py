@@ -16,7 +16,7 @@ from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import arguments, op_name, scope_of, statements
 from ttexplore.ir.dag import nodes_of
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of
+from ttexplore.ir.dataflow import control_refused, is_on_chip, is_parallel, loads_of
 from ttexplore.ir.index import RANGES
 from ttexplore.record import Span
 
@@ -60,8 +60,7 @@ class _Finder:
                     self._control(what, hint, [statement.min, statement.extent], span)
                     self._body(statement.body, in_parallel=in_parallel or is_parallel(statement))
                 case tirx.While():
-                    self._control("a condition", _CHOOSE, [statement.condition], span)
-                    self._body(statement.body, in_parallel=in_parallel)
+                    raise control_refused(statement)
                 case tirx.IfThenElse():
                     self._control("a condition", _CHOOSE, [statement.condition], span)
                     self._body(statement.then_case, in_parallel=in_parallel)
