@@ -257,3 +257,80 @@ def test_turns_that_store_to_one_element() -> None:
     error = refused(kernel, Unsupported)
     assert error.message == "s[0]: each turn of i stores to the same element"
     assert error.hint == "store each element once; sums over turns are T.reduce_sum, or T.atomic_add(s[0], value)"
+
+
+def test_loops_that_find_out_when_they_end() -> None:
+    """Each refusal names what stands in the line, and what its hint says instead compiles."""
+
+    @T.macro
+    def added(A: Any, a: Any, b: Any, t: Any):
+        T.copy(A[t * 32, 0], a)
+        for i, j in T.Parallel(32, 32):
+            b[i, j] += a[i, j]
+
+    def kernel(kind: str) -> Any:
+        @T.prim_func
+        def made(A: T.Tensor((128, 32), "float32"), N: T.Tensor((1,), "int32"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1):
+                a = T.alloc_shared((32, 32), "float32")
+                b = T.alloc_fragment((32, 32), "float32")
+                T.clear(b)
+                if kind == "break":
+                    for t in range(4):
+                        if t == N[0]:
+                            break
+                        added(A, a, b, t)
+                elif kind == "continue":
+                    for t in range(4):
+                        if t == 1:
+                            continue
+                        added(A, a, b, t)
+                elif kind == "while":
+                    n = T.alloc_var("int32")
+                    n = 0
+                    while n < N[0]:
+                        added(A, a, b, n)
+                        n = n + 1
+                elif kind == "until":
+                    for t in T.serial(T.min(N[0], 4)):
+                        added(A, a, b, t)
+                else:
+                    for t in range(4):
+                        if t != 1:
+                            added(A, a, b, t)
+                T.copy(b, B)
+
+        return made
+
+    lines = Path(__file__).read_text().splitlines()
+    for kind, instead in (
+        ("break", "as in range(T.min(N[bx], 4))"),
+        ("continue", "`if t != 1:`"),
+        ("while", "as in range(N[bx])"),
+    ):
+        error = refused(kernel(kind), Unsupported)
+        assert error.code == "TTX-L005"
+        assert error.message.startswith(f"`{kind}`")
+        assert instead in (error.hint or "")
+        assert error.span is not None
+        assert kind in lines[error.span.line - 1]
+    for kind, taken in (("until", [0, 1, 2]), ("unless", [0, 2, 3])):
+        exploration = ttx.explore(kernel(kind))
+        assert exploration.error is None, str(exploration.error)
+        blocks, _ = inputs = [exploration.inputs()[0], np.array([3], "int32")]
+        run = exploration.run(inputs)
+        wanted = np.asarray(blocks).reshape(4, 32, 32)[taken].sum(0)
+        np.testing.assert_allclose(np.asarray(run.outputs[0]), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_the_condition_that_cannot_decide_a_store() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), N: T.Tensor((1,), "int32"), B: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                if i < N[0] and a[i, j] > 0:
+                    B[i, j] = a[i, j]
+
+    assert "under the condition a[i, j] > 0" in refused(kernel, Unsupported).message

@@ -96,9 +96,9 @@ class _Flat:
             conditions = [self.written_out(one) for one in conditions]
             conditions = [one for one in conditions if not _is_inside(one, statement.buffer, places)]
             if conditions and not updates(value):
-                for load in (load for one in conditions for load in loads_of(one)):
+                for test, load in ((one, load) for one in conditions for load in loads_of(one)):
                     if any(part in self.inside for index in load.indices for part in nodes_of(index)):
-                        raise store_refused(statement.buffer, conditions[0]).at(span_of(statement))
+                        raise store_refused(statement.buffer, test).at(span_of(statement))
                 value = stored_if(functools.reduce(tirx.And, conditions), value)
                 return tirx.BufferStore(statement.buffer, value, indices, statement.span)
         for one in reversed(conditions):
