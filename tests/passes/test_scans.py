@@ -98,7 +98,9 @@ def refused(dtype: str, shape: tuple[int, ...], **given: Any) -> Any:
     ("dtype", "shape", "given", "message"),
     [
         ("int8", (32, 32), {}, "T.cumsum of a, which is int8"),
-        ("float32", (2, 32, 32), {"dim": 1}, "T.cumsum of a along dimension 1 of 3"),
+        ("float32", (2, 32, 32), {"dim": 0}, "T.cumsum of a along dimension 0 of 3"),
+        ("float32", (2, 32, 32), {"dim": 1}, "T.cumsum of a, which is 2 matrices"),
+        ("float32", (2, 32, 32), {"dim": 2}, "in loops over n, T.cumsum(a[n, :, :], ..., dim=2)"),
     ],
 )
 def test_scans_that_are_not_lowered(dtype: str, shape: tuple[int, ...], given: Any, message: str) -> None:
@@ -138,3 +140,20 @@ def test_wrong_scans(given: Any, message: str) -> None:
                     T.cumsum(a, b)
                 else:
                     T.cumsum(a, **given)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_one_matrix_after_another(dim: int) -> None:
+    """As the hint for a scan of several matrices says."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((3, 5, 40), "float32"), B: T.Tensor((3, 5, 40), "float32")):
+        with T.Kernel(1):
+            a, b = T.alloc_shared((3, 5, 40), "float32"), T.alloc_shared((3, 5, 40), "float32")
+            T.copy(A, a)
+            for n in range(3):
+                T.cumsum(a[n, :, :], b[n, :, :], dim=dim)
+            T.copy(b, B)
+
+    array = np.arange(600, dtype=np.float32).reshape(3, 5, 40) % 17 - 8
+    np.testing.assert_allclose(run(kernel, array), np.cumsum(array, dim), atol=1e-3)

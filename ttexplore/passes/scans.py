@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
@@ -116,10 +118,16 @@ def _check(found: Scan, source: ir.TensorRegion, target: ir.TensorRegion) -> Non
             "L009", f"{what} of {name}, which is {dtype}", hint="copy it to a buffer of float32 or int32 first"
         )
     leading = [number_of(one.extent) for one in source.region[:-_MOST_AXES]]
-    if any(extent != 1 for extent in leading) or found.dim < len(leading):
+    if found.dim < len(leading):
         raise Unsupported(
             "L010", f"{what} of {name} along dimension {found.dim} of {found.rank}",
             hint="scan its matrices one after another, along one of the last two dimensions",
+        )  # fmt: skip
+    if (count := math.prod(leading)) != 1:
+        places = ", ".join([*"nmlk"[: len(leading)], ":", ":"])
+        raise Unsupported(
+            "L010", f"{what} of {name}, which is {count} matrices",
+            hint=f"scan one matrix after another: in loops over n, {what}({name}[{places}], ..., dim={found.dim})",
         )  # fmt: skip
 
 
