@@ -685,3 +685,28 @@ def test_random_numbers_that_decide_do_so_for_all_launches() -> None:
         run = explored.run([a, w])
         assert run.passed, run
         np.testing.assert_allclose(run.outputs[0], a[w + 1] - a[w], atol=1e-6)
+
+
+def test_a_launch_that_stores_nothing() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), FP32), B: T.Tensor((32, 32), FP32)):
+        M = T.alloc_global((32, 32), FP32)
+        with T.Kernel(1):
+            a, m = T.alloc_shared((32, 32), FP32), T.alloc_shared((32, 32), FP32)
+            T.copy(A, a)
+            T.copy(a, M)
+            T.sync_grid()
+            T.copy(M, m)  # it begins here
+            for i, j in T.Parallel(32, 32):
+                m[i, j] = m[i, j] + 1
+            T.sync_grid()
+            T.copy(M, a)
+            T.copy(a, B)
+
+    with pytest.raises(KernelError, match="is a launch of its own, and writes no tensor") as caught:
+        ttx.explore(kernel)
+    error = caught.value
+    assert error.code == "TTX-K007"
+    assert error.span is not None
+    assert Path(__file__).read_text().splitlines()[error.span.line - 1].endswith("# it begins here")
+    assert (error.hint or "").startswith("copy its result to a tensor")

@@ -58,6 +58,7 @@ def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
     new: frozenset[str] = frozenset()
     for number, part in enumerate(parts):
         _check_written(part, traced, written)
+        _check_stores(part)
         # Unused parameters remain inputs.
         names = part.used if number else part.used | unused
         own = [one for one in tensors if str(one.name) in names]
@@ -256,6 +257,19 @@ def _check_written(part: _Part, traced: TracedKernel, written: frozenset[str]) -
                     hint="write it in an earlier T.Kernel, or make it a parameter if the caller fills it",
                     span=span_of(statement),
                 )
+
+
+def _check_stores(part: _Part) -> None:
+    """Raise KernelError for a launch that stores nothing."""
+    if not part.written:
+        within = [one for one in walk(part.nest) if not isinstance(one, tirx.For | tirx.AllocBuffer | tirx.Bind)]
+        raise KernelError(
+            "K007",
+            "what begins here is a launch of its own, and writes no tensor",
+            hint="copy its result to a tensor: T.copy(result, C[...]); each T.Kernel is a launch, and so is what "
+            "T.sync_grid ends or begins: no block stays on the chip between them",
+            span=next((span for one in within if (span := span_of(one)) is not None), span_of(part.nest)),
+        )
 
 
 def _user(body: Sequence[tirx.Stmt], variable: ir.Var) -> Span | None:
