@@ -12,7 +12,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.deciding_variables import searched, summed_before
 from tests.passes.test_limited_stores import Numbers, held
-from ttexplore.errors import Unsupported
+from ttexplore.errors import KernelError, Unsupported
 
 
 @pytest.mark.parametrize("sizes", [[40, 1, 55], [0, 64, 32], [32, 32, 32], [96, 0, 0], [0, 0, 3]])
@@ -145,3 +145,59 @@ def test_a_branch_that_begins_with_what_decides_nothing() -> None:
         want = np.zeros((32, 32), np.float32)
         want[: len(a[start : start + 32])] = a[start : start + 32]
         np.testing.assert_array_equal(made.outputs[0][rows], np.full((32, 32), 3) if n[one] > 1 else want)
+
+
+@pytest.mark.parametrize("place", ["parallel", "name", "number", "store", "held", "rows"])
+def test_inputs_that_nobody_gives_lie_in_the_blocks_that_they_index(place: str) -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 40), "float32"), N: T.Tensor((2, 4), "int32"), C: T.Tensor((64, 40), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 40), "float32")
+            b = T.alloc_fragment((32, 40), "float32")
+            n = T.alloc_shared((4,), "int32")
+            T.copy(A[bx * 32, 0], a)
+            T.clear(b)
+            if place == "parallel":
+                for i, j in T.Parallel(32, 40):
+                    b[i, j] = a[N[bx, 1], j]
+            if place == "name":
+                row = N[bx, 1]
+                for i, j in T.Parallel(32, 40):
+                    b[i, j] = a[row, j]
+            if place == "number":
+                b[0, 0] = a[N[bx, 1], 3]
+            if place == "store":
+                b[N[bx, 1], 3] = 5
+            if place == "held":
+                T.copy(N[bx, 0:4], n)
+                b[n[1], 3] = 5
+            if place == "rows":
+                for i, j in T.Parallel(32, 40):
+                    b[i, j] = a[(i + N[bx, 1]) % 64, j]
+            T.copy(b, C[bx * 32, 0])
+
+    exploration = ttx.explore(kernel)
+    if place == "rows":
+        # No number is right for all turns: the numbers stay as they were drawn, and the reference says so.
+        with pytest.raises(KernelError, match="a has 32 elements along axis 0"):
+            exploration.check()
+        return
+    assert exploration.error is None, str(exploration.error)
+    check = exploration.check()
+    assert check, str(check)
+    a, n = exploration.inputs()
+    assert n[:, 1].min() >= 0
+    assert n[:, 1].max() < 32
+    made = exploration.run()
+    assert made.passed, made.message
+    want = np.zeros((2, 32, 40), np.float32)
+    for bx in range(2):
+        row = n[bx, 1]
+        match place:
+            case "parallel" | "name":
+                want[bx] = a[bx * 32 + row]
+            case "number":
+                want[bx, 0, 0] = a[bx * 32 + row, 3]
+            case _:
+                want[bx, row, 3] = 5
+    np.testing.assert_allclose(made.outputs[0], want.reshape(64, 40), rtol=1e-2)

@@ -7,18 +7,18 @@ some read may both see form one *web*: the unit that gets storage. Names mean no
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeGuard, assert_never
 
 from tvm import ir, tirx
 
 from ttexplore.errors import KernelError, Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import choice_of, identity, span_of
 from ttexplore.ir.bounds import empty_loops
 from ttexplore.ir.branches import branch_condition
 from ttexplore.ir.build import attribute, constant, op_name, regions, scope_of, shape_of, statements
-from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dag import nodes_of, parts_of
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.record import Span
 
@@ -100,6 +100,20 @@ def nest_of(statement: tirx.Stmt) -> tuple[list[tirx.For], list[tirx.BufferStore
 def loads_of(expression: ir.Expr) -> list[ir.TensorLoad]:
     """The element loads in an expression, each once, in order."""
     return [one for one in nodes_of(expression) if isinstance(one, ir.TensorLoad)]
+
+
+def certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
+    """The loads in an expression that no condition in it guards."""
+    waiting, seen = [expression], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if identity(one) in seen:
+            continue
+        seen.add(identity(one))
+        if isinstance(one, ir.TensorLoad):
+            yield one
+        guards = isinstance(one, tirx.And | tirx.Or) or choice_of(one) is not None
+        waiting += parts_of(one)[:1] if guards else parts_of(one)
 
 
 def accesses(statement: tirx.Stmt) -> list[Access]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 from tvm import ir, sym, tirx
 
 from ttexplore.errors import KernelError
-from ttexplore.ir.adapter import choice_of, identity, span_of, with_variables
+from ttexplore.ir.adapter import span_of, with_variables
 from ttexplore.ir.build import constant, expressions_of
-from ttexplore.ir.dag import nodes_of, parts_of, written_out
-from ttexplore.ir.dataflow import is_parallel, loads_of
+from ttexplore.ir.dag import nodes_of, written_out
+from ttexplore.ir.dataflow import certain_loads, is_parallel, loads_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ir.sizes import extents_of
 
@@ -47,7 +46,7 @@ class _Elements(Context):
                 return
             ends[one.loop_var] = low, low + extent - 1
         for expression in expressions_of(statement):
-            for load in _certain_loads(expression):
+            for load in certain_loads(expression):
                 self.check_load(load, ends, statement)
 
     def check_load(self, load: ir.TensorLoad, ends: dict[ir.Var, tuple[int, int]], statement: tirx.Stmt) -> None:
@@ -75,20 +74,6 @@ def _value(place: ir.Expr, turn: dict[ir.Var, int]) -> int | None:
     # A load names its buffer by a variable, too.
     named = with_variables(place, lambda one: tirx.const(turn[one], "int32") if one in turn else one)
     return constant(sym.Analyzer().simplify(named))
-
-
-def _certain_loads(expression: ir.Expr) -> Iterator[ir.TensorLoad]:
-    """The loads in an expression that no condition in it guards."""
-    waiting, seen = [expression], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if identity(one) in seen:
-            continue
-        seen.add(identity(one))
-        if isinstance(one, ir.TensorLoad):
-            yield one
-        guards = isinstance(one, tirx.And | tirx.Or) or choice_of(one) is not None
-        waiting += parts_of(one)[:1] if guards else parts_of(one)
 
 
 def _check(context: _Elements, statement: tirx.Stmt) -> None:

@@ -1,10 +1,12 @@
 """Inputs for tensors whose elements decide something: such that a kernel stays inside of its tensors with them.
 
-Only what decides is executed: names, loops, branches and the places of copies.
+Only what decides is executed: names, loops, branches, and the places of copies and of elements.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +16,19 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.build import arguments, bound_form, dtype_of, is_whole, op_name, shape_of
-from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.build import (
+    arguments,
+    bound_form,
+    constant,
+    dtype_of,
+    expressions_of,
+    is_whole,
+    op_name,
+    regions,
+    shape_of,
+)
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import certain_loads, is_on_chip, parallel_body
 from ttexplore.ir.interpreter.translation import TirWriter, compiled
 from ttexplore.ir.rewrite import walk
 from ttexplore.ir.sizes import size_variables
@@ -59,8 +72,10 @@ def valid_inputs(
 
 def _decisions(function: tirx.PrimFunc) -> Callable[[_Trial], None] | None:
     """What executes what decides of a function; None where that depends on what is computed."""
-    writer = _Decisions()
+    writer = _Decisions(_index_blocks(function))
     try:
+        for name, block in writer.held.items():
+            writer.emit(1, f"core.blocks['{name}'] = np.zeros({shape_of(block)}, np.int64)")
         for size in size_variables(function):
             writer.emit(1, f"{writer.name(size)} = core.sizes['{size.name}']")
         writer.body(function.body, 1)
@@ -69,17 +84,51 @@ def _decisions(function: tirx.PrimFunc) -> Callable[[_Trial], None] | None:
     return compiled("\n".join(["def kernel(core):", *writer.lines]), "what decides", writer.constants)
 
 
+def _index_blocks(function: tirx.PrimFunc) -> dict[str, tirx.Buffer]:
+    """The blocks that only ever hold parts of tensors of integers, by name."""
+    found: dict[str, tirx.Buffer] = {}
+    others: set[str] = set()
+    for one in walk(function.body):
+        if isinstance(one, tirx.BufferStore):
+            others.add(str(one.buffer.name))
+        if not isinstance(one, tirx.Evaluate) or not op_name(one):
+            continue
+        used = [part for part in arguments(one) if isinstance(part, ir.TensorRegion)]
+        if op_name(one) == "tl.copy":
+            source, target = used
+            extents = [constant(part.extent) for part in source.region]
+            if (
+                is_on_chip(target.source)
+                and is_whole(target)
+                and not is_on_chip(source.source)
+                and "int" in dtype_of(source.source)
+                and dtype_of(source.source) == dtype_of(target.source)
+                and None not in extents
+                and math.prod(filter(None, extents)) == math.prod(shape_of(target.source))
+            ):
+                found[str(target.source.name)] = target.source
+                continue
+            used = [target]
+        others |= {str(part.source.name) for part in used}
+    return {name: block for name, block in found.items() if name not in others}
+
+
 class _Decisions(TirWriter):
     """Writes what decides of a function, for a `_Trial`. Raises Unsupported where that depends on anything else."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: dict[str, tirx.Buffer]) -> None:
         super().__init__()
+        # The blocks whose elements are those of a tensor.
+        self.held = held
         self.launched: list[str] = []
         self.unknown: set[ir.Var] = set()
+        # The names that depend on elements of tensors.
+        self.decided: set[ir.Var] = set()
 
     def expression(self, e: ir.Expr) -> str:
-        if isinstance(e, ir.TensorLoad) and not is_on_chip(e.source) and "float" not in dtype_of(e.source):
-            return f"core.number('{e.source.name}', ({', '.join(map(self.expression, e.indices))},))"
+        if isinstance(e, ir.TensorLoad) and self.is_known(e.source):
+            word = "numbers" if self.in_parallel else "number"
+            return f"core.{word}('{e.source.name}', ({', '.join(map(self.expression, e.indices))},))"
         if (isinstance(e, ir.Var) and e in self.unknown) or isinstance(e, ir.TensorLoad):
             raise Unsupported("L010", "a decision by what is computed", hint="give the inputs")
         return super().expression(e)
@@ -90,6 +139,9 @@ class _Decisions(TirWriter):
         if self.lines and self.lines[-1].endswith(":"):
             self.emit(depth, "pass")
 
+    def is_known(self, source: tirx.Buffer) -> bool:
+        return str(source.name) in self.held if is_on_chip(source) else "float" not in dtype_of(source)
+
     def statement(self, s: tirx.Stmt, depth: int) -> None:
         match s:
             case tirx.Bind() if (form := bound_form(s)) is not None:
@@ -98,12 +150,12 @@ class _Decisions(TirWriter):
                 else:
                     self.unknown.add(s.var)
             case tirx.Bind():
-                try:
-                    self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
-                except Unsupported:
-                    self.unknown.add(s.var)
+                self.elements(s, depth)
+                self.bind(s, depth)
+            case tirx.BufferStore():
+                self.elements(s, depth)
             case tirx.For() if s.kind == tirx.ForKind.PARALLEL:
-                pass
+                self.nest(s, depth)
             case tirx.For():
                 low = self.expression(s.min)
                 variable = self.name(s.loop_var)
@@ -123,8 +175,61 @@ class _Decisions(TirWriter):
                         self.block(region, depth)
                     else:
                         self.emit(depth, f"core.{way}{self.region(region)}")
+                source, target = regions(s)
+                if is_on_chip(target.source) and str(target.source.name) in self.held:
+                    self.emit(depth, f"core.hold_part('{target.source.name}', *{self.region(source)})")
             case _:
                 pass
+
+    def depends(self, e: ir.Expr) -> bool:
+        return any(isinstance(one, ir.TensorLoad) or one in self.decided for one in nodes_of(e))
+
+    def nest(self, s: tirx.For, depth: int) -> None:
+        """The elements that all turns of a T.Parallel certainly use, one axis of an array for each of its loops."""
+        loops, body = parallel_body(s)
+        start, found = len(self.lines), False
+        try:
+            for axis, one in enumerate(loops):
+                low, extent = self.expression(one.min), self.expression(one.extent)
+                shape = (1,) * axis + (-1,) + (1,) * (len(loops) - axis - 1)
+                self.emit(depth, f"{self.name(one.loop_var)} = {low} + np.arange({extent}).reshape({shape})")
+        except Unsupported:
+            body = []
+        self.in_parallel = True
+        for one in body:
+            found |= self.elements(one, depth)
+            if isinstance(one, tirx.Bind):
+                self.bind(one, depth)
+        self.in_parallel = False
+        if not found:
+            del self.lines[start:]
+
+    def bind(self, s: tirx.Bind, depth: int) -> None:
+        try:
+            self.emit(depth, f"{self.name(s.var)} = {self.expression(s.value)}")
+        except Unsupported:
+            self.unknown.add(s.var)
+        if self.depends(s.value):
+            self.decided.add(s.var)
+
+    def elements(self, s: tirx.Stmt, depth: int) -> bool:
+        """Elements of a block whose places depend on elements of tensors have to lie in it; whether there are any."""
+        if not isinstance(s, tirx.Bind | tirx.BufferStore):
+            return False
+        used = [(one.source, one.indices) for value in expressions_of(s) for one in certain_loads(value)]
+        if isinstance(s, tirx.BufferStore):
+            used.append((s.buffer, s.indices))
+        found = False
+        for block, indices in used:
+            if not is_on_chip(block) or not any(map(self.depends, indices)):
+                continue
+            try:
+                places = ", ".join(map(self.expression, indices))
+            except Unsupported:
+                continue
+            self.emit(depth, f"core.element({shape_of(block)}, ({places},))")
+            found = True
+        return found
 
     def block(self, region: ir.TensorRegion, depth: int) -> None:
         """A part of a block on the chip has to lie in it."""
@@ -140,7 +245,7 @@ class _TooLong(Exception):
 class _Trial:
     """One execution of what decides. `faults` are places outside of tensors or blocks, and places that two work items
     store to; `inside` and `outside` are the blocks that begin in their tensors and behind them, each once, and `moved`
-    counts those inside however often they are moved."""
+    counts those inside however often they are moved. `blocks` are those that hold a part of a tensor of integers."""
 
     arrays: Mapping[str, Array]
     sizes: Mapping[str, int]
@@ -151,6 +256,7 @@ class _Trial:
     moved: int = 0
     inside: set[object] = field(default_factory=set[object])
     outside: set[object] = field(default_factory=set[object])
+    blocks: dict[str, Array] = field(default_factory=dict[str, Array])
     owners: dict[str, Array] = field(default_factory=dict[str, Array])
     items: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
 
@@ -168,10 +274,36 @@ class _Trial:
         self.faults += not holds
 
     def number(self, name: str, indices: tuple[int, ...]) -> int:
-        array = self.arrays[name]
+        array = self.array(name)
         inside = all(0 <= index < length for index, length in zip(indices, array.shape, strict=True))
         self.faults += not inside
         return int(array[indices]) if inside else 0
+
+    def numbers(self, name: str, indices: tuple[int | Array, ...]) -> Array:
+        """Like :meth:`number`, for arrays of indices."""
+        array = self.array(name)
+        self.element(array.shape, indices)
+        inside = tuple(np.clip(index, 0, length - 1) for index, length in zip(indices, array.shape, strict=True))
+        return array[inside].astype(np.int64)
+
+    def element(self, shape: tuple[int, ...], indices: tuple[int | Array, ...]) -> None:
+        places = [np.asarray(at) for at in indices]
+        if all(np.all((at >= 0) & (at < length)) for at, length in zip(places, shape, strict=True)):
+            self.inside.add((shape, *(at.tobytes() for at in places)))
+        else:
+            self.faults += 1
+
+    def array(self, name: str) -> Array:
+        return self.blocks[name] if name in self.blocks else self.arrays[name]
+
+    def hold_part(self, block: str, name: str, parts: tuple[tuple[int, int], ...]) -> None:
+        """What lies outside of a tensor is zero."""
+        whole = self.array(name)
+        places = np.ix_(*(np.arange(start, start + extent) for start, extent in parts))
+        inside = [(at >= 0) & (at < length) for at, length in zip(places, whole.shape, strict=True)]
+        clipped = tuple(np.clip(at, 0, length - 1) for at, length in zip(places, whole.shape, strict=True))
+        found = np.where(functools.reduce(np.logical_and, inside), whole[clipped], 0)
+        self.blocks[block] = found.astype(np.int64).reshape(self.blocks[block].shape)
 
     def part(self, shape: tuple[int, ...], parts: tuple[tuple[int, int], ...]) -> None:
         ends = (start < 0 or start + extent > length for (start, extent), length in zip(parts, shape, strict=True))
