@@ -13,7 +13,7 @@ from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_bo
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.ir.sizes import extents_of
-from ttexplore.passes.loaded_blocks import LoadedBlocks
+from ttexplore.passes.loaded_blocks import Element, LoadedBlocks
 
 
 def with_loaded_scalars(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -111,18 +111,19 @@ def _decisions(statement: tirx.Stmt) -> list[ir.Expr]:
 
 
 class _Names:
-    """The names for the elements in one statement, and the statements that read them."""
+    """The names for the elements in one statement, and the statements that read them. `held` says which element of a
+    tensor an element of a block is."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: Callable[[ir.TensorLoad], Element | None]) -> None:
         self.made: list[tirx.Stmt] = []
-        self.known: list[tuple[ir.TensorLoad, ir.Var]] = []
+        self.held = held
 
-    def of(self, e: ir.Expr, only: Callable[[ir.TensorLoad], bool], asked: ir.Expr | None = None) -> ir.Expr:
+    def of(self, e: ir.Expr, asked: ir.Expr | None = None) -> ir.Expr:
         """An expression with names in place of elements; `asked` is the condition under which anybody wants it."""
         if isinstance(e, ir.TensorLoad):
-            if not only(e):
-                return e
-            indices = [self.of(one, only, asked) for one in e.indices]
+            indices = [self.of(one, asked) for one in e.indices]
+            if is_on_chip(e.source):
+                return self._in_block(tirx.BufferLoad(e.source, indices, e.span), asked)
             if asked is not None:
                 zero = tirx.const(0, "int32")
                 indices = [one if constant(one) is not None else tirx.Select(asked, one, zero) for one in indices]
@@ -134,19 +135,37 @@ class _Names:
         parts = parts_of(e)
         match e:
             case tirx.And() | tirx.Or():
-                left = self.of(e.a, only, asked)
+                left = self.of(e.a, asked)
                 holds = left if isinstance(e, tirx.And) else tirx.Not(left)
-                return with_parts(e, [left, self.of(e.b, only, _both(asked, holds))])
+                return with_parts(e, [left, self.of(e.b, _both(asked, holds))])
             case tirx.Select():
-                test = self.of(parts[0], only, asked)
+                test = self.of(parts[0], asked)
                 others = (test, tirx.Not(test))
             case ir.Call() if str(e.op.name).endswith(".if_then_else"):
-                test = self.of(parts[0], only, asked)
+                test = self.of(parts[0], asked)
                 others = (test, tirx.Not(test))
             case _:
-                return with_parts(e, [self.of(one, only, asked) for one in parts])
-        sides = [self.of(one, only, _both(asked, holds)) for one, holds in zip(parts[1:], others, strict=True)]
+                return with_parts(e, [self.of(one, asked) for one in parts])
+        sides = [self.of(one, _both(asked, holds)) for one, holds in zip(parts[1:], others, strict=True)]
         return with_parts(e, [test, *sides])
+
+    def _in_block(self, e: ir.TensorLoad, asked: ir.Expr | None) -> ir.Expr:
+        """An element of a block that holds a part of a tensor: an element of that tensor, 0 past its end."""
+        found = self.held(e)
+        if found is None:
+            return e
+        self.made += found.checked(asked)
+        if not found.past:
+            return self.of(found.value, asked)
+        zero = tirx.const(0, str(e.ty.dtype))
+        if any(constant(one) == 1 for one in found.past):
+            return zero
+        value: ir.Expr = found.value
+        for past in found.past:
+            value = tirx.Select(past, zero, value)
+        name = tirx.Var(f"{e.source.name}_value", e.ty)
+        self.made.append(tirx.Bind(name, self.of(value, asked)))
+        return name
 
 
 def _both(asked: ir.Expr | None, holds: ir.Expr) -> ir.Expr:
@@ -165,28 +184,19 @@ class _Decisions(Context):
         if not self.is_in_nest:
             self.held.pass_by(statement, [*self.around])
 
-    def of_tensors(self, e: ir.Expr) -> ir.Expr:
-        """An expression with elements of tensors in place of those of blocks that hold a part of one."""
-
-        def element(part: ir.Expr) -> ir.Expr:
-            if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
-                return part
-            again = self.held.element(part, [*self.around])
-            return part if again is None else again
-
-        return replaced(e, element)
+    def element(self, load: ir.TensorLoad) -> Element | None:
+        """The element of a tensor that an element of a block is, if it is known."""
+        return self.held.element(load, [*self.around], self.bounds)
 
 
 def _loaded(context: _Decisions, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
     if context.is_in_nest:
         return None
-    needed = (load for value in _decisions(statement) for load in loads_of(context.of_tensors(value)))
-    if all(is_on_chip(load.source) for load in needed):
+    needed = (load for value in _decisions(statement) for load in loads_of(value))
+    if all(is_on_chip(load.source) and context.element(load) is None for load in needed):
         return None
-    names = _Names()
-
-    def named(e: ir.Expr) -> ir.Expr:
-        return names.of(context.of_tensors(e), lambda load: not is_on_chip(load.source))
+    names = _Names(context.element)
+    named = names.of
 
     def inside(body: list[tirx.Stmt]) -> list[tirx.Stmt]:
         return rewrite_body(body, _LOADED, context)

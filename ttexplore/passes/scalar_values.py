@@ -25,7 +25,7 @@ from ttexplore.ir.build import (
     with_value,
 )
 from ttexplore.ir.dag import nodes_of, replaced
-from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
+from ttexplore.ir.dataflow import certain_loads, is_on_chip, loads_of, parallel_body
 from ttexplore.ir.limited import condition_of
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.passes.added_buffers import NewBuffers
@@ -118,17 +118,18 @@ class _Scalars(NewBuffers):
         """A store of one element outside of T.Parallel."""
         if not isinstance(statement, tirx.BufferStore) or self.is_in_nest or statement.buffer in self.steering:
             return None
+        before: list[tirx.Stmt] = []
         if not is_on_chip(statement.buffer):
             if updates(statement.value):
                 # One turn: the work items that update an element take turns.
-                update = with_value(statement, self._value(statement.value))
-                return [parallel_loops([tirx.Var("i", "int32")], [1], update)]
+                update = with_value(statement, self._value(statement.value, before))
+                return [*before, parallel_loops([tirx.Var("i", "int32")], [1], update)]
             return self.element(statement)
         buffer = self.blocks.get(statement.buffer, statement.buffer)
-        value = self._value(statement.value)
+        value = self._value(statement.value, before)
         if all(extent == 1 for extent in shape_of(buffer)) and len(buffer.ty.shape) <= 2:
-            return [_filled(buffer, value)]
-        return [_once(tirx.BufferStore(buffer, value, list(statement.indices), statement.span))]
+            return [*before, _filled(buffer, value)]
+        return [*before, _once(tirx.BufferStore(buffer, value, list(statement.indices), statement.span))]
 
     def element(self, statement: tirx.BufferStore) -> list[tirx.Stmt]:
         """A store of one element of a tensor: of a block of one element."""
@@ -137,7 +138,9 @@ class _Scalars(NewBuffers):
         made = self.allocate(f"{tensor.name}_element", (1,), dtype, span=statement.span)
         place = tirx.BufferRegion(tensor, [ir.Range.from_min_extent(at, one) for at in statement.indices])
         copy = tirx.Evaluate(call("tl.copy", [whole_region(made.buffer), place]), statement.span)
-        return [made, _filled(made.buffer, self._value(statement.value)), copy]
+        before: list[tirx.Stmt] = []
+        value = self._value(statement.value, before)
+        return [*before, made, _filled(made.buffer, value), copy]
 
     def branch(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """A branch that does no more than store to scalars."""
@@ -154,16 +157,17 @@ class _Scalars(NewBuffers):
         loops, body = parallel_body(statement)
         inside: set[ir.Expr] = {loop.loop_var for loop in loops}
         inside |= {one.var for one in body if isinstance(one, tirx.Bind)}
+        before: list[tirx.Stmt] = []
         made: list[tirx.Stmt] = []
         for one in body:
             match one:
                 case tirx.Bind() | tirx.BufferStore():
-                    made.append(with_value(one, self._value(one.value, inside)))
+                    made.append(with_value(one, self._value(one.value, before, inside)))
                 case _:
                     made.append(one)
         if all(one.same_as(other) for one, other in zip(body, made, strict=True)):
             return None
-        return [with_nest(loops, made)]
+        return [*before, with_nest(loops, made)]
 
     def operation(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Operations on scalar variables, and fills with scalars."""
@@ -203,10 +207,14 @@ class _Scalars(NewBuffers):
 
         return replaced(value, known)
 
-    def _value(self, value: ir.Expr, inside: Iterable[ir.Expr] = ()) -> ir.Expr:
-        """A value with elements of tensors in place of those of blocks that hold a part of one. Elements at the names
-        `inside` stay."""
+    def _value(self, value: ir.Expr, made: list[tirx.Stmt], inside: Iterable[ir.Expr] = ()) -> ir.Expr:
+        """A value with elements of tensors in place of those of blocks that hold a part of one; `made` gets the checks
+        that they are of the block. Elements at the names `inside` stay."""
         varying = {*inside}
+        value = self._known(value)
+        condition = condition_of(value)
+        certain = {*certain_loads(value if condition is None else condition)}
+        deciding = set[ir.Expr]() if condition is None else {*nodes_of(condition)}
 
         def read(part: ir.Expr) -> ir.Expr:
             if not isinstance(part, ir.TensorLoad) or not is_on_chip(part.source):
@@ -215,16 +223,35 @@ class _Scalars(NewBuffers):
                 return part
             if any(one in varying for index in part.indices for one in nodes_of(index)):
                 return part
-            again = self.loaded.element(part, [*self.around])
-            return part if again is None else again
+            names = [
+                tirx.Bind(tirx.Var(f"{loads[0].source.name}_value", index.ty), index)
+                for index in part.indices
+                if (loads := loads_of(index))
+            ]
+            known = {one.value: one.var for one in names}
+            indices = [known.get(index, index) for index in part.indices]
+            load = tirx.BufferLoad(part.source, indices, part.span) if names else part
+            found = self.loaded.element(load, [*self.around], self.bounds)
+            # A place that numbers decide, and a number that decides something, are checked to lie in the tensor, which
+            # the end of the block need not.
+            if found is None or (found.past and (names or found.is_decided or part in deciding)):
+                return part
+            if not names and not found.is_decided:
+                return found.value
+            # Where nobody asks for an element, its index may be any.
+            if found.checks and part not in certain:
+                return part
+            made.extend([*names, *found.checked()])
+            return found.value
 
-        return replaced(self._known(value), read)
+        return replaced(value, read)
 
     def _kept(self, name: str, value: ir.Expr, made: list[tirx.Stmt]) -> ir.Expr:
         """The element of a new block that holds a value; `made` gets the statements that fill it."""
         dtype = str(value.ty.dtype)
         block = self.allocate(name, (1,), _dtype_in_block(dtype))
-        made += [block, _filled(block.buffer, self._value(value))]
+        known = self._value(value, made)
+        made += [block, _filled(block.buffer, known)]
         return _element(block.buffer, dtype, None)
 
 
