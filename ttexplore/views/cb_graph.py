@@ -218,7 +218,7 @@ def _buffer(buffer: CircularBuffer, x: int, y: float, with_moments: bool) -> str
         f"{buffer.total_bytes:,} B; {buffer.producer} fills it, {buffer.consumer} drains it"
         + (", unpacked to DST without rounding" if buffer.unpack_to_dest else "")
         + (f", rows of {plural(buffer.row_tiles, 'tile')}" if buffer.row_tiles else "")
-        + (f"; allocated at {buffer.origin}" if buffer.origin else "")
+        + (f"; allocated in line {buffer.origin.line}" if buffer.origin else "")
     )
     middle = x + _BUFFER / 2
     return (
