@@ -52,8 +52,9 @@ VALUE_HINT = "copy S into an on-chip buffer with T.copy, and read that buffer in
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = A[i, S[j]]", 1, PLACE, PLACE_HINT),
         ("for i, j in T.Parallel(32, 32):\n    a[S[i], j] = 1.0", 1, PLACE, PLACE_HINT),
         ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", 0,
-         "a condition depends on an element of S, which is known only at run time",
-         f"{VALUE_HINT}: T.if_then_else selects elements"),
+         "`while`: how often it turns is only known when the kernel runs",
+         "write `for t in range(n)`: n may come from block and loop indices, sizes and elements of input tensors, as "
+         "in range(N[bx])"),
         # As a value that leads to a length.
         ("x = T.alloc_local((1,), 'int32')\nx[0] = S[bx] + 1\nfor k in range(x[0]):\n    T.copy(A[k * 32, 0], a)", 2,
          "the length of a loop depends on an element of the block x, which only the compute kernel knows",
