@@ -182,6 +182,11 @@ class CircularBuffer:
     def total_bytes(self) -> int:
         return self.pages * self.page_bytes
 
+    @property
+    def described(self) -> str:
+        """All of it but its place in a file: the same wherever the file lies."""
+        return repr(dataclasses.replace(self, origin=None))
+
 
 def chip_buffers(buffers: Sequence[CircularBuffer]) -> tuple[tuple[CircularBuffer, ...], ...]:
     """The circular buffers of the chip, each as the buffers of the plan that share it, in the order of the plan. A

@@ -5,7 +5,6 @@ The graph is small and typed, so its layout is fixed: no engine, the same bytes 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -85,9 +84,8 @@ def cb_graph_svg(plan: Plan, *, with_moments: bool = False) -> str:
     through_top = loop_top + len(lanes.loops) * _ROW if lanes.loops else main_bottom + 14
     bottom = through_top + len(lanes.through) * _ROW if lanes.through or lanes.loops else main_bottom + 14
     movers_bottom = bottom - 14 if lanes.through else main_bottom
-    # The id is that of the drawing, which names no file.
-    buffers = [dataclasses.replace(one, origin=None) for one in plan.buffers]
-    identifier = content_id("ttx-graph", repr(plan.graph), repr(buffers), repr(plan.layouts), repr(plan.compute))
+    described = [one.described for one in plan.buffers]
+    identifier = content_id("ttx-graph", repr(plan.graph), *described, repr(plan.layouts), repr(plan.compute))
     arrow = f' marker-end="url(#{identifier}-a)"'
 
     def flow(y: float, x1: float, x2: float, source: str, target: str) -> str:

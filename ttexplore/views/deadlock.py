@@ -25,7 +25,7 @@ def deadlock_svg(
     that it waits for, with what it needs and what is there. `lines` are the kernel lines by kernel."""
     waiting = {wait.kernel: wait for wait in waits}
     buffers = {buffer.index: buffer for buffer in plan.on_chip.buffers}
-    identifier = content_id("ttx-deadlock", repr(waits), repr(plan.buffers))
+    identifier = content_id("ttx-deadlock", repr(waits), *[one.described for one in plan.buffers])
     arrow = f' marker-end="url(#{identifier}-a)"'
     top = {role: 30 + position * (_BOX + _GAP) for position, role in enumerate(KERNEL_ROLES)}
     parts = [

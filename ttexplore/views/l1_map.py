@@ -22,7 +22,7 @@ def l1_used_bytes(plan: Plan) -> int:
 def l1_map_svg(plan: Plan, target: Target) -> str:
     """The usable L1 as one bar, cut into circular buffers, above a row for each buffer."""
     used, usable = l1_used_bytes(plan), target.l1_usable_bytes
-    identifier = content_id("ttx-l1", repr(plan.buffers), target.name, str(usable))
+    identifier = content_id("ttx-l1", *[one.described for one in plan.buffers], target.name, str(usable))
     scale = _BAR / max(used, usable)
     left = usable - used
     state = f"{byte_size(left)} free" if left >= 0 else f"over by {byte_size(-left)}"
