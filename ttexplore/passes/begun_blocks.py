@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tvm import tirx
 
@@ -22,7 +22,7 @@ class BegunBlocks:
     def __init__(self, function: tirx.PrimFunc) -> None:
         self.found: list[tirx.Buffer] = []
         self._order = {identity(one): number for number, one in enumerate(walk(function.body))}
-        self._wholes = _whole_writes(function)
+        self._wholes = _whole_writes(function, self._order)
 
     def store_part(self, buffer: tirx.Buffer, statement: tirx.Stmt, around: Sequence[tirx.Stmt]) -> None:
         """Note that a statement, in loops and branches `around` it, stores a part of a buffer."""
@@ -53,10 +53,11 @@ class _Begun(Context):
         return [statement, tirx.Evaluate(call("tl.fill", [whole_region(statement.buffer), value]))]
 
 
-def _whole_writes(function: tirx.PrimFunc) -> dict[tirx.Buffer, list[tuple[int, list[int]]]]:
+def _whole_writes(
+    function: tirx.PrimFunc, order: Mapping[int, int]
+) -> dict[tirx.Buffer, list[tuple[int, list[int]]]]:  # fmt: skip
     """For each block the statements that write all of it: their number, and the loops and branches around them."""
     found: dict[tirx.Buffer, list[tuple[int, list[int]]]] = {}
-    order = {identity(one): number for number, one in enumerate(walk(function.body))}
 
     def visit(body: tirx.Stmt, around: list[int]) -> None:
         for statement in statements(body):
