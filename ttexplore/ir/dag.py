@@ -89,6 +89,11 @@ def replaced(expression: ir.Expr, rule: Callable[[ir.Expr], ir.Expr]) -> ir.Expr
     return folded(expression, rebuilt)
 
 
+def uses(expression: ir.Expr, variable: ir.Var) -> bool:
+    """Whether a variable is a part of an expression."""
+    return any(one.same_as(variable) for one in nodes_of(expression))
+
+
 def written_out(expression: ir.Expr, names: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
     """An expression with what names stand for in their place; that may have names in it again."""
     made: dict[ir.Var, ir.Expr] = {}

@@ -27,7 +27,7 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import conjuncts, nodes_of, replaced, same_expression, same_expressions, written_out
+from ttexplore.ir.dag import conjuncts, nodes_of, replaced, same_expression, same_expressions, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.limited import condition_of, value_of
 from ttexplore.ir.reductions import reduction_of
@@ -101,8 +101,8 @@ class _Block:
         made: list[tirx.Stmt] = []
         region, tests = list(self.region.region), list[ir.Expr]()
         for one in conjuncts(self.condition):
-            axes = [axis for axis, run in enumerate(self.axes) if run is not None and _uses(one, run)]
-            varying = [run for run in self.variables if _uses(one, run)]
+            axes = [axis for axis, run in enumerate(self.axes) if run is not None and uses(one, run)]
+            varying = [run for run in self.variables if uses(one, run)]
             if not varying:
                 tests.append(one)
                 continue
@@ -327,7 +327,7 @@ class _Elements:
     def place(self, access: _Access, index: ir.Expr, does: str) -> tuple[ir.Var | None, ir.Expr]:
         """The loop variable that an index counts up with, and where it starts."""
         index = written_out(index, self.names)
-        used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
+        used = [one for one in self.variables if uses(index, one)]
         if not used:
             low, variable = index, None
         else:
@@ -398,15 +398,11 @@ def _count(condition: ir.Expr, variable: ir.Var, extent: int) -> ir.Expr | None:
         return None
     low, high = (condition.a, condition.b) if isinstance(condition, tirx.LT | tirx.LE) else (condition.b, condition.a)
     end = sym.Analyzer().simplify(high - low + variable + int(isinstance(condition, tirx.LE | tirx.GE)))
-    if _uses(end, variable):
+    if uses(end, variable):
         return None
     # The difference is only computed where it is small.
     some = tirx.Select(_at(condition, variable, 0), end, tirx.const(0, "int32"))
     return tirx.Select(_at(condition, variable, extent - 1), tirx.const(extent, "int32"), some)
-
-
-def _uses(condition: ir.Expr, variable: ir.Var) -> bool:
-    return any(variable.same_as(part) for part in nodes_of(condition))
 
 
 def _at(condition: ir.Expr, variable: ir.Var, value: int) -> ir.Expr:

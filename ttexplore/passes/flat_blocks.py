@@ -25,7 +25,7 @@ from ttexplore.ir.build import (
     variable,
     whole_region,
 )
-from ttexplore.ir.dag import nodes_of, replaced, written_out
+from ttexplore.ir.dag import nodes_of, replaced, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
@@ -144,9 +144,7 @@ class _Joining(Context):
                 index = written_out(index, names)
                 if loads_of(index):
                     continue
-                used = [
-                    n for n, one in enumerate(loops.variables) if any(part.same_as(one) for part in nodes_of(index))
-                ]
+                used = [n for n, one in enumerate(loops.variables) if uses(index, one)]
                 for outer in used:
                     for inner in used:
                         a, b = loops.variables[outer], loops.variables[inner]

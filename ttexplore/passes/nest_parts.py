@@ -19,7 +19,7 @@ from ttexplore.ir.build import (
     with_nest,
     with_value,
 )
-from ttexplore.ir.dag import nodes_of, replaced, same_expression, same_expressions, written_out
+from ttexplore.ir.dag import replaced, same_expression, same_expressions, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings
 from ttexplore.passes.added_buffers import NewBuffers
@@ -165,12 +165,12 @@ class Nest:
             index = written_out(index, self.names)
             if loads_of(index):
                 return None
-            used = [one for one in self.variables if any(part.same_as(one) for part in nodes_of(index))]
+            used = [one for one in self.variables if uses(index, one)]
             if not used:
                 found.append(_Index(None, sym.Analyzer().simplify(index)))
                 continue
             start = sym.Analyzer().simplify(index - used[0])
-            if any(part.same_as(one) for part in nodes_of(start) for one in self.variables):
+            if any(uses(start, one) for one in self.variables):
                 return None
             found.append(_Index(used[0], start))
         variables = [one.variable for one in found if one.variable is not None]
@@ -243,9 +243,7 @@ class Nest:
             if known.source.same_as(buffer) and same_expressions(known.places, indices):
                 return tirx.BufferLoad(known.made, known.indices, load.span)
         # Elements that are the same for all rows are a row, those that are the same for all columns a column.
-        used = [
-            one for one in self.variables if any(part.same_as(one) for index in indices for part in nodes_of(index))
-        ]
+        used = [one for one in self.variables if any(uses(index, one) for index in indices)]
         own = [*used] or [*self.variables]
         shape = [extent for one, extent in zip(self.variables, self.extents, strict=True) if _is_in(one, own)]
         made = self.parts.of(buffer, "rearranged", shape)

@@ -20,7 +20,7 @@ from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import elements, to_expr
 from ttexplore.ir.bounds import MAX_SIZE, Bounds
 from ttexplore.ir.build import constant, loop, op, regions, shape_of
-from ttexplore.ir.dag import nodes_of, parts_of, same_expression, with_parts
+from ttexplore.ir.dag import parts_of, same_expression, uses, with_parts
 from ttexplore.ir.gathers import gathered_block, places_of
 from ttexplore.ir.limited import full_extents, is_limited
 from ttexplore.ir.sizes import extents_of, variable_size
@@ -272,13 +272,11 @@ def _are_runs(indices: list[ir.Expr], column: ir.Var, bounds: Bounds) -> bool:
         return variable
 
     def placed(e: ir.Expr, within: ir.Expr) -> ir.Expr:
-        if not any(one.same_as(column) for one in nodes_of(e)):
+        if not uses(e, column):
             return e
         if isinstance(e, ir.Var | tirx.Add):
             rest = known.simplify(e - column)
-            if not any(one.same_as(column) for one in nodes_of(rest)) and (
-                bounds.is_multiple(rest, FACE) and bounds.proves(rest >= 0)
-            ):
+            if not uses(rest, column) and (bounds.is_multiple(rest, FACE) and bounds.proves(rest >= 0)):
                 return face(rest) * FACE + within
         return e if isinstance(e, ir.Var) else with_parts(e, [placed(part, within) for part in parts_of(e)])
 

@@ -19,7 +19,7 @@ from ttexplore.ir.build import (
     when,
     whole_region,
 )
-from ttexplore.ir.dag import nodes_of, replaced, same_expression, written_out
+from ttexplore.ir.dag import replaced, same_expression, uses, written_out
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
 from ttexplore.ir.rewrite import Firings, StatementRule, rewrite
 from ttexplore.ir.sizes import extents_of
@@ -88,8 +88,8 @@ class _Rows(NewBuffers):
             is_on_chip(place.source)
             or any(is_on_chip(one.source) for one in others)
             or any(loads_of(index) for one in deciding for index in one.indices)
-            or not all(_uses(one, variables[0]) for one in deciding)
-            or (len(loops) == 2 and any(_uses(one, variables[1]) for one in deciding))
+            or not all(uses(one, variables[0]) for one in deciding)
+            or (len(loops) == 2 and any(uses(one, variables[1]) for one in deciding))
         ):
             return None
         return self.rows(statement, store, place, deciding, value)
@@ -105,7 +105,7 @@ class _Rows(NewBuffers):
         column = loops[1].loop_var if len(loops) == 2 else variable("j")
         made = self.allocate(f"{block.name}_row", (width,), dtype_of(block), span=statement.span)
         numbers: list[tirx.Stmt] = []
-        known: list[tuple[ir.TensorLoad, ir.Expr]] = []
+        known: list[tuple[ir.TensorLoad, ir.Var]] = []
 
         def of_row(e: ir.Expr) -> ir.Expr:
             """An expression in one row."""
@@ -131,7 +131,7 @@ class _Rows(NewBuffers):
         inside = [
             test
             for index, length in zip(places, extents_of(place.source), strict=True)
-            if not _uses(index, column) and any(name in nodes_of(index) for _, name in known)
+            if not uses(index, column) and any(uses(index, name) for _, name in known)
             for test in (index >= 0, index < length)
         ]
         here = of_row(value)
@@ -162,10 +162,6 @@ def _fresh(nest: tirx.Stmt, column: ir.Var) -> tirx.Stmt:
     return tirx.For(
         own, nest.min, nest.extent, nest.kind, tirx.BufferStore(store.buffer, value, [own], store.span), span=nest.span
     )
-
-
-def _uses(e: ir.Expr, variable: ir.Var) -> bool:
-    return any(one.same_as(variable) for one in nodes_of(e))
 
 
 def _is_one_of(load: ir.TensorLoad, loads: list[ir.TensorLoad]) -> bool:
