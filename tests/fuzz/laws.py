@@ -43,6 +43,7 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
         Unsupported,
         r"cannot be assigned: their positions depend on run-time values$",
     ),
+    ("rows are not read element by element", Unsupported, r"is read at computed places, and it is not kept in tiles"),
     ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )
 

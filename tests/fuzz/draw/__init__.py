@@ -7,10 +7,8 @@ overlap in an output, and values stay where functions are defined and finite (th
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
-
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
 from tests.fuzz.description import Kernel, Schedule
 from tests.fuzz.draw.blocks import fill, load, move, store, vector
@@ -45,10 +43,9 @@ _PHASES: tuple[Callable[[Draft], None], ...] = (
 )  # fmt: skip
 
 
-@st.composite
-def cases(draw: DrawFn) -> tuple[Kernel, Schedule]:
+def case(numbers: random.Random) -> tuple[Kernel, Schedule]:
     """A kernel, a target, and a value for some of the options."""
-    draft = Draft(draw)
+    draft = Draft(numbers)
     if draft.chance(8):
         fill(draft)
     else:
@@ -66,4 +63,4 @@ def cases(draw: DrawFn) -> tuple[Kernel, Schedule]:
     return scheduled(draft, kernel, shards=draft.style == "shards")
 
 
-__all__ = ["OPTIONS", "cases"]
+__all__ = ["OPTIONS", "case"]

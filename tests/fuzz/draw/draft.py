@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from hypothesis.strategies import DrawFn
 
 from tests.fuzz.description import (
     Allocate,
@@ -55,8 +54,8 @@ class Draft(Grid):
     that they come from, `branching` whether an ``if`` is around.
     """
 
-    def __init__(self, draw: DrawFn) -> None:
-        super().__init__(draw)
+    def __init__(self, numbers: random.Random) -> None:
+        super().__init__(numbers)
         self.tensors: list[Tensor] = []
         self.stored: set[str] = set()
         self.body: list[Statement] = []

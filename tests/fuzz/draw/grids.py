@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
-
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
 from tests.fuzz.description import Blocks, Size
 
@@ -40,18 +38,22 @@ class Axis:
 class Drawing:
     """Drawing values one at a time."""
 
-    def __init__(self, draw: DrawFn) -> None:
-        self.draw = draw
+    def __init__(self, numbers: random.Random) -> None:
+        self.numbers = numbers
 
     def one(self, values: Any) -> Any:
-        return self.draw(st.sampled_from(list(values)))
+        return self.numbers.choice(list(values))
 
     def chance(self, of: int) -> bool:
-        """True once in `of` times; simplest is False."""
-        return self.draw(st.integers(0, of - 1)) == of - 1
+        """True once in `of` times."""
+        return self.numbers.randrange(of) == 0
+
+    def some(self, values: Any, count: int) -> list[Any]:
+        """So many of the values, in any order."""
+        return self.numbers.sample(list(values), count)
 
     def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.numbers.randint(low, high)
 
 
 class Grid(Drawing):
@@ -60,8 +62,8 @@ class Grid(Drawing):
     `block` has one or two extents; `row` and `column` are the axes that blocks lie along, `leading` those before them.
     """
 
-    def __init__(self, draw: DrawFn) -> None:
-        super().__init__(draw)
+    def __init__(self, numbers: random.Random) -> None:
+        super().__init__(numbers)
         self.style: Style = self.one(get_args(Style))
         self.sizes: list[Size] = []
         self.is_vector = self.style != "shards" and self.chance(8)

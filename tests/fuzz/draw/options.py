@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
-
 from tests.fuzz.description import Allocate, Kernel, Schedule, Tensor, inputs, statements, unused
 from tests.fuzz.draw.draft import SMALL_FLOATS
 from tests.fuzz.draw.grids import Drawing
@@ -23,14 +20,14 @@ CORE_RANGES = ([((0, 0), (1, 1))], [((1, 1), (2, 1)), ((4, 3), (5, 4))], [((0, 0
 _ORDERS = ("row_major", "column_major", "block_linear(2)", "z_order")
 
 
-def _work_lists(kernel: Kernel) -> SearchStrategy[Any]:
+def _work_lists(drawing: Drawing, kernel: Kernel) -> dict[tuple[int, int], list[int]]:
     """Every item of the grid on one of up to three cores, in any order."""
     count = math.prod(map(kernel.number, kernel.grid))
-    items, cores = st.permutations(range(count)), st.integers(1, min(3, count))
-    return st.builds(lambda items, cores: {(n, n): items[n::cores] for n in range(cores)}, items, cores)
+    items, cores = drawing.some(range(count), count), drawing.number(1, min(3, count))
+    return {(n, n): items[n::cores] for n in range(cores)}
 
 
-def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
+def _layouts(drawing: Drawing, kernel: Kernel) -> dict[str, Any]:
     """Some of the tensors in L1, interleaved or in shards, or in shards over the banks of DRAM, or row-major, or in
     tiles of Bfp8_b."""
     kinds = ("height", "width", "block")
@@ -42,12 +39,10 @@ def _layouts(kernel: Kernel) -> SearchStrategy[Any]:
         {"page": "row"},
         {"page": "row", "through": "runs"},
     )
-    one_of = {
-        tensor.name: st.sampled_from([*places, *([_BLOCK_FLOAT] * 2 if _may_share_exponents(kernel, tensor) else [])])
-        for tensor in kernel.tensors
+    return {
+        tensor.name: drawing.one([*places, *([_BLOCK_FLOAT] * 2 if _may_share_exponents(kernel, tensor) else [])])
+        for tensor in drawing.some(kernel.tensors, drawing.number(1, min(2, len(kernel.tensors))))
     }
-    names = st.lists(st.sampled_from(list(one_of)), min_size=1, max_size=2, unique=True)
-    return names.flatmap(lambda names: st.fixed_dictionaries({name: one_of[name] for name in names}))
 
 
 def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
@@ -58,31 +53,31 @@ def _may_share_exponents(kernel: Kernel, tensor: Tensor) -> bool:
 
 
 # Every option of the pipeline and values that it takes for a kernel; test_fuzz holds this against the passes.
-OPTIONS: dict[str, Callable[[Kernel], SearchStrategy[Any]]] = {
-    "policy": lambda _: st.sampled_from(["contiguous", "strided", "rectangular", "block_linear(2)", "z_order"]),
-    "order": lambda _: st.sampled_from(_ORDERS),
-    "cores": lambda _: st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    "core_offset": lambda _: st.tuples(st.integers(0, 3), st.integers(0, 3)),
-    "core_ranges": lambda _: st.sampled_from(CORE_RANGES),
+OPTIONS: dict[str, Callable[[Drawing, Kernel], Any]] = {
+    "policy": lambda drawing, _: drawing.one(["contiguous", "strided", "rectangular", "block_linear(2)", "z_order"]),
+    "order": lambda drawing, _: drawing.one(_ORDERS),
+    "cores": lambda drawing, _: (drawing.number(1, 3), drawing.number(1, 3)),
+    "core_offset": lambda drawing, _: (drawing.number(0, 3), drawing.number(0, 3)),
+    "core_ranges": lambda drawing, _: drawing.one(CORE_RANGES),
     "work_lists": _work_lists,
-    "stages": lambda _: st.integers(1, 3),
-    "accumulate": lambda _: st.sampled_from(["reload", "l1"]),
-    "eltwise": lambda _: st.sampled_from(["auto", "fpu", "sfpu"]),
-    "accumulate_dtype": lambda _: st.sampled_from(["auto", "float32", "bfloat16"]),
-    "dst_full_sync": lambda _: st.booleans(),
-    "epilogue": lambda _: st.sampled_from(["fused", "separate"]),
-    "subblock": lambda _: st.just((1, 1)),
+    "stages": lambda drawing, _: drawing.number(1, 3),
+    "accumulate": lambda drawing, _: drawing.one(["reload", "l1"]),
+    "eltwise": lambda drawing, _: drawing.one(["auto", "fpu", "sfpu"]),
+    "accumulate_dtype": lambda drawing, _: drawing.one(["auto", "float32", "bfloat16"]),
+    "dst_full_sync": lambda drawing, _: drawing.chance(2),
+    "epilogue": lambda drawing, _: drawing.one(["fused", "separate"]),
+    "subblock": lambda _, __: (1, 1),
     # `shards` draws these two together with layouts.
-    "mode": lambda _: st.just("global"),
-    "match": lambda _: st.none(),
+    "mode": lambda _, __: "global",
+    "match": lambda _, __: None,
     # These name circular buffers and products; the corpus has them with other values.
-    "cb_depth": lambda _: st.just({}),
-    "chunk_k_tiles": lambda _: st.none(),
-    "qk_chunk_tiles": lambda _: st.none(),
+    "cb_depth": lambda _, __: {},
+    "chunk_k_tiles": lambda _, __: None,
+    "qk_chunk_tiles": lambda _, __: None,
     "layouts": _layouts,
-    "rectangle": lambda _: st.just((3, 3)),
-    "stride": lambda _: st.integers(1, 2),
-    "math_fidelity": lambda _: st.sampled_from(["HiFi4", "HiFi3", "HiFi2", "LoFi"]),
+    "rectangle": lambda _, __: (3, 3),
+    "stride": lambda drawing, _: drawing.number(1, 2),
+    "math_fidelity": lambda drawing, _: drawing.one(["HiFi4", "HiFi3", "HiFi2", "LoFi"]),
 }
 # Options that say the same thing: where one is given, the others are not.
 EXCLUSIVE = (
@@ -105,7 +100,7 @@ def scheduled(drawing: Drawing, kernel: Kernel, *, shards: bool) -> tuple[Kernel
         excluded = any(name in pair and options.keys() & set(pair) for pair in EXCLUSIVE)
         excluded = excluded or (shards and name in _PLACES) or (name == "work_lists" and bool(kernel.sizes))
         if not excluded and drawing.chance(4):
-            options[name] = drawing.draw(values(kernel))
+            options[name] = values(drawing, kernel)
     if options.get("policy") in ("block_linear(2)", "z_order"):
         options.pop("order", None)
     # These two belong to one policy each.
