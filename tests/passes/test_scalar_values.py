@@ -15,6 +15,7 @@ import pytest
 import ttexplore as ttx
 import ttexplore.language as T
 from tests.corpus.scalars import decays, elements_of_blocks, joined_splits, scalars_of_turns, whole_scalars
+from ttexplore.errors import KernelError
 
 
 def run(kernel: Any, inputs: list[Any] | None = None) -> tuple[list[Any], list[Any], Any]:
@@ -231,3 +232,36 @@ def test_scalars_of_turns_that_others_read(tmp_path: Path, body: str, line: int,
     assert (error.message, error.hint) == (message, hint)
     assert error.span is not None
     assert error.span.line == OF_TURNS.count("\n") + 1 + line
+
+
+def under_a_condition(used: bool) -> Any:
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), "float32"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 32), "float32")
+            T.copy(A, a)
+            x = T.alloc_var("float32")
+            if bx > 0:
+                x = a[0, 15] * 2
+            for i, j in T.Parallel(32, 32):
+                C[bx * 32 + i, j] = a[i, j] + (x if used else 1.0)
+
+    return kernel
+
+
+def test_a_scalar_that_a_branch_gives_a_value_and_nothing_reads() -> None:
+    (a,), (c,), exploration = run(under_a_condition(used=False))
+    np.testing.assert_array_equal(c, np.concatenate([a, a]) + 1)
+    assert any(note.startswith("the value of x of line") and "is never used" in note for note in exploration.plan.notes)
+
+
+def test_a_scalar_that_only_a_branch_gives_a_value() -> None:
+    error = ttx.explore(under_a_condition(used=True)).error
+    assert isinstance(error, KernelError)
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    assert error.span is not None
+    assert lines[error.span.line - 1].strip() == "x = a[0, 15] * 2"
+    assert (
+        error.message == "x keeps what it holds where the condition does not hold, and nothing has been written to it"
+    )
+    assert error.hint == "give it a value before the condition, or in `else`, too"

@@ -323,6 +323,15 @@ def _check_extents(load: ir.TensorLoad, loops: Sequence[tirx.For], span: Span | 
                 )
 
 
+def _is_kept(buffer: tirx.Buffer, statement: tirx.Stmt) -> bool:
+    """Whether a statement stores to a buffer where a condition holds, and leaves it as it is elsewhere."""
+    if not is_parallel(statement):
+        return False
+    _, body = parallel_body(statement)
+    choices = (choice_of(one.value) for one in body if isinstance(one, tirx.BufferStore) and one.buffer == buffer)
+    return any(one is not None and isinstance(one[2], ir.TensorLoad) and one[2].source == buffer for one in choices)
+
+
 def nothing_written(buffer: tirx.Buffer, statement: tirx.Stmt, *, branch: bool = False) -> KernelError:
     """The refusal of a statement that reads a buffer after a loop that may make no turn, or a branch, that alone writes
     it."""
@@ -410,6 +419,14 @@ class _Scan:
                 continue
             if access.kind != "write":
                 reaching = state.get(access.buffer, frozenset())
+                if not reaching and _is_kept(access.buffer, statement):
+                    raise KernelError(
+                        "K006",
+                        f"{access.buffer.name} keeps what it holds where the condition does not hold, and nothing has "
+                        "been written to it",
+                        hint="give it a value before the condition, or in `else`, too",
+                        span=span_of(statement),
+                    )
                 if not reaching:
                     raise KernelError(
                         "K006",

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from tvm import ir, tirx
 
-from ttexplore.ir.adapter import call
+from ttexplore.ir.adapter import call, choice_of
 from ttexplore.ir.atomics import updates
 from ttexplore.ir.build import (
     allocation,
     arguments,
     constant,
     dtype_of,
+    expressions_of,
     op_name,
     parallel_loops,
     parallel_nest,
@@ -63,7 +64,7 @@ def is_variable(buffer: tirx.Buffer) -> bool:
 
 class _Scalars(NewBuffers):
     """`steering` are the names and variables that this pass leaves alone; `blocks` hold the others, `meanings` are the
-    expressions that other names stand for."""
+    expressions that other names stand for; nothing reads what is `unread`."""
 
     def __init__(self, function: tirx.PrimFunc, firings: Firings) -> None:
         super().__init__(function, firings)
@@ -71,6 +72,7 @@ class _Scalars(NewBuffers):
         self.blocks: dict[ir.Expr, tirx.Buffer] = {}
         self.meanings: dict[ir.Expr, ir.Expr] = {}
         self.loaded = LoadedBlocks(function)
+        self.unread = _unread(function)
 
     # Rules
 
@@ -148,7 +150,18 @@ class _Scalars(NewBuffers):
             return None
         if any(one in self.steering for one in _given_values(statement)):
             return None
-        return rewrite_body(flattened(statement), _RULES, self)
+        return rewrite_body([self._without_old(one) for one in flattened(statement)], _RULES, self)
+
+    def _without_old(self, statement: tirx.Stmt) -> tirx.Stmt:
+        """A store under a condition to what nothing reads needs no old value, which there need not be."""
+        if not isinstance(statement, tirx.BufferStore) or statement.buffer not in self.unread:
+            return statement
+        choice = choice_of(statement.value)
+        if choice is None:
+            return statement
+        condition, value, _ = choice
+        zero = tirx.const(0, dtype_of(statement.buffer))
+        return with_value(statement, tirx.if_then_else(condition, value, zero))
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Scalars that a T.Parallel uses."""
@@ -308,6 +321,21 @@ def _given_values(branch: tirx.IfThenElse) -> list[ir.Var]:
     """The names and blocks that get values in a branch."""
     found = [one for one in walk(branch) if isinstance(one, tirx.Bind | tirx.BufferStore)]
     return [one.var if isinstance(one, tirx.Bind) else one.buffer for one in found]
+
+
+def _unread(function: tirx.PrimFunc) -> set[tirx.Buffer]:
+    """What single elements are stored to, and nothing but such a store reads."""
+    stored: set[tirx.Buffer] = set()
+    used: set[tirx.Buffer] = set()
+    for one in walk(function.body):
+        own = one.buffer if isinstance(one, tirx.BufferStore) else None
+        if own is not None:
+            stored.add(own)
+        loads = (load for expression in expressions_of(one) for load in loads_of(expression))
+        used |= {load.source for load in loads if load.source != own}
+        if isinstance(one, tirx.Evaluate):
+            used |= {part.source for part in regions(one)}
+    return stored - used
 
 
 def steering(function: tirx.PrimFunc) -> set[ir.Expr]:
