@@ -93,7 +93,7 @@ def check(kernel: Kernel, schedule: Schedule, checks: Checks, seed: int = 0) -> 
             raise LawBroken(_NO_CRASH, f"{type(crash).__name__}: {crash}") from crash
         if exploration is None or error is not None:
             assert error is not None
-            return _refusal(error)
+            return _refusal(error, expected(kernel, arrays, REFERENCE, frozenset()))
         bounds = expected(kernel, arrays, REFERENCE, _block_floats(exploration))
         _inside("the reference is right", exploration.reference(arrays), bounds)
         check_exploration(exploration, kernel, arrays, checks)
@@ -167,13 +167,16 @@ def check_exploration(
             raise LawBroken(_EMULATED[2], run.message)
 
 
-def _refusal(error: TTExploreError) -> str:
+def _refusal(error: TTExploreError, meaning: Sequence[Interval] = ()) -> str:
     # What an option asks for has no line of the kernel.
     if (error.span is None and not isinstance(error, UsageError)) or not error.hint:
         raise LawBroken("a refusal has a line and a hint", str(error)) from error
     for name, kind, message in REFUSALS:
         if isinstance(error, kind) and re.search(message, error.message):
             return name
+    if any(np.isnan(one.value).any() for one in meaning):
+        # What a kernel is made small to, not what is drawn.
+        raise LawBroken("a kernel has a meaning", str(error)) from error
     raise LawBroken("a refusal is expected", f"{type(error).__name__}: {error}") from error
 
 

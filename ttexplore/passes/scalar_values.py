@@ -156,12 +156,15 @@ class _Scalars(NewBuffers):
         """A store under a condition to what nothing reads needs no old value, which there need not be."""
         if not isinstance(statement, tirx.BufferStore) or statement.buffer not in self.unread:
             return statement
-        choice = choice_of(statement.value)
-        if choice is None:
-            return statement
-        condition, value, _ = choice
         zero = tirx.const(0, dtype_of(statement.buffer))
-        return with_value(statement, tirx.if_then_else(condition, value, zero))
+        conditions: list[ir.Expr] = []
+        value = statement.value
+        while (choice := choice_of(value)) is not None:
+            condition, value, _ = choice
+            conditions.append(condition)
+        for condition in reversed(conditions):
+            value = tirx.if_then_else(condition, value, zero)
+        return with_value(statement, value)
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         """Scalars that a T.Parallel uses."""
