@@ -92,6 +92,36 @@ def test_blocks_of_three_dimensions(dtype: str) -> None:
         np.testing.assert_array_equal(s[item * 5 : item * 5 + 5], total)
 
 
+@pytest.mark.parametrize("clear", [True, False])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_reductions_of_parts_of_blocks_of_three_dimensions(dim: int, clear: bool) -> None:
+    shape = [extent for axis, extent in enumerate((2, 5, 40)) if axis != dim]
+    held = [(3, 5, 40), (4, 1, 40), (4, 5)][dim]
+    low, high = (1, 2) if dim == 0 else (2, 4)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 5, 40), "float32"), R: T.Tensor(held, "float32"), S: T.Tensor(shape, "float32")):
+        with T.Kernel(1):
+            a, s = T.alloc_shared((4, 5, 40), "float32"), T.alloc_fragment(shape, "float32")
+            r = T.alloc_fragment(held, "float32")
+            T.copy(A, a)
+            T.fill(r, 7)
+            T.fill(s, 7)
+            T.reduce_sum(a[1:3, :, :], s, dim=dim, clear=clear)
+            if dim < 2:
+                T.reduce_max(a[2:4, :, :], r[low:high, :, :], dim=dim, clear=clear)
+            else:
+                T.reduce_max(a[2:4, :, :], r[low:high, :], dim=dim, clear=clear)
+            T.copy(r, R)
+            T.copy(s, S)
+
+    (a,), (r, s), _ = run(kernel)
+    want = np.full(held, 7.0)
+    want[low:high] = np.maximum(a[2:4].max(axis=dim, keepdims=dim < 2), -np.inf if clear else 7)
+    np.testing.assert_array_equal(r, want)
+    np.testing.assert_array_equal(s, a[1:3].sum(axis=dim) + (0 if clear else 7))
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_slots_of_blocks(dtype: str) -> None:
     (a, b), (out, c), _ = run(slots(dtype))

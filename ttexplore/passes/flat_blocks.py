@@ -15,6 +15,8 @@ from ttexplore.ir.build import (
     arguments,
     constant,
     dtype_of,
+    is_whole,
+    number_of,
     op_name,
     operation,
     parallel_loops,
@@ -215,10 +217,7 @@ class _Flattening(NewBuffers):
         """The row and the column in the matrix of an element of a block."""
         if buffer not in self.flat:
             return [*indices]
-        row: ir.Expr = tirx.const(0, "int32")
-        for index, length in zip(indices[:-1], shape_of(buffer)[:-1], strict=True):
-            row = row * length + index
-        return [known.simplify(row), indices[-1]]
+        return [known.simplify(_row(indices, shape_of(buffer))), indices[-1]]
 
     # Operations on regions
 
@@ -262,13 +261,14 @@ class _Flattening(NewBuffers):
     def reduced(self, statement: tirx.Stmt) -> list[tirx.Stmt]:
         """A reduction of a block of more dimensions: of a matrix with the axis of it as columns, along its rows."""
         reduction = reduction_of(statement)
-        source, target = (one.source for one in regions(statement))
         assert reduction is not None
-        shape, block = shape_of(source), self.matrix(source)
+        source, target = regions(statement)
+        shape = [number_of(part.extent) for part in source.region]
         kept = [length for axis, length in enumerate(shape) if axis != reduction.dim]
-        made: list[tirx.Stmt] = []
+        before: list[tirx.Stmt] = []
+        block = self.part(source, "part", statement, before)
         if reduction.dim != len(shape) - 1:
-            turned = self.temporary(source, "turned", (math.prod(kept), shape[reduction.dim]))
+            turned = self.temporary(source.source, "turned", (math.prod(kept), shape[reduction.dim]))
             known = sym.Analyzer()
 
             def element(where: list[ir.Var]) -> ir.Expr:
@@ -276,14 +276,17 @@ class _Flattening(NewBuffers):
                     known.bind(one, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
                 indices = _split(where[0], kept)
                 indices.insert(reduction.dim, where[1])
-                return tirx.BufferLoad(block, self.places(source, indices, known))
+                return tirx.BufferLoad(block, [known.simplify(_row(indices, shape)), indices[-1]])
 
-            made += [turned, parallel_nest(turned.buffer, element)]
+            before += [turned, parallel_nest(turned.buffer, element)]
             block = turned.buffer
-        rows = self.temporary(target, "rows", (math.prod(kept),))
+        rows = self.temporary(target.source, "rows", (math.prod(kept),))
         attrs = {"kind": reduction.kind, "dim": 1, "clear": 1}
-        made += [rows, tirx.Evaluate(call("tl.reduce", [whole_region(block), whole_region(rows.buffer)], attrs))]
-        out = self.matrix(target)
+        before += [rows, tirx.Evaluate(call("tl.reduce", [whole_region(block), whole_region(rows.buffer)], attrs))]
+        old: list[tirx.Stmt] = []
+        out = self.part(target, "result", statement, old)
+        # What is replaced need not be there.
+        before += old if not reduction.clear else old[:1]
         joined = reduction.joining.expression
 
         def result(where: list[ir.Var]) -> ir.Expr:
@@ -295,7 +298,33 @@ class _Flattening(NewBuffers):
             new = tirx.BufferLoad(rows.buffer, [known.simplify(flat)])
             return new if reduction.clear else joined(tirx.BufferLoad(out, where), new)
 
-        return [*made, parallel_nest(out, result)]
+        after = [] if is_whole(target) else [_copied(whole_region(out), self.region(target, statement))]
+        return [*before, parallel_nest(out, result), *after]
+
+    def part(
+        self, region: ir.TensorRegion, name: str, statement: tirx.Stmt, made: list[tirx.Stmt]
+    ) -> tirx.Buffer:  # fmt: skip
+        """The matrix or vector that holds a region: for a part of a block, a new one, whose allocation and copy `made`
+        gets."""
+        if is_whole(region):
+            return self.matrix(region.source)
+        extents = [number_of(one.extent) for one in region.region]
+        shape = (math.prod(extents[:-1]), extents[-1]) if region.source in self.flat else extents
+        taken = self.temporary(region.source, name, shape)
+        made += [taken, _copied(self.region(region, statement), whole_region(taken.buffer))]
+        return taken.buffer
+
+
+def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
+    return tirx.Evaluate(call("tl.copy", [source, target]))
+
+
+def _row(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
+    """The row in the matrix of a block of a shape, in which an element lies."""
+    row: ir.Expr = tirx.const(0, "int32")
+    for index, length in zip(indices[:-1], shape[:-1], strict=True):
+        row = row * length + index
+    return row
 
 
 def _is_deep(buffer: tirx.Buffer) -> bool:
