@@ -22,6 +22,7 @@ from tests.corpus.launches import LAUNCHES
 from tests.corpus.limited import LIMITED
 from tests.corpus.names import NAMES
 from tests.corpus.parts import PARTS
+from tests.corpus.quantifiers import QUANTIFIERS
 from tests.corpus.rearranged import REARRANGED
 from tests.corpus.reducers import REDUCERS
 from tests.corpus.reductions import REDUCTIONS
@@ -45,6 +46,7 @@ CORPUS: tuple[Case, ...] = (
     *LAUNCHES,
     *REDUCERS,
     *SCHEDULERS,
+    *QUANTIFIERS,
     *LANES,
 )  # fmt: skip
 

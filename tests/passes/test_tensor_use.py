@@ -218,7 +218,8 @@ def test_the_reference_of_a_refused_kernel(tmp_path: Path, body: str) -> None:
     ("body", "message"),
     [
         ("while S[bx] > 0:\n    T.copy(A[0, 0], a)", "the interpreter does not know While"),
-        ("r = T.alloc_fragment((32,), 'float32')\nT.reduce_bitand(a, r)", ""),
+        ("r = T.alloc_fragment((32,), 'float32')\nT.reduce_bitand(a, r)",
+         "T.reduce_bitand joins bits, and a is float32"),
         ("for i, j in T.Parallel(32, 32):\n    a[i, j] = T.atan2(a[i, j], 2.0)",
          "the interpreter does not know tirx.atan2"),
     ],

@@ -81,11 +81,15 @@ def with_nest(loops: Sequence[tirx.For], body: Sequence[tirx.Stmt]) -> tirx.For:
 
 
 def parallel_nest(target: tirx.Buffer, value: Callable[[list[ir.Var]], ir.Expr]) -> tirx.Stmt:
-    """The T.Parallel that stores a value to each element of a block of one or two dimensions; `value` gets the loop
-    variables."""
+    """The T.Parallel that stores a value to each element of a block; `value` gets the loop variables."""
     shape = shape_of(target)
-    indices = [variable(name) for name, _ in zip("ij", shape, strict=False)]
+    indices = parallel_variables(len(shape))
     return parallel_loops(indices, shape, tirx.BufferStore(target, value(indices), indices))
+
+
+def parallel_variables(rank: int) -> list[ir.Var]:
+    """The variables of a T.Parallel over so many axes."""
+    return [variable("ij"[axis] if rank <= 2 else f"i{axis}") for axis in range(rank)]
 
 
 def parallel_loops(variables: Sequence[ir.Var], extents: Sequence[int], body: tirx.Stmt) -> tirx.Stmt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from tvm import tirx
 
 from ttexplore.ir.build import attribute, op_name, regions, text_attribute
+from ttexplore.ir.uncertain import lifted
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.ops.small import FLOATS
 from ttexplore.options import Engine
@@ -18,12 +20,14 @@ from ttexplore.options import Engine
 @dataclass(frozen=True)
 class Joining:
     """How a reduction joins elements: `joined` is the operation on two of them, `expression` the same in the IR, and
-    `of_magnitudes` says that it joins absolute values."""
+    `of_magnitudes` says that it joins absolute values. `of_bits` says that it joins each bit of integers by itself, as
+    `pool` joins the numbers 0 and 1; of a sum that is the lowest bit."""
 
     pool: Literal["sum", "max", "min"]
-    joined: np.ufunc
+    joined: Callable[[Any, Any], Any]
     expression: type[tirx.BinaryOpExpr]
     of_magnitudes: bool = False
+    of_bits: bool = False
 
     @property
     def fits_fpu(self) -> bool:
@@ -42,12 +46,20 @@ class Joining:
         return low if self.pool == "max" else high
 
 
+def _of_integers(joined: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The operation on integers that numbers stand for."""
+    return lifted(lambda one, other: joined(np.asarray(one, np.int64), np.asarray(other, np.int64)))
+
+
 JOININGS: dict[str, Joining] = {
     "sum": Joining("sum", np.add, tirx.Add),
     "max": Joining("max", np.maximum, tirx.Max),
     "min": Joining("min", np.minimum, tirx.Min),
     "abssum": Joining("sum", np.add, tirx.Add, of_magnitudes=True),
     "absmax": Joining("max", np.maximum, tirx.Max, of_magnitudes=True),
+    "bitand": Joining("min", _of_integers(np.bitwise_and), tirx.BitwiseAnd, of_bits=True),
+    "bitor": Joining("max", _of_integers(np.bitwise_or), tirx.BitwiseOr, of_bits=True),
+    "bitxor": Joining("sum", _of_integers(np.bitwise_xor), tirx.BitwiseXor, of_bits=True),
 }
 
 

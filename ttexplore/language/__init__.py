@@ -110,6 +110,7 @@ from ttexplore.language.names import Ignored as _Ignored
 from ttexplore.language.names import NotLowered as _NotLowered
 from ttexplore.language.names import UnknownName as _UnknownName
 from ttexplore.language.names import hint_only as _hint_only
+from ttexplore.language.quantifiers import all_of, any_of
 from ttexplore.language.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
 from ttexplore.language.scans import SCANS as _SCANS
 from ttexplore.language.scans import scan as _scan
@@ -192,6 +193,7 @@ __all__ = [
     "acos",
     "acosh",
     "all",
+    "all_of",
     "alloc_barrier",
     "alloc_fragment",
     "alloc_global",
@@ -204,6 +206,7 @@ __all__ = [
     "annotate_tt_schedule",
     "annotate_tt_sharding",
     "any",
+    "any_of",
     "asin",
     "asinh",
     "atan",

@@ -354,6 +354,13 @@ def reduce(src: object, dst: object, reduce_type: str, dim: int = -1, clear: boo
     if not -len(shape) <= dim < len(shape):
         raise KernelError("K002", f"{what}: dim={shown(dim)}, but {shown_block(source)} has {len(shape)} dimensions")
     dim %= len(shape)
+    if JOININGS[reduce_type].of_bits:
+        for one in (source.source, target.source):
+            dtype = str(one.ty.dtype.dtype)
+            if dtype != "bool" and "int" not in dtype:
+                raise KernelError(
+                    "K009", f"{what} joins bits, and {one.name} is {dtype}", hint="take blocks of integers or bool"
+                )
     # A vector is reduced to a buffer of one element: there is none without dimensions.
     fitting = ([*shape[:dim], *shape[dim + 1 :]] or [1], [*shape[:dim], 1, *shape[dim + 1 :]])
     if kept not in fitting:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ttexplore.ir.program import Program
 from ttexplore.ir.rewrite import Firings
 from ttexplore.options import Options
+from ttexplore.passes.bit_reductions import BITS, note_on_bits, with_bits_reduced
 from ttexplore.passes.branch_loops import with_branches_as_loops
 from ttexplore.passes.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.deciding_variables import with_named_variables
@@ -39,8 +40,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
-    Scans of blocks first become loops, and groups of threads that wait for each other at barriers become one sequence
-    of statements.
+    Scans of blocks and reductions of bits first become loops, and groups of threads that wait for each other at
+    barriers become one sequence of statements.
 
     Later passes rely on these changes to the kernel: each T.Parallel does something; in a T.Parallel, loops that count
     together become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors
@@ -58,7 +59,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
     """
     check_integers(program.kernel, program.plan.size_values)
     kernel, firings = program.kernel, Firings()
-    kernel, groups = with_one_sequence(with_scans_as_loops(kernel, firings), firings)
+    kernel = with_bits_reduced(with_scans_as_loops(kernel, firings), firings)
+    kernel, groups = with_one_sequence(kernel, firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")
     check_elements(kernel)
     for better in (
@@ -92,7 +94,7 @@ def apply_defaults(program: Program, target: Target) -> Program:
 
 
 def _on_rewrites(firings: Firings) -> Iterator[str]:
-    """How copies cast, integers are multiplied and blocks are scanned, and why."""
+    """How copies cast, integers are multiplied, blocks are scanned and bits are reduced, and why."""
     for firing in firings.all:
         if firing.rule is CAST and firing.source is not None:
             yield note_on_cast(firing.source)
@@ -100,6 +102,8 @@ def _on_rewrites(firings: Firings) -> Iterator[str]:
             yield note_on_product(firing.source)
         if firing.rule is SCAN and firing.source is not None:
             yield note_on_scan(firing.source)
+        if firing.rule is BITS and firing.source is not None:
+            yield note_on_bits(firing.source)
         if firing.rule is ROWS and firing.source is not None:
             yield note_on_rows(firing.source)
 
