@@ -105,7 +105,7 @@ GIVE_A_NUMBER = "pass a number, an element such as a[i, j], or an expression of 
             Unsupported,
             0,
             "T.reduce_mean is not lowered",
-            "reductions are sum, max, min, abssum, absmax",
+            "reductions are sum, max, min, abssum, absmax, bitand, bitor, bitxor",
         ),
         # Regions and elements.
         (
