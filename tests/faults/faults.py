@@ -11,6 +11,7 @@ from tvm.ir import Call
 from tvm.tirx import EQ, GE, LE, Bind, BufferStore, Evaluate, FloatImm, For, IfThenElse, const, if_then_else
 
 from tests.faults.kernels import (
+    asked,
     biased,
     branched,
     causal,
@@ -18,6 +19,7 @@ from tests.faults.kernels import (
     chosen_rows,
     difference,
     found,
+    joined_in_rows,
     limited,
     listed,
     masked,
@@ -58,6 +60,7 @@ from ttexplore.ir import adapter
 from ttexplore.ir.branches import branch, branch_condition
 from ttexplore.ir.build import (
     arguments,
+    attribute,
     bind,
     buffer_of,
     loop,
@@ -65,6 +68,7 @@ from ttexplore.ir.build import (
     op_name,
     operands,
     statements,
+    text_attribute,
     variable,
     when,
     with_body,
@@ -222,6 +226,29 @@ def started_with(value: float) -> Edit:
     def change(statement: Any) -> list[Any] | None:
         found = op_name(statement) == "tl.fill"
         return [evaluated(statement, [arguments(statement)[0], const(value, "float32")])] if found else None
+
+    return in_kernel("kernel", change)
+
+
+def fewer_turns(name: str) -> Edit:
+    """Loops over a variable without their last turn."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if not isinstance(statement, For) or str(statement.loop_var.name) != name:
+            return None
+        return [loop(statement.loop_var, statement.extent - 1, statements(statement.body), span=statement.span)]
+
+    return in_kernel("kernel", change)
+
+
+def reduced_as(kind: str, other: str) -> Edit:
+    """Another kind in place of one of a reduction."""
+
+    def change(statement: Any) -> list[Any] | None:
+        if op_name(statement) != "tl.reduce" or text_attribute(statement, "kind") != kind:
+            return None
+        attrs = {"kind": other, "dim": attribute(statement, "dim"), "clear": attribute(statement, "clear")}
+        return [Evaluate(adapter.call("tl.reduce", arguments(statement), attrs), statement.span)]
 
     return in_kernel("kernel", change)
 
@@ -734,6 +761,16 @@ FAULTS: tuple[Fault, ...] = (
           "interpreter", "A0"),
     Fault("a running sum is without the element at its place", running_sums, stored_instead(
         "a_scan", with_condition(lambda one: GE(one.a, one.b + 1))), "interpreter", "A0"),
+    # bits, and masks that decide
+    Fault("the sign is left out of joined bits", joined_in_rows, fewer_turns("bit"), "interpreter", "A0"),
+    Fault("bits that one element of a row has count as those of all", joined_in_rows, reduced_as("min", "max"),
+          "interpreter", "A0"),
+    Fault("bits count that an even number of elements has", joined_in_rows, reduced_as("sum", "max"),
+          "interpreter", "A0"),
+    Fault("no element makes T.any_of true", asked, named("kernel", "Mask_any_13", lambda _: const(0, "int32")),
+          "interpreter", "A0"),
+    Fault("no element makes T.all_of false", asked, named("kernel", "Mask_all_13", lambda _: const(1, "int32")),
+          "interpreter", "A0"),
     # rearranged blocks
     Fault("a block is rearranged before it is there", rearranged, dropped("writer", "cb_wait_front")),
     Fault("a block is rearranged into room that is not reserved", rearranged, dropped("writer", "cb_reserve_back")),

@@ -347,6 +347,48 @@ def running_maxima() -> Any:
     return scanned("cummax", (3, 6), 0, reverse=True)
 
 
+def joined_in_rows() -> Any:
+    """Bits that all elements of a row have, or an odd number of them: those of the sign are among them."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 6), "int32"), And: T.Tensor((4,), "int32"), Odd: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((4, 6), "int32")
+            every = T.alloc_fragment((4,), "int32")
+            odd = T.alloc_fragment((4,), "int32")
+            T.copy(A, a)
+            for i, j in T.Parallel(4, 6):
+                a[i, j] = T.if_then_else(i == 1, a[i, j], a[i, j] | (-32704))
+            T.reduce_bitand(a, every)
+            T.reduce_bitxor(a, odd)
+            T.copy(every, And)
+            T.copy(odd, Odd)
+
+    return kernel
+
+
+def asked() -> Any:
+    """The sum of blocks: one whose mask has a true element, and one whose mask has only true ones."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2, 32, 32), "float32"), Mask: T.Tensor((2, 12), "bool"), C: T.Tensor((32, 32), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 32), "float32")
+            c = T.alloc_fragment((32, 32), "float32")
+            T.clear(c)
+            T.copy(A[0, 0, 0], a)
+            if T.any_of(Mask[0, :]):
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j]
+            T.copy(A[1, 0, 0], a)
+            if T.all_of(Mask[1, :]):
+                for i, j in T.Parallel(32, 32):
+                    c[i, j] = c[i, j] + a[i, j]
+            T.copy(c, C)
+
+    return kernel
+
+
 def chosen_rows() -> Any:
     """Rows that an index tensor chooses, some of which are outside of the tensor."""
     return gathered_rows()

@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 import ttexplore as ttx
 
 # Names in Python as in the language.
-_LANGUAGE = SimpleNamespace(min=min, max=max, if_then_else=lambda c, a, b: a if c else b, alloc_var=lambda _: 0)
+_LANGUAGE = SimpleNamespace(
+    min=min, max=max, if_then_else=lambda c, a, b: a if c else b, alloc_var=lambda _: 0, any_of=np.any, all_of=np.all
+)  # fmt: skip
 _NUMBERS = (
     ("n = N[item]",),
     ("n = T.min(N[item], 30)",),
@@ -34,6 +36,9 @@ _NUMBERS = (
     ("n = N[item + 1] - N[item] + 9",),
     ("n = N[item] - bx * 8",),
     ("n = T.if_then_else(N[item] > 12, 40, N[item] * 2)",),
+    ("n = T.if_then_else(T.any_of(Z[item, 3:9]), N[item], 5)",),
+    ("n = T.if_then_else(T.all_of(Z[item, 1:]), 9, N[item])",),
+    ("n = T.if_then_else(T.any_of(Z[item, :]), 20, 3)",),
     ('n = T.alloc_var("int32")', "n = 3", "for t in range(4):", "    if N[t] > 8 * item:", "        n = N[t] - t"),
     ('n = T.alloc_var("int32")', "n = N[item]", "for t in range(3):", "    n += T.max(N[t], 0) // 4 - t"),
     ('n = T.alloc_var("int32")', "n = N[item]", "if n > 16:", "    n = n - 9", "else:", "    n = n * 2 + bx"),
@@ -114,7 +119,8 @@ def source_text(one: Described) -> str:
         "import ttexplore.language as T", "", "", "@T.prim_func", "def kernel(",
         f'    A: T.Tensor({shape}, "{one.dtype}"), I: T.Tensor(({items}, {rows}), "int32"),',
         f'    N: T.Tensor(({items + 4},), "int32"), M: T.Tensor(({one.grid[0]},), "int32"),',
-        f'    S: T.Tensor(({items + 1},), "int32"), C: T.Tensor({shape}, "{one.dtype}"),', "):",
+        f'    S: T.Tensor(({items + 1},), "int32"), Z: T.Tensor(({items}, 12), "int32"),',
+        f'    C: T.Tensor({shape}, "{one.dtype}"),', "):",
         f"    with T.Kernel({one.grid[0]}, {one.grid[1]}) as (bx, by):",
         f'        a = T.alloc_shared(({rows}, {columns}), "{one.dtype}")', f"        for k in T.serial({one.turns}):",
     ]  # fmt: skip
@@ -131,6 +137,8 @@ def numbers(one: Described, rng: np.random.Generator) -> dict[str, NDArray[Any]]
         "A": rng.integers(-3, high, one.shape), "I": rng.integers(-3, one.shape[0] + 3, (one.items, rows)),
         "N": rng.choice([*range(-2, max(one.block) + 4), 0, rows, rows + 1], one.items + 4),
         "M": rng.integers(-1, columns + 3, one.grid[0]), "S": np.cumsum([0, *lengths]),
+        # Rows of zeros, of other numbers, and with few of one kind.
+        "Z": rng.choice((-1, 1, 256), (one.items, 12)) * (rng.random((one.items, 12)) < rng.choice((0, 0.1, 0.9, 1))),
     }  # fmt: skip
 
 
@@ -170,9 +178,9 @@ class _tensor:
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
 
-    def __getitem__(self, at: Any) -> int:
+    def __getitem__(self, at: Any) -> Any:
         first = at[0] if isinstance(at, tuple) else at
-        return int(self.array[at]) if 0 <= first < len(self.array) else 0
+        return self.array[at] if 0 <= first < len(self.array) else 0
 
 
 def verdict(seed: int, folder: Path) -> list[str]:
@@ -197,7 +205,7 @@ def verdict(seed: int, folder: Path) -> list[str]:
     values = numbers(one, np.random.default_rng(seed))
     # Tensors that no kernel reads are inputs as well.
     inputs = exploration.inputs()
-    given = [values[name].astype(old.dtype) for name, old in zip("AINMS", inputs, strict=True)]
+    given = [values[name].astype(old.dtype) for name, old in zip("AINMSZ", inputs, strict=True)]
     check = exploration.check(given)
     assert check, f"{check}\n{told}"
     want = expected(one, values)
@@ -205,7 +213,11 @@ def verdict(seed: int, folder: Path) -> list[str]:
         (found,) = exploration.run(given, backend=backend).outputs
         np.testing.assert_array_equal(found.astype(np.float64), want, err_msg=f"{backend}, {told}")
     had = ["limited" if not one.packed else "one after the other", "rows by index" if one.row else "copied"]
-    return had + ["scanned"] * bool(one.scan) + ["variable"] * ("alloc_var" in one.numbers[0])
+    return (
+        had
+        + ["scanned"] * bool(one.scan)
+        + [what for what, text in (("variable", "alloc_var"), ("any or all", "_of(")) if text in one.numbers[0]]
+    )
 
 
 def campaign(first: int, number: int) -> Counter[str]:

@@ -14,7 +14,7 @@ from ttexplore.passes import scans
 
 def test_what_numbers_of_tensors_decide_is_that_of_numpy() -> None:
     told = campaign(0, 8)
-    for what in ("limited", "one after the other", "rows by index", "copied", "scanned", "variable"):
+    for what in ("limited", "one after the other", "rows by index", "copied", "scanned", "variable", "any or all"):
         assert told[what] >= 1, told
 
 
