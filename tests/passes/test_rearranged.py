@@ -122,6 +122,33 @@ def test_reductions_of_parts_of_blocks_of_three_dimensions(dim: int, clear: bool
     np.testing.assert_array_equal(s, a[1:3].sum(axis=dim) + (0 if clear else 7))
 
 
+def test_blocks_of_three_dimensions_with_one_column() -> None:
+    """The rows of several matrices, of one element each: they are no elements along the first axis alone."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 5, 1), "float32"), Out: T.Tensor((8, 5, 1), "float32")):
+        with T.Kernel(2) as bx:
+            a, b = T.alloc_shared((4, 5, 1), "float32"), T.alloc_fragment((4, 5, 1), "float32")
+            T.copy(A[bx * 4, 0, 0], a)
+            for n, i, j in T.Parallel(4, 5, 1):
+                b[n, i, j] = a[n, i, j] * 2
+            T.copy(b, Out[bx * 4, 0, 0])
+
+    (a,), (out,), _ = run(kernel)
+    np.testing.assert_array_equal(out, a[:8] * 2)
+
+    @T.prim_func
+    def apart(A: T.Tensor((40, 3, 5, 1), "float32"), Out: T.Tensor((4, 1, 5, 1), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((4, 1, 5, 1), "float32")
+            T.copy(A[0, 1, 0, 0], a)
+            T.copy(a, Out)
+
+    error = ttx.explore(apart).error
+    assert error is not None
+    assert error.message == "A: the rows of a block (20, 1) lie along several axes"
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_slots_of_blocks(dtype: str) -> None:
     (a, b), (out, c), _ = run(slots(dtype))

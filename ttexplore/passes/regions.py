@@ -116,7 +116,9 @@ def block_region(
     longs = sum(constant(part.extent) != 1 for part in region.region)
     outer_strides = [one for one, part in zip(strides[:-2], region.region, strict=False) if constant(part.extent) != 1]
     by_elements = (
-        layout.data_format != BLOCK_FLOAT and longs <= 2 and all(isinstance(one, int) for one in outer_strides)
+        layout.data_format != BLOCK_FLOAT
+        and longs <= max(1, sum(extent != 1 for extent in block))
+        and all(isinstance(one, int) for one in outer_strides)
     )
     axes: list[Axis] = []
     extents = full_extents(region, block)
@@ -368,7 +370,8 @@ def _matrix_axes(axes: list[Axis], block: tuple[int, ...], name: str) -> tuple[A
     if len(long) > 1 + ways[1]:
         # All rows of several matrices, one after another.
         between = axes[axes.index(of_rows) + 1 : len(axes) - 1]
-        if not ways[1] or not all(one.extent == one.length and constant(one.low) == 0 for one in between):
+        whole = all(one.extent == one.length and constant(one.low) == 0 for one in between)
+        if not whole or (column.extent == 1) == ways[1]:
             raise Unsupported(
                 "L006",
                 f"{name}: the rows of a block {block} lie along several axes",
