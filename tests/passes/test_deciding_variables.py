@@ -90,6 +90,35 @@ def test_a_variable_of_each_turn_of_a_loop() -> None:
     held(kernel, {1: [3, 0, 2, 2]}, expected)
 
 
+def test_elements_that_only_a_branch_reads_need_not_be_there() -> None:
+    """The last blocks and turns would read behind the end of S: as a condition, and as a name."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((256, 64), "float32"), S: T.Tensor((5,), "int32"), B: T.Tensor((192, 64), "float32")):
+        with T.Kernel(6) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            row = T.alloc_var("int32")
+            row = 0
+            if bx < 4:
+                if S[bx + 1] > 50:
+                    row = 3
+                else:
+                    row += 2
+            for i in T.serial(bx):
+                if i < 4:
+                    size = S[i + 1]
+                    if size > 20:
+                        row += 1
+            T.copy(A[row * 32, 0], a)
+            T.copy(a, B[bx * 32, 0])
+
+    def expected(a: Numbers, s: Numbers) -> Numbers:
+        rows = [(2 + (s[n + 1] > 50) if n < 4 else 0) + sum(one > 20 for one in s[1 : n + 1]) for n in range(6)]
+        return np.concatenate([a[row * 32 :][:32] for row in rows])
+
+    held(kernel, {1: [99, 51, 3, 70, 21]}, expected)
+
+
 @pytest.mark.parametrize("way", ["carried", "stored in a branch", "many turns"])
 def test_variables_that_are_not_known(way: str) -> None:
     @T.prim_func

@@ -19,7 +19,7 @@ from ttexplore.ir.build import (
     with_value,
 )
 from ttexplore.ir.dag import replaced
-from ttexplore.ir.dataflow import is_parallel, parallel_body
+from ttexplore.ir.dataflow import is_parallel, loads_of, parallel_body
 from ttexplore.ir.names import unused_name
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, rewrite_body, walk
 from ttexplore.passes.scalar_values import steering
@@ -215,7 +215,8 @@ class _Variables(Context):
         for one in body:
             match one:
                 case tirx.Bind():
-                    placed[one.var] = named(str(one.var.name), value(one.value), one.span)
+                    known = _where(condition, value(one.value))
+                    placed[one.var] = named(str(one.var.name), known, one.span)
                 case tirx.BufferStore():
                     new, dtype = value(one.value), dtype_of(one.buffer)
                     new = new if str(new.ty.dtype) == dtype else tirx.Cast(ir.PrimType(dtype), new)
@@ -224,7 +225,7 @@ class _Variables(Context):
                         new = tirx.if_then_else(condition, new, old)
                     self.values[one.buffer] = named(str(one.buffer.name), new, one.span)
                 case tirx.IfThenElse():
-                    test = named("chosen", value(one.condition), one.span)
+                    test = named("chosen", _where(condition, value(one.condition)), one.span)
                     made += self.turn(statements(one.then_case), placed, _both(condition, test))
                     if one.else_case is not None:
                         made += self.turn(statements(one.else_case), placed, _both(condition, tirx.Not(test)))
@@ -237,6 +238,14 @@ class _Variables(Context):
                 case _:
                     raise AssertionError(f"{one} is no statement of variables alone")
         return made
+
+
+def _where(condition: ir.Expr | None, value: ir.Expr) -> ir.Expr:
+    """A value that nobody asks for where a condition does not hold: elements in it need not be there then."""
+    if condition is None or not loads_of(value):
+        return value
+    # Not 0, which other values may be divided by.
+    return tirx.if_then_else(condition, value, tirx.const(1, str(value.ty.dtype)))
 
 
 def _both(one: ir.Expr | None, other: ir.Expr | None) -> ir.Expr | None:
