@@ -37,6 +37,7 @@ from tests.corpus.spine import SPINE, copy_block, elementwise, gemm, row_bias, t
 from tests.corpus.sums import SUMS
 from tests.corpus.turns import TURNS
 from tests.corpus.warps import WARPS
+from tests.corpus.whiles import WHILES
 
 CORPUS: tuple[Case, ...] = (
     *SPINE, *SCHEDULES, *EXPRESSIONS, *SHAPES, *SIZES, *GEMMS, *DTYPES, *FORMATS, *BITS, *ROW_MAJOR, *BLOCK_FLOATS,
@@ -48,6 +49,7 @@ CORPUS: tuple[Case, ...] = (
     *SCHEDULERS,
     *QUANTIFIERS,
     *LANES,
+    *WHILES,
 )  # fmt: skip
 
 __all__ = ["CORPUS", "Case", "copy_block", "elementwise", "gemm", "row_bias", "two_outputs"]

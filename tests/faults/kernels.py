@@ -14,6 +14,17 @@ from tests.corpus.gemms import many_products
 from tests.corpus.index_tensors import counted, masked_blocks
 from tests.corpus.scans import scanned
 from tests.corpus.turns import UP_TO_AND_WITH, triangle
+from tests.corpus.whiles import stream_k, strided
+
+
+def taken_in_turns() -> Any:
+    """Blocks take every so many-th tile in a `while`."""
+    return strided(2, 7, 2)
+
+
+def streamed() -> Any:
+    """Blocks share the turns of a product."""
+    return stream_k(32, 64, 96, 4)
 
 
 def difference() -> Any:

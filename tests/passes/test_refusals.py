@@ -288,7 +288,7 @@ def test_loops_that_find_out_when_they_end() -> None:
                 elif kind == "while":
                     n = T.alloc_var("int32")
                     n = 0
-                    while n < N[0]:
+                    while n != N[0]:
                         added(A, a, b, n)
                         n = n + 1
                 elif kind == "until":

@@ -27,7 +27,8 @@ LOWERING = (
         "L005", "run-time control flow",
         "The three kernels of a core take the same branches and turns, so these depend only on what all three know: "
         "block and loop indices, and sizes.",
-        "Use conditions on indices, loops with a length instead of `while`, and T.if_then_else on elements.",
+        "Use conditions on indices, T.if_then_else on elements, and loops with a length, or a `while` that compares "
+        "variables to which each turn adds the same number.",
     ),
     diagnostic(
         "L006", "region that is not whole tiles",

@@ -30,6 +30,7 @@ from ttexplore.passes.scalar_values import with_scalar_blocks
 from ttexplore.passes.scans import SCAN, note_on_scan, with_scans_as_loops
 from ttexplore.passes.thread_groups import with_one_sequence
 from ttexplore.passes.turn_values import with_turn_values
+from ttexplore.passes.while_loops import with_counted_loops
 from ttexplore.passes.wide_indices import with_wide_indices
 from ttexplore.target import Target
 
@@ -40,8 +41,8 @@ def apply_defaults(program: Program, target: Target) -> Program:
     Defaults apply where neither the options nor the kernel ask for something else: work items in contiguous row-major
     runs, tensors in 32x32 tiles in DRAM, interleaved over its banks.
 
-    Scans of blocks and reductions of bits first become loops, and groups of threads that wait for each other at
-    barriers become one sequence of statements.
+    Each `while` first becomes a loop over the number of its turns, scans of blocks and reductions of bits become loops,
+    and groups of threads that wait for each other at barriers become one sequence of statements.
 
     Later passes rely on these changes to the kernel: each T.Parallel does something; in a T.Parallel, loops that count
     together become one, branches become choices and other loops are unrolled; blocks whose rows elements of tensors
@@ -57,8 +58,9 @@ def apply_defaults(program: Program, target: Target) -> Program:
     outside of their block or tensor, and the errors of groups of threads: KernelError for races and for waits
     that never end, Unsupported for groups that are no sequence.
     """
-    check_integers(program.kernel, program.plan.size_values)
-    kernel, firings = program.kernel, Firings()
+    firings = Firings()
+    kernel = with_counted_loops(program.kernel, firings)
+    check_integers(kernel, program.plan.size_values)
     kernel = with_bits_reduced(with_scans_as_loops(kernel, firings), firings)
     kernel, groups = with_one_sequence(kernel, firings)
     notes = (*program.plan.notes, *groups, f"work: {_work(program.options)}", f"tensors: {_tensors(program)}")

@@ -12,7 +12,7 @@ from ttexplore.ir.build import (
     dtype_of,
     op_name,
     regions,
-    scope_of,
+    shape_of,
     statements,
     with_arguments,
     with_nest,
@@ -56,7 +56,7 @@ def _candidates(function: tirx.PrimFunc) -> frozenset[tirx.Buffer]:
     decides = steering(function)
     found = {
         one.buffer for one in walk(function.body) if isinstance(one, tirx.AllocBuffer) and one.buffer in decides
-        and scope_of(one.buffer) == "local.var" and dtype_of(one.buffer) in ("int32", "bool")
+        and shape_of(one.buffer) == (1,) and dtype_of(one.buffer) in ("int32", "bool")
     }  # fmt: skip
     for one in walk(function.body):
         if is_parallel(one):

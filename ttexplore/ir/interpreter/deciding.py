@@ -166,6 +166,8 @@ class _Decisions(TirWriter):
                 self.emit(depth + 1, "core.turn()")
                 self.body(s.body, depth + 1)
                 self.launched = [one for one in self.launched if one != variable]
+            case tirx.While():
+                raise Unsupported("L010", "a decision by what changes in a loop", hint="give the inputs")
             case tirx.IfThenElse():
                 super().statement(s, depth)
             case tirx.Evaluate() if op_name(s) == "tl.copy":

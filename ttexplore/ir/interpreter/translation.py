@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, assert_never
 
@@ -96,13 +96,31 @@ def compiled(text: str, name: str, constants: Sequence[object]) -> Callable[...,
     """The function `kernel` of a text in which these are K0, K1, ..."""
     scope: dict[str, Any] = {
         "np": np, "rounded": rounded, "converted": _converted, "reinterpreted": _reinterpreted,
-        "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
+        "turns": _turns, "shifted_left": lifted(shifted_left), "shifted_right": lifted(shifted_right),
         **{f"{_FUNCTION}{name}": lifted(meaning) for name, meaning in FUNCTIONS.items()},
         **{name: lifted(meaning) for name, meaning in PYTHON_FUNCTIONS.items()},
     }  # fmt: skip
     scope |= {f"K{index}": value for index, value in enumerate(constants)}
     exec(compile(text, f"<{name}>", "exec"), scope)
     return scope["kernel"]
+
+
+# More turns of a `while` than a kernel that ends takes.
+_MOST_TURNS = 1 << 16
+
+
+def _turns(holds: Callable[[], object], statement: tirx.While) -> Iterator[int]:
+    """The turns of a loop for as long as its condition holds. Raises Unsupported for a loop that does not end."""
+    for turn in range(_MOST_TURNS):
+        if not holds():
+            return
+        yield turn
+    raise Unsupported(
+        "L005",
+        f"`while` has not ended after {_MOST_TURNS:,} turns",
+        hint="change what its condition reads in each turn, such as t += 1 for `while t < n`",
+        span=span_of(statement),
+    )
 
 
 @dataclass
@@ -369,6 +387,11 @@ class TirWriter(_Lines[ir.Var]):
                 low = self.expression(s.min)
                 end = f"{low} + {self.expression(s.extent)}"
                 self.emit(depth, f"for {self.name(s.loop_var)} in range({low}, {end}):")
+                self.reach(Place(s), depth + 1)
+                self.body(s.body, depth + 1)
+            case tirx.While():
+                test = f"lambda: {self.expression(s.condition)}"
+                self.emit(depth, f"for _ in turns({test}, {self.constant(s)}):")
                 self.reach(Place(s), depth + 1)
                 self.body(s.body, depth + 1)
             case tirx.BufferStore():

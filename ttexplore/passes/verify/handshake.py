@@ -138,7 +138,7 @@ class _Events:
         elif loop.variable in self.shortened:
             turns = min(turns, self.limit)
         first = int(low[0]) if low is not None else 0
-        if loop.turns is not None and not (loop.variable in loop.tested and self.forks(loop.body)):
+        if loop.turns is not None and not self.varies(loop):
             self.known[loop.variable] = (first, first + turns - 1)
             once = self.body(loop.body)
             if len(once) * turns > _MOST_LISTED:
@@ -151,6 +151,10 @@ class _Events:
             if len(made) > _MOST_LISTED:
                 raise out_of_memory(f"following the {turns:,} iterations of a loop", made[0].span)
         return made
+
+    def varies(self, loop: Loop) -> bool:
+        """Whether a turn of a loop may do otherwise than the next one: all kernels have to see the same."""
+        return (loop.variable in loop.tested and self.forks(loop.body)) or _has_run_time_length(loop.body)
 
     def forks(self, body: Body) -> bool:
         """Whether a branch in a body contains operations that are run here."""
@@ -168,6 +172,23 @@ class _Events:
                 case _:
                     assert_never(statement)
         return False
+
+
+def _has_run_time_length(body: Body) -> bool:
+    """Whether how often a loop in a body runs operations of the protocol is known only when the kernel runs."""
+    for statement in body:
+        match statement:
+            case Loop():
+                if statement.names & _PROTOCOL and (statement.turns is None or _has_run_time_length(statement.body)):
+                    return True
+            case Branch():
+                if _has_run_time_length([*statement.then, *statement.otherwise]):
+                    return True
+            case Bind() | Call() | Allocation() | Store():
+                pass
+            case _:
+                assert_never(statement)
+    return False
 
 
 def _run(events: Mapping[str, list[Call]], plan: Plan) -> None:
