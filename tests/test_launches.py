@@ -225,6 +225,27 @@ def test_options_are_those_of_all_launches_and_layouts_those_of_their_tensors() 
     assert "X" in refused.message
 
 
+def test_depths_are_those_of_the_buffers_of_a_launch() -> None:
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), BF16), B: T.Tensor((64, 64), BF16)):
+        M = T.alloc_global((64, 64), BF16)
+        with T.Kernel(2) as bx:
+            a = T.alloc_shared((32, 64), BF16)
+            T.copy(A[bx * 32, 0], a)
+            T.copy(a, M[bx * 32, 0])
+        with T.Kernel(2) as bx:
+            b = T.alloc_shared((32, 64), BF16)
+            T.copy(M[bx * 32, 0], b)
+            T.copy(b, B[bx * 32, 0])
+
+    explored = ttx.explore(kernel, options={"cb_depth": {"b": 3}})
+    assert explored.error is None, str(explored.error)
+    assert [[one.stages for one in launch.plan.buffers] for launch in explored.launches] == [[2], [3]]
+    refused = ttx.explore(kernel, options={"cb_depth": {"c": 3}}).error
+    assert refused is not None
+    assert refused.message == "there is no circular buffer 'c'"
+
+
 def test_what_is_said_in_a_launch_is_said_of_that_launch() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((64, 64), BF16), B: T.Tensor((64, 64), BF16)):

@@ -39,9 +39,9 @@ from ttexplore.language.kernel import TracedKernel, trace
 from ttexplore.language.load import load_kernel
 from ttexplore.language.machine import machine
 from ttexplore.ops.small import numpy_dtype
-from ttexplore.options import option_forms, parse_options
+from ttexplore.options import OPTIONS, option_forms, parse_options
 from ttexplore.passes.bind_sizes import bind_sizes, sizes_of
-from ttexplore.passes.launches import launches_of
+from ttexplore.passes.launches import launches_of, used_names
 from ttexplore.passes.pipeline import PIPELINE, Applied, lower
 from ttexplore.passes.requested import with_annotations
 from ttexplore.passes.tensor_roles import tensor_roles
@@ -83,17 +83,18 @@ def _explored(traced: TracedKernel, target: Target, options: dict[str, Any], siz
         parts = launches_of(traced)
     if parts == (traced,):
         return _lowered(traced, target, options, sizes)
-    named = {str(tensor.name) for part in parts for tensor in part.tensors}
+    names = [used_names(part) for part in parts]
+    everywhere = frozenset[str]().union(*names)
     made: list[Exploration] = []
     for number, part in enumerate(parts):
-        names = {str(variable.name) for variable in size_variables(part.function)}
-        own = dict(options)
-        if own.get("layouts"):
+        chosen = dict(options)
+        for option in ("layouts", "cb_depth"):
             # A name that no launch has is refused by the first.
-            tensors = {str(tensor.name) for tensor in part.tensors}
-            asked = dictionary("layouts", own["layouts"], "tensors", '{"A": "L1"}').items()
-            own["layouts"] = {n: one for n, one in asked if n in tensors or (not number and n not in named)}
-        made.append(_lowered(part, target, own, tuple(size for size in sizes if size.name in names)))
+            asked = dictionary(option, options.get(option) or {}, "names", OPTIONS[option].example).items()
+            if asked:
+                chosen[option] = {n: one for n, one in asked if n in names[number] or not (number or n in everywhere)}
+        known = {str(variable.name) for variable in size_variables(part.function)}
+        made.append(_lowered(part, target, chosen, tuple(size for size in sizes if size.name in known)))
     return Launches(traced, target, options, (), tuple(made))
 
 

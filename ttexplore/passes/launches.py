@@ -74,6 +74,12 @@ def launches_of(traced: TracedKernel) -> tuple[TracedKernel, ...]:
     return tuple(made)
 
 
+def used_names(traced: TracedKernel) -> frozenset[str]:
+    """The names of the tensors and blocks of a launch."""
+    blocks = (one.buffer for one in walk(traced.function.body) if isinstance(one, tirx.AllocBuffer))
+    return frozenset(str(one.name) for one in (*traced.tensors, *blocks))
+
+
 def _launch(
     traced: TracedKernel, number: int, parts: Sequence[_Part], tensors: list[tirx.Buffer], kept: frozenset[str]
 ) -> TracedKernel:
