@@ -9,6 +9,7 @@ from tvm import ir, tirx
 
 from ttexplore.ir.build import constant, number_of
 from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.passes.dst.blocks import substituted
 from ttexplore.passes.dst.groups import Grouping, SequencePart
 from ttexplore.passes.dst.sections import replaced
 from ttexplore.passes.dst.steps import Reader
@@ -32,8 +33,16 @@ def without_single_turns(body: list[tirx.Stmt], reader: Reader, firings: Firings
 def _turn(statement: tirx.For, turn: ir.Expr, reader: Reader, firings: Firings) -> list[tirx.Stmt]:
     """The statements of one iteration of a loop."""
     made: list[tirx.Stmt] = []
+    values: dict[ir.Var, ir.Expr] = {statement.loop_var: turn}
     for one in reader.inside(statement):
-        made += firings.made(_TURN, one, [replaced(one, {statement.loop_var: turn})])
+        if isinstance(one, tirx.Bind):
+            # The turns stand in one scope now, each with names of its own.
+            name = tirx.Var(str(one.var.name), one.var.ty)
+            copy: tirx.Stmt = tirx.Bind(name, substituted(one.value, values, simplify=False), one.span)
+            values[one.var] = name
+        else:
+            copy = replaced(one, values)
+        made += firings.made(_TURN, one, [copy])
     return made
 
 
