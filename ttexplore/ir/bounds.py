@@ -80,6 +80,8 @@ class Bounds:
             extent = statement.extent
             if not isinstance(extent, tirx.IntImm):
                 extent = self.ranges.simplify(extent)
+                # The number of turns depends on other variables: their ranges alone do not say that it is kept.
+                self.holds(tirx.LT(statement.loop_var, statement.min + statement.extent))
             span = ir.Range.from_min_extent(statement.min, extent)
             self.ranges.bind(statement.loop_var, span, True)
             self.proofs.bind(statement.loop_var, span, True)

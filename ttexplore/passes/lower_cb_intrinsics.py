@@ -399,7 +399,7 @@ class _Block:
 
                 length = self.row_length
                 whole = column + elements <= length
-                if known.can_prove(whole):
+                if self.bounds.proves(whole):
                     made = moved(elements)
                 else:
                     ends.append(True)
