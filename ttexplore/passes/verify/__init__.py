@@ -112,7 +112,7 @@ class Verifier:
         compute = self.kernels["compute"]
         if _has_sections(compute):
             assert plan.compute is not None
-            check_dst(compute, plan.compute, self.given)
+            check_dst(compute, plan.compute, plan.partition)
         if any(name.startswith("tt.compute_startup") or name.endswith("_init") for name in compute.names):
             check_engine(compute, plan)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ttexplore.errors import VerifyError
-from ttexplore.ir.index import Expression, Key, Range, Variable, decided, show, value_range, variables
+from ttexplore.ir.index import Expression, Variable, decided, placed, show, value_range, variables
 from ttexplore.ir.kernel import (
     Bind,
     Branch,
@@ -18,8 +16,8 @@ from ttexplore.ir.kernel import (
     calls,
 )  # fmt: skip
 from ttexplore.ops import OPS
-from ttexplore.passes.verify.ranges import may_be_empty
-from ttexplore.plan import ComputeConfig
+from ttexplore.passes.verify.ranges import core_ranges, counted_range, may_be_empty
+from ttexplore.plan import ComputeConfig, Partition
 from ttexplore.record import Span
 
 _STEPS = {
@@ -48,11 +46,10 @@ def _slots(call: Call) -> list[str]:
     return [operand.name for operand in call.form.operands if operand.kind == "dst"]
 
 
-def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Key, Range]) -> None:
+def check_dst(kernel: Kernel, compute: ComputeConfig, partition: Partition | None) -> None:
     """Sections are acquired, committed, waited for and released in this order on all paths; operations run in their
-    part of a section, use slots within DST, and read only slots that the section has written. `known` are the ranges
-    of the values that cores are given. Raises VerifyError."""
-    walker = _Dst(kernel, compute, {**known})
+    part of a section, use slots within DST, and read only slots that the section has written. Raises VerifyError."""
+    walker = _Dst(kernel, compute, partition)
     walker.body(kernel.body)
     if walker.section != "released":
         raise VerifyError(
@@ -64,7 +61,7 @@ def check_dst(kernel: Kernel, compute: ComputeConfig, known: Mapping[Key, Range]
 
 
 class _Dst(Walk):
-    def __init__(self, kernel: Kernel, compute: ComputeConfig, known: dict[Key, Range]) -> None:
+    def __init__(self, kernel: Kernel, compute: ComputeConfig, partition: Partition | None) -> None:
         self.capacity = compute.dst_tiles
         self.untilized = compute.half_dst_tiles
         self.section = "released"
@@ -72,13 +69,16 @@ class _Dst(Walk):
         # The slots that certainly, and possibly, hold a value that this section has written.
         self.written: frozenset[int] = frozenset()
         self.touched: frozenset[int] = frozenset()
-        self.known = known
+        self.partition = partition
+        self.known = core_ranges(partition)
+        self.counts: dict[Variable, Expression] = {}
         self.bound: dict[Variable, Expression] = {}
         self.indexed = {v for call in calls(kernel.body) for name in _slots(call) for v in variables(call.values[name])}
 
     def bind(self, bind: Bind) -> None:
         self.bound[bind.variable] = bind.value
-        found = value_range(bind.value, self.known)
+        counted = counted_range(placed(bind.value, self.bound), self.counts, self.partition)
+        found = counted or value_range(bind.value, self.known)
         if found is not None:
             self.known[bind.variable] = found
 
@@ -86,6 +86,8 @@ class _Dst(Walk):
         if loop.turns == 0 or not loop.names & _ON_DST:
             return
         before, written = self.section, self.written
+        if loop.low == 0:
+            self.counts[loop.variable] = placed(loop.extent, self.bound)
         low, extent = value_range(loop.low, self.known), value_range(loop.extent, self.known)
         for first, last in self.turns(loop):
             self.known.pop(loop.variable, None)

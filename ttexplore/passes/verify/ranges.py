@@ -20,6 +20,29 @@ def core_ranges(partition: Partition | None) -> dict[Key, Range]:
     return found
 
 
+def counted_range(
+    value: Expression, counts: Mapping[Variable, Expression], partition: Partition | None
+) -> Range | None:
+    """The range of a number that counts up, or None for another one: a core is given where it starts and how many
+    turns a loop makes, and both together say more than the range of each over all cores.
+
+    `counts` are the numbers of turns of the loops around, by variable.
+    """
+    match value:
+        case Binary("+", CoreValue(start), Variable() as item):
+            step = 1
+        case Binary("+", CoreValue(start), Binary("*", Variable() as item, int(step))):
+            pass
+        case _:
+            return None
+    count = counts.get(item)
+    if partition is None or not isinstance(count, CoreValue) or step < 1:
+        return None
+    given = ((core.values.get(start, 0), core.values.get(count.name, 0)) for core in partition.cores)
+    ends = [(first, first + (turns - 1) * step) for first, turns in given if turns > 0]
+    return (min(first for first, _ in ends), max(last for _, last in ends)) if ends else None
+
+
 def may_be_empty(loop: Loop, known: Mapping[Key, Range], bound: Mapping[Variable, Expression]) -> bool:
     """Whether a loop may run zero iterations, as far as ranges and the values of names show."""
     lengths = (loop.extent, placed(loop.extent, bound))
