@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+# The buffer that is all of DST, once values have their places in it.
+DST = "dst"
+
 
 def unused_name(wanted: str, taken: Container[str]) -> str:
     """`wanted`, or one of ``wanted_2``, ``wanted_3``, ... that is not `taken`."""

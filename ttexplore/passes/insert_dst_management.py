@@ -11,9 +11,20 @@ from tvm import ir, tirx
 from ttexplore.errors import ResourceError, UsageError
 from ttexplore.ir.adapter import identity, span_of
 from ttexplore.ir.bounds import is_marked_empty
-from ttexplore.ir.build import allocation, op, scope_of, when, with_body, with_function_body
+from ttexplore.ir.build import (
+    allocation,
+    arguments,
+    buffer_of,
+    op,
+    op_name,
+    scope_of,
+    when,
+    with_body,
+    with_function_body,
+)
+from ttexplore.ir.names import DST
 from ttexplore.ir.program import Program
-from ttexplore.ir.rewrite import Firings, Rule
+from ttexplore.ir.rewrite import Firings, Rule, walk
 from ttexplore.options import Epilogue
 from ttexplore.passes.dst.blocks import SubBlock, sub_blocks
 from ttexplore.passes.dst.epilogue import last_turn_apart, without_single_turns
@@ -79,7 +90,8 @@ def insert_dst_management(
     """
     assert program.plan.compute is not None
     function = program.functions["compute"]
-    reader = Reader(one.name for one in program.plan.buffers if one.producer == "writer")
+    from_writer = [one.name for one in program.plan.buffers if one.producer == "writer"]
+    reader = Reader(from_writer, _passed_before(program))
     body = reader.body(function.body)
     management, function, buffers = _within_l1(program, body, reader, target, epilogue, subblock)
     compute = dataclasses.replace(
@@ -92,6 +104,22 @@ def insert_dst_management(
     firings = management.firings
     functions = {**program.functions, "compute": set_up(function, plan, firings)}
     return dataclasses.replace(program, plan=plan).with_functions(functions, firings)
+
+
+def _passed_before(program: Program) -> dict[str, int]:
+    """For each circular buffer that the reader fills for the compute kernel: how many it fills for the writer before;
+    those without any are left out."""
+    consumers = {one.name: one.consumer for one in program.plan.buffers}
+    found: dict[str, int] = {}
+    passed = 0
+    for one in walk(program.functions["reader"].body):
+        if op_name(one) == "tt.cb_push_back":
+            name = buffer_of(arguments(one)[0]).name
+            if consumers[name] == "writer":
+                passed += 1
+            elif passed:
+                found.setdefault(name, passed)
+    return found
 
 
 def _within_l1(
@@ -151,7 +179,7 @@ class _Management:
         self.firings = Firings()
         self.spills = SpillBuffers({one.name for one in (*plan.buffers, *plan.layouts)}, self.firings, allocations)
         dtype = "float32" if plan.compute.fp32_dest_acc_en else "bfloat16"
-        self.dst_allocation = allocation("dst", (self.capacity, 32, 32), dtype, "tt.dst")
+        self.dst_allocation = allocation(DST, (self.capacity, 32, 32), dtype, "tt.dst")
         self.firings.made(_DST, None, [self.dst_allocation])
         self.dst = self.dst_allocation.buffer
         self.used_dst = False

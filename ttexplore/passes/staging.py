@@ -18,7 +18,7 @@ from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import attribute, dtype_of, op_name, regions, shape_of, statements
 from ttexplore.ir.dataflow import Web, accesses, is_on_chip, is_parallel, loads_of, nest_of, parallel_body, webs
 from ttexplore.ir.gathers import is_rearranged
-from ttexplore.ir.names import unused_name
+from ttexplore.ir.names import DST, unused_name
 from ttexplore.ir.reductions import reduction_of, runs_on_fpu
 from ttexplore.ir.storage import Pipeline, Staging, StagingBuffer, TileCopy, TileOrder
 from ttexplore.ops.small import is_small
@@ -59,7 +59,7 @@ class _Draft:
     after: dict[tirx.Stmt, list[TileCopy]] = field(default_factory=dict[tirx.Stmt, list[TileCopy]])
 
     def add(self, buffer: StagingBuffer) -> str:
-        unique = unused_name(buffer.name, self.buffers.keys() | self.tensors)
+        unique = unused_name(buffer.name, self.buffers.keys() | self.tensors | {DST})
         self.buffers[unique] = replace(buffer, name=unique)
         return unique
 

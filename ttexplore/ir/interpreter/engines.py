@@ -9,6 +9,7 @@ import numpy as np
 
 from ttexplore.ir.interpreter.arrays import Array
 from ttexplore.ir.interpreter.where import Where
+from ttexplore.ir.names import DST
 from ttexplore.ops.op import Op, TileKind
 from ttexplore.ops.storage import rounded
 from ttexplore.plan import Plan
@@ -39,7 +40,7 @@ class Dst:
 
     def acquire(self) -> None:
         self._go("", "acquired")
-        self.arrays["dst"][...] = 0.0
+        self.arrays[DST][...] = 0.0
         self.kinds.clear()
 
     def commit(self) -> None:
@@ -50,7 +51,7 @@ class Dst:
 
     def release(self) -> None:
         self._go("waited", "")
-        self.arrays["dst"][...] = np.nan
+        self.arrays[DST][...] = np.nan
 
     def _go(self, wanted: Section, new: Section) -> None:
         if self.section != wanted:

@@ -10,6 +10,7 @@ from tvm import tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import span_of
 from ttexplore.ir.build import arguments, buffer_of, constant, op_name
+from ttexplore.ir.rewrite import walk
 from ttexplore.passes.dst.steps import Reader, Step, tiles_of
 
 Grid = tuple[int, int]
@@ -40,8 +41,8 @@ class Group:
         """Add a protocol call, if it can run before or after all steps. Returns whether it was added.
 
         A buffer that was popped in this sequence is refilled only after the other buffers have been popped as well, so
-        the wait for it stays after those pops. One that the writer fills may be filled only after it has stored what
-        was pushed.
+        the wait for it stays after those pops. One that the writer fills, or that the reader fills after it has handed
+        a block to the writer, may be filled only after the writer has stored what was pushed.
         """
         name = op_name(statement)
         if name in ("tt.cb_wait_front", "tt.cb_reserve_back"):
@@ -90,6 +91,8 @@ class Grouping:
         self.made: list[SequencePart | Group] = []
         self.group: Group | None = None
         self.refilled = {*reader.from_writer}
+        # How many blocks the reader has certainly handed to the writer.
+        self.passed = 0
 
     def add(self, part: SequencePart) -> None:
         step = None if isinstance(part, list) else self.reader.step(part)
@@ -99,16 +102,25 @@ class Grouping:
                 self.group = Group(grid)
                 self.made.append(self.group)
             self.group.add(step)
-        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.refilled):
+        elif isinstance(part, list) or self.group is None or not self.group.takes(part, self.late()):
             self.group = None
             self.made.append(part)
-        if not isinstance(part, list) and op_name(part) == "tt.cb_pop_front":
+        if isinstance(part, list):
+            return
+        if op_name(part) == "tt.cb_pop_front":
             self.refilled.add(_moved(part))
+        if self.reader.passed_before:
+            waits = (one for one in walk(part) if op_name(one) == "tt.cb_wait_front")
+            self.passed = max(self.passed, *(self.reader.passed_before.get(_moved(one), 0) for one in waits), 0)
+
+    def late(self) -> set[str]:
+        """The buffers that are perhaps filled only after the writer has stored what was pushed."""
+        return self.refilled | {name for name, number in self.reader.passed_before.items() if number > self.passed}
 
     def continued(self) -> Grouping:
         """A copy of the current state, to try out what follows."""
         other = Grouping(self.reader, self.grids)
-        other.refilled = set(self.refilled)
+        other.refilled, other.passed = set(self.refilled), self.passed
         if self.group is not None:
             group = self.group
             other.group = Group(

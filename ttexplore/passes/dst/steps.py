@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,13 +119,15 @@ def tiles_of(value: tirx.Buffer) -> int:
 class Reader:
     """Reads the statements of one compute kernel, each once. Set-up calls are left out, because they follow from the
     operations. `from_writer` are the circular buffers that the writer fills, which may first store what was packed
-    before.
+    before; `passed_before` says, for each buffer that the reader fills, how many blocks it hands to the writer before:
+    the writer may first store what was packed before these.
 
     Raises Unsupported for a condition around operations on DST.
     """
 
-    def __init__(self, from_writer: Iterable[str] = ()) -> None:
+    def __init__(self, from_writer: Iterable[str] = (), passed_before: Mapping[str, int] | None = None) -> None:
         self.from_writer = frozenset(from_writer)
+        self.passed_before = {**(passed_before or {})}
         self._seen: dict[int, Seen] = {}
         # One object per value: TVM makes a new one for each access, and comparing them is slow.
         self._values: dict[int, tirx.Buffer] = {}
