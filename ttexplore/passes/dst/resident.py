@@ -95,7 +95,8 @@ def resident_loop(
     statement: tirx.For, reader: Reader, spilled: dict[tirx.Buffer, Spill], live: frozenset[tirx.Buffer],
     dst: tirx.Buffer, firings: Firings,
 ) -> list[tirx.Stmt]:  # fmt: skip
-    """One section around a loop: the values that it reads are reloaded before it, the `live` ones spilled after it."""
+    """One section around a loop: the values that it reads are reloaded before it, the `live` ones that it changes
+    spilled after it."""
     touches = reader.seen(statement).touches
     values = [*touches]
     slots = {value: sum(tiles_of(other) for other in values[:i]) for i, value in enumerate(values)}
@@ -109,12 +110,15 @@ def resident_loop(
             continue
         t, tiles = variable("t"), tiles_of(value)
         copied = op("copy_tile", spill.cb, spill.shape.place_in_parts(t), dst, plus(t, slots[value]))
+        # What is only read, and read again later, stays in its buffer.
+        stays = spill.waited or (value in live and not touch.changes)
         made += firings.made(RELOAD, statement, [
-            op("cb_wait_front", spill.cb, tiles), loop(t, tiles, [copied]), op("cb_pop_front", spill.cb, tiles)
+            *([] if spill.waited else [op("cb_wait_front", spill.cb, tiles)]), loop(t, tiles, [copied]),
+            *([] if stays else [op("cb_pop_front", spill.cb, tiles)]),
         ])  # fmt: skip
     made.append(_placed(statement, reader, slots, dst, firings))
     made.append(op("tile_regs_commit"))
-    leaving = [value for value in values if value in live]
+    leaving = [value for value in values if value in live and touches[value].changes]
     reserves = [op("cb_reserve_back", spilled[value].cb, tiles_of(value)) for value in leaving]
     made += firings.made(SPILL, statement, reserves)
     made.append(op("tile_regs_wait"))
