@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
+from tvm import tirx
+
 from ttexplore.errors import ResourceError, Unsupported, UsageError, shown
 from ttexplore.ir.adapter import span_of
+from ttexplore.ir.build import expressions_of, regions
+from ttexplore.ir.dataflow import is_on_chip, loads_of
 from ttexplore.ir.program import Program
+from ttexplore.ir.rewrite import walk
 from ttexplore.options import OPTIONS, parse_order, parse_policy
 from ttexplore.passes.core_sets import Core
 from ttexplore.passes.core_sets import core_ranges as core_ranges_of
@@ -405,12 +411,14 @@ def with_local_shards(program: Program) -> Program:
     homes = {key[0]: name for mapping in (staging.reads, staging.writes) for key, name in mapping.items()}
     buffers = {buffer.name: buffer for buffer in plan.buffers}
     refused: list[str] = []
+    # Copies under a condition, or at positions known only at run time, as well.
+    moves = Counter(tensor for one in walk(program.kernel.body) for tensor in _tensors_of(one))
     for layout in plan.layouts:
         if layout.memory != "l1" or layout.sharding is None:
             continue
         own = [one for one in copies if one.tensor == layout.name]
         buffer = buffers.get(homes.get(own[0].statement, "")) if len(own) == 1 else None
-        reason = _no_alias(partition, layout, own, buffer)
+        reason = _no_alias(partition, layout, own, buffer, moves[layout.name])
         if reason is not None or buffer is None:
             refused.append(f"{layout.name}: {reason}")
             continue
@@ -435,12 +443,21 @@ def with_local_shards(program: Program) -> Program:
     return program.with_plan(buffers=tuple(buffers.values()), notes=(*plan.notes, *notes))
 
 
+def _tensors_of(statement: tirx.Stmt) -> set[str]:
+    """The tensors that a statement moves elements of."""
+    moved = [one.source for one in regions(statement)] if isinstance(statement, tirx.Evaluate) else []
+    moved += [load.source for one in expressions_of(statement) for load in loads_of(one)]
+    return {str(one.name) for one in moved if not is_on_chip(one)}
+
+
 def _no_alias(
-    partition: Partition, layout: TensorLayout, copies: list[TensorCopy], buffer: CircularBuffer | None
+    partition: Partition, layout: TensorLayout, copies: list[TensorCopy], buffer: CircularBuffer | None, moves: int
 ) -> str | None:
-    """Why the shards of a tensor cannot be a circular buffer; None if they can."""
-    if len(copies) != 1 or buffer is None:
-        return f"{len(copies)} copies move it, instead of one"
+    """Why the shards of a tensor, which so many statements move, cannot be a circular buffer; None if they can."""
+    if moves != 1:
+        return f"{moves} copies move it, instead of one"
+    if not copies or buffer is None:
+        return "it is moved under a condition, or where is known only when the kernel runs"
     copy = copies[0]
     if buffer.shard_of:
         return f"{buffer.name} is already the shard of {buffer.shard_of}"
