@@ -303,7 +303,9 @@ OPERATIONS: dict[str, Operation] = {
 
 
 # Those that Python spells.
-_OPERATORS = ("add", "subtract", "multiply", "divide")
+_OPERATORS = (
+    "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal",
+)  # fmt: skip
 _CASTS = ("float32", "bfloat16")
 
 

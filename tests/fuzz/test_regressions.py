@@ -552,3 +552,179 @@ def kernel(
         T.copy(c, C[0, bx * 96])
 """
     holds(text, tmp_path)
+
+
+def test_a_turn_beside_its_loop_has_names_of_its_own(tmp_path: Path) -> None:
+    """Two turns of a loop stood in one scope of C++, each with the constant k."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((64, 64), "bfloat16"),
+    C: T.Tensor((2, 64, 64), "bfloat16"),
+    D: T.Tensor((64, 32), "bfloat16"),
+):
+    with T.Kernel(1, 1) as (bx, by):
+        a = T.alloc_shared((64, 32), "bfloat16")
+        for k in T.serial(-3, -1):
+            T.copy(A[bx * 64, (by + 1) * 32], a)
+            for i, j in T.Parallel(64, 32):
+                C[k + 3, bx * 64 + i, by * 32 + j] = (k + 3) * 32 + j
+        e = T.alloc_shared((64, 32), "bfloat16")
+        T.copy(a, e)
+        T.copy(e, D[bx * 64, by * 32])
+"""
+    holds(text, tmp_path)
+
+
+def test_rows_of_a_loop_that_begins_before_0(tmp_path: Path) -> None:
+    """How many turns there are depends on the block: the ranges of both alone allow a column behind the end."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((3, 64, 64), "bfloat16"), C: T.Tensor((3, 64, 64), "bfloat16")):
+    with T.Kernel(2) as bx:
+        T.annotate_tt_layout(A, page="row")
+        a = T.alloc_shared((32, 64), "bfloat16")
+        c = T.alloc_shared((32, 64), "bfloat16")
+        for k in T.serial(3):
+            T.clear(c)
+            for m in T.serial(T.min(bx - 1, 0), 1):
+                T.copy(A[k, bx * 32 : bx * 32 + 32, T.max(m, 0) * 64 : T.max(m, 0) * 64 + 64], a)
+                for i, j in T.Parallel(32, 64):
+                    c[i, j] = c[i, j] + a[i, j]
+            T.copy(c, C[k, bx * 32, 0])
+"""
+    holds(text, tmp_path)
+
+
+def test_a_loop_that_begins_at_the_block_is_not_empty(tmp_path: Path) -> None:
+    """No core has block 3, but start and number of blocks alone allow it."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(A: T.Tensor((96, 96), "bfloat16"), C: T.Tensor((96, 32), "float32")):
+    with T.Kernel(3) as bx:
+        a = T.alloc_shared((32, 32), "bfloat16")
+        c = T.alloc_fragment((32, 32), "float32")
+        T.clear(c)
+        for k in T.serial(bx, 3):
+            T.copy(A[bx * 32, k * 32], a)
+            T.gemm(a, a, c)
+        T.copy(c, C[bx * 32, 0])
+"""
+    holds(text, tmp_path, options={"cores": (2, 1)})
+
+
+def test_a_block_for_the_writer_is_read_before_the_next_one(tmp_path: Path) -> None:
+    """The compute kernel waited for d before it packed what the writer stores before b."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 96), "float32"),
+    B: T.Tensor((32, 96), "bfloat16"),
+    D: T.Tensor((32, 96), "uint8"),
+    X: T.Tensor((32, 96), "float32"),
+    Y: T.Tensor((6, 32, 96), "bfloat16"),
+    Z: T.Tensor((32, 96), "float32"),
+):
+    with T.Kernel(1):
+        a = T.alloc_shared((32, 96), "bfloat16")
+        b = T.alloc_shared((32, 96), "bfloat16")
+        d = T.alloc_shared((32, 96), "bfloat16")
+        z = T.alloc_shared((32, 96), "bfloat16")
+        T.copy(A, a)
+        T.copy(a, X)
+        for k in T.serial(6):
+            T.copy(B, b)
+            T.copy(b, Y[k, 0, 0])
+        T.copy(D, d)
+        for i, j in T.Parallel(32, 96):
+            z[i, j] = -d[i, j]
+        T.copy(z, Z)
+"""
+    holds(text, tmp_path)
+    holds(text, tmp_path, options={"stages": 1})
+
+
+def test_names_of_the_machine(tmp_path: Path) -> None:
+    """A buffer had the name of all of DST, a tensor that of a macro."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(unix: T.Tensor((32, 64), "bfloat16"), C: T.Tensor((32, 64), "int32")):
+    with T.Kernel(1):
+        linux = T.alloc_shared((32, 64), "bfloat16")
+        dst = T.alloc_shared((32, 64), "int32")
+        T.copy(unix, linux)
+        for i, j in T.Parallel(32, 64):
+            dst[i, j] = linux[i, j]
+        T.copy(dst, C)
+"""
+    holds(text, tmp_path)
+
+
+def test_a_shard_that_is_also_read_under_a_condition(tmp_path: Path) -> None:
+    """Only the unconditional copy was counted, and the tensor had no accessor."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((96, 32), "float32"),
+    C: T.Tensor((96, 32), "bfloat16"),
+):
+    with T.Kernel(3) as bx:
+        s = T.alloc_shared((32, 32), "bfloat16")
+        T.copy(A[bx * 32, 0], s)
+        if bx < 2:
+            for i, j in T.Parallel(32, 32):
+                s[i, j] = s[i, j] + A[bx * 32 + i, j]
+        T.copy(s, C[bx * 32, 0])
+"""
+    layouts = {"A": {"shard": "height"}, "C": {"shard": "height"}}
+    holds(text, tmp_path, options={"layouts": layouts, "mode": "local_shard"})
+
+
+def test_a_block_that_a_branch_in_a_loop_only_reads(tmp_path: Path) -> None:
+    """It waits once for all turns; the branch took it out of its buffer and put it there again."""
+    text = """\
+import ttexplore.language as T
+
+
+@T.prim_func
+def kernel(
+    A: T.Tensor((32, 64), "bfloat16"),
+    B: T.Tensor((32, 64), "bfloat16"),
+    N: T.Tensor((4,), "int32"),
+    D: T.Tensor((32, 64), "bfloat16"),
+    C: T.Tensor((2, 32, 64), "bfloat16"),
+):
+    with T.Kernel(1):
+        r = T.alloc_shared((32, 64), "bfloat16")
+        s = T.alloc_shared((32, 64), "bfloat16")
+        t = T.alloc_shared((32, 64), "bfloat16")
+        T.copy(A, r)
+        for i, j in T.Parallel(32, 64):
+            s[i, j] = r[i, j]
+            t[i, j] = B[i, j]
+        for k in T.serial(2):
+            for i, j in T.Parallel(32, 64):
+                C[k, i, j] = T.floor(T.if_then_else(j * 3 < i, T.min(t[i, j], s[i, j]), s[i, j] * r[i, j]))
+            if N[k] == 0:
+                for i, j in T.Parallel(32, 64):
+                    r[i, j] = T.min(D[i, j], s[i, j])
+"""
+    holds(text, tmp_path)

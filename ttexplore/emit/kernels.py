@@ -48,7 +48,7 @@ _RESERVED_WORDS = """
     mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
     reinterpret_cast requires return short signed sizeof static static_assert static_cast std struct switch template
     this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-    xor xor_eq noc kernel_main dst uint64_t int64_t uint32_t uint16_t uint8_t int32_t int16_t int8_t size_t
+    xor xor_eq unix linux noc kernel_main dst uint64_t int64_t uint32_t uint16_t uint8_t int32_t int16_t int8_t size_t
     TensorAccessor TensorAccessorArgs DataflowBuffer Noc Semaphore MATH PACK UNPACK ALWI NULL NAN INFINITY
     APPROX CB my_x my_y main float_bits write_index_tile floor_div floor_mod lesser greater INT32_MIN
     get_arg_val get_common_arg_val get_compile_time_arg_val next_compile_time_args_offset
