@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+import ttexplore as ttx
+from tests.corpus.gemms import shared_operand
 from tests.views.samples import (
     AFTER,
     BEFORE,
@@ -159,6 +161,13 @@ def test_pages_are_balanced_small_and_without_scripts_or_requests(name: str) -> 
     assert len(page.encode()) <= 120_000
     assert len(checker.ids) == len(set(checker.ids))
     assert re.findall(r"url\((?!#)|@import|https?://(?!www\.w3\.org/2000/svg)", page) == []
+
+
+def test_the_page_of_a_small_product_has_all_diffs() -> None:
+    """What a step says of itself is no part of the room that its diff has."""
+    page = ttx.explore(shared_operand())._repr_html_()
+    assert "<details" in page
+    assert "The diff is too long" not in page
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

@@ -152,12 +152,14 @@ def _section(title: str, drawing: str) -> str:
 
 def _steps(trace: Trace, room_bytes: int, numbers: dict[int, tuple[Counts, Counts]], times: bool) -> str:
     bodies: dict[int, str] = {}
+    heads = {step.index: _step_head(step) for step in trace.steps}
+    room_bytes -= sum(len(head.encode()) for head in heads.values())
     waiting = sorted(trace.steps, key=_diff_size)
     # Small diffs first: what they leave of their share goes to the larger ones.
     for position, step in enumerate(waiting):
-        share = room_bytes // (len(waiting) - position)
-        bodies[step.index] = _step_details(step, share)
-        room_bytes -= len(bodies[step.index].encode())
+        diff = _step_diff(step, room_bytes // (len(waiting) - position))
+        bodies[step.index] = heads[step.index] + diff
+        room_bytes -= len(diff.encode())
     parts: list[str] = []
     for stage, steps in groupby(trace.steps, key=lambda step: step.stage):
         parts.append(f"<h4>{escape(stage)}</h4>")
@@ -171,20 +173,22 @@ def _diff_size(step: StepRecord) -> int:
     return plan + (len(step.before.text) + len(step.after.text) if step.changed_ir else 0)
 
 
-def _step_details(step: StepRecord, room_bytes: int) -> str:
+def _step_head(step: StepRecord) -> str:
+    """What the step does, and its options."""
     prose = textwrap.dedent(step.docstring).strip().removeprefix(step.summary).strip()
     options = ", ".join(f"{name}={inline_value(value)}" for name, value in step.options.items())
-    head = (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "") + (
+    return (f'<p class="pre m">{paragraphs(prose)}</p>' if prose else "") + (
         f'<p><span class="q">options</span> <code>{escape(options)}</code></p>' if options else ""
     )
-    room_bytes -= len(head.encode()) + 2 * _FRAME_BYTES
+
+
+def _step_diff(step: StepRecord, room_bytes: int) -> str:
+    room_bytes -= 2 * _FRAME_BYTES
     if room_bytes < _SMALLEST_TABLE_BYTES:
         error = error_html(step.error) if step.error else ""
         note = '<p class="q">The diff is too long for this page; <code>diff()</code> of this step shows it.</p>'
-        return head + error + note
-    return head + step_body(
-        step, layout="unified", max_rows=400, max_plan_rows=_PLAN_ROWS, max_bytes=room_bytes, context=2
-    )
+        return error + note
+    return step_body(step, layout="unified", max_rows=400, max_plan_rows=_PLAN_ROWS, max_bytes=room_bytes, context=2)
 
 
 def _step_row(step: StepRecord, body: str, number: tuple[Counts, Counts], times: bool) -> str:
